@@ -205,9 +205,8 @@ def report(result: Mapping[str, Any], rows: int) -> None:
         return
     sent = ", ".join(f"{size / rows:.1f} {where}" for where, size in result["sent_bytes"].items())
     print(f"{took}, {result['shuffled_bytes'] / rows:.1f} bytes a row shuffled ({sent})")
-    print(
-        "    " + ", ".join(f"{what} {took:.2f} s" for what, took in result["seconds_of_a_worker"].items()), flush=True
-    )
+    spent = (f"{what} {seconds:.2f} s" for what, seconds in result["seconds_of_a_worker"].items())
+    print(f"    {', '.join(spent)}", flush=True)
 
 
 def main() -> None:

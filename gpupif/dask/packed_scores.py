@@ -21,6 +21,7 @@ from gpupif.kernels import parcels as kernels
 
 from ..attack.request import ScoreRequest
 from ..engines.partition_plan import computed_measure
+from ..engines.shared_scores import put_target
 from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
 from .words import WORD_BITS, Empty, WordReader, WordWriter, words_for
@@ -31,27 +32,29 @@ VOTES = 1 << 14
 
 @dataclass(frozen=True)
 class SentScores:
-    """What is sent of each cell, as 64 bits each.
+    """What is sent of each cell, as 64 bits each: what parts compute, by name, in groups that are numbered together.
 
-    numbers: by name of what parts compute, which of their scores it is; groups: those that are numbered together, what
-    is said of whole cohorts, and of cells.
+    What is said of whole cohorts is one group, what is said of cells another.
     """
 
-    numbers: Mapping[str, int]
-    groups: list[list[int]]
+    groups: list[list[str]]
 
     @classmethod
     def of(cls, request: ScoreRequest) -> SentScores:
         """What has to be sent for what is asked for."""
         of_cohort = {computed_measure(measure): measure.of_cohort for measure in request.outputs}
-        numbers = {name: number for number, name in enumerate(of_cohort)}
-        both = ([numbers[name] for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))
-        return cls(numbers, [group for group in both if group])
+        both = ([name for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))
+        return cls([group for group in both if group])
 
     def place(self, measure: Measure) -> tuple[int, int]:
         """Where the scores are that an output is made from: in which group, and which of it."""
-        number = self.numbers[computed_measure(measure)]
-        return next((group, own.index(number)) for group, own in enumerate(self.groups) if number in own)
+        name = computed_measure(measure)
+        return next((group, own.index(name)) for group, own in enumerate(self.groups) if name in own)
+
+    @property
+    def number(self) -> int:
+        """How many scores of a cell are sent."""
+        return sum(map(len, self.groups))
 
 
 class Room:
@@ -66,12 +69,11 @@ class Room:
         self.slots = empty(1 << slot_bits(rows), np.uint32)
         self.empty = empty
 
-    def items(self, scores: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
-        """Scores of the same rows, as bits, in one array (scores, rows)."""
-        shape = len(scores), len(scores[0])
-        items = self._items[: shape[0] * shape[1]].reshape(shape)
-        for own, given in zip(items, scores, strict=True):
-            own[:] = given.view(np.uint64)
+    def items(self, values: Mapping[str, Any], target: int, start: int, rows: int) -> npt.NDArray[np.uint64]:
+        """Scores of one target, of so many rows from `start` on, as bits, in one array (scores, rows)."""
+        items = self._items[: len(values) * rows].reshape(len(values), rows)
+        outs = {name: own.view(values[name].dtype) for name, own in zip(values, items, strict=True)}
+        put_target(values, target, start, outs)
         return items
 
 
@@ -85,14 +87,18 @@ def pack_scores(
     layout: KeyLayout,
     keys: npt.NDArray[np.uint64],
     targets: Sequence[int],
-    values: Sequence[npt.NDArray[Any]],
+    values: Mapping[str, Any],
+    start: int,
     room: Room,
 ) -> list[npt.NDArray[np.uint64]]:
-    """Scores (targets, rows) of rows with these keys, an array for each of those sent, as words."""
+    """Scores of the rows with these keys, as words. values: by name arrays (targets, rows), or `SharedScores`, in
+    which these are the rows from `start` on.
+    """
     writers = [WordWriter(room.empty) for _ in targets]
+    grouped = {name: values[name] for group in sent.groups for name in group}
     for place, (target, writer) in enumerate(zip(targets, writers, strict=True)):
-        items = room.items([values[number][place] for group in sent.groups for number in group])
-        _put_target(writer, sent, keys, _field_of(layout, target, len(keys)), items, room)
+        items = room.items(grouped, place, start, len(keys))
+        _pack_target(writer, sent, keys, _field_of(layout, target, len(keys)), items, room)
     head = np.array([len(keys), *(writer.size for writer in writers)], np.uint64)
     return [head, *(words for writer in writers for words in writer.arrays)]
 
@@ -103,7 +109,7 @@ def _field_of(layout: KeyLayout, target: int, rows: int) -> Field:
     return field if field.mask < rows else Field(0, 0, 0)
 
 
-def _put_target(
+def _pack_target(
     writer: WordWriter,
     sent: SentScores,
     keys: npt.NDArray[np.uint64],
@@ -189,7 +195,7 @@ class PackedScores:
         ranks = np.zeros(field.mask + 1, np.uint32)
         values = kernels.rank_values(self.keys, *field, ranks)
         (others,), flags = words.take(1).tolist(), words.take(words_for(rows))
-        usual = words.take(sum(map(len, self.sent.groups)) * values).reshape(-1, values)
+        usual = words.take(self.sent.number * values).reshape(-1, values)
         numbers, start = empty(others + 1, np.uint32), 0
         for group, table, out in zip(self.sent.groups, items, places, strict=True):
             first = sum(own.shape[1] for own in table)

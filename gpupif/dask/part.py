@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..attack.known_subsets import folded_name
 from ..engines.base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset
 from ..engines.known_subsets import score_attacker
 from ..engines.partition_plan import WeightSums, compact_codes, part_job
+from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
@@ -36,7 +38,7 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
     sums: list[WeightSums] = []
     words = plan.layout.words
     # Keys and counts, and what scores are packed in: what is not touched takes none.
-    memory = sum(map(row_count, several)) * 8 * (words + 1 + 2 * len(sent.numbers) + 8)
+    memory = sum(map(row_count, several)) * 8 * (words + 1 + 2 * sent.number + 8)
     with task_workers(memory) as workers:
         for cut, group in groupby(several, key=lambda parcel: parcel.cut):
             targets, own, others = routes.cuts[cut].targets, *_by_table(group, routes.partitions)
@@ -47,10 +49,9 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
             values, found = scorer.score()
             sums.append(found)
             sizes = list(map(row_count, own))
-            room, edges = Room(max(sizes), len(values), workers.empty), pairwise(accumulate(sizes, initial=0))
+            room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
             for parcel, (start, stop) in zip(own, edges, strict=True):
-                some = [scores[:, start:stop] for scores in values]
-                packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, some, room)
+                packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, values, start, room)
                 back.append(Parcel(parcel.source, part, cut, packed))
         return pack(back), WeightSums.total(*sums)
 
@@ -76,28 +77,34 @@ class _Scorer:
         subsets = self.plan.request.subsets(self.plan.rows)
         return None if subsets is None else subsets.sets
 
-    def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
-        """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
+    def score(self) -> tuple[dict[str, Any], WeightSums]:
+        """Scores (targets, rows), arrays or `SharedScores`, of each of the outputs that has scores of its own, by name;
+        what weights are made of.
+        """
         plan = self.plan
         codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
         job = part_job(plan.job, self.targets, codes, self.rows.counts)
-        if self._sets is not None:
+        if self._sets is None and self.engine.device == "cpu":
+            job = replace(job, scores_on="either")
+        elif self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job)
-        folds = list(result.by_fold().values())
-        values = [scores[measure.name] for measure in job.measures for scores in folds]
-        sizes = [] if plan.population is None else self._population_sizes()
-        return values + sizes, WeightSums.of(result, self.targets, plan.in_one_part)
+        values = {
+            _output(name, fold): found for fold, scores in result.by_fold().items() for name, found in scores.items()
+        }
+        if plan.population is not None:
+            values |= self._population_sizes()
+        return values, WeightSums.of(result, self.targets, plan.in_one_part)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
         shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows.keys), len(self.others.keys))
         return score_attacker(self.engine, compact_codes(job), sets, SILENT, shares)
 
-    def _population_sizes(self) -> list[npt.NDArray[Any]]:
-        """How many rows of the population are in the cohorts of the table's rows, by fold.
+    def _population_sizes(self) -> dict[str, npt.NDArray[Any]]:
+        """How many rows of the population are in the cohorts of the table's rows, by output.
 
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
@@ -114,5 +121,10 @@ class _Scorer:
             times=found.rows.counts.astype(np.int64),
         )
         place = found.number[:asked]
-        folds = self._score(job).by_fold().values()
-        return [on_host(sizes["cohort_size"])[:, place] for sizes in folds]
+        folds = self._score(job).by_fold().items()
+        return {_output(POPULATION_SIZE.name, fold): on_host(sizes["cohort_size"])[:, place] for fold, sizes in folds}
+
+
+def _output(measure: str, fold: str) -> str:
+    """What the scores of a fold are called; "": of none."""
+    return folded_name(measure, fold) if fold else measure

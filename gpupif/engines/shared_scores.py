@@ -85,6 +85,14 @@ def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -
     return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
 
 
+def put_target(arrays: Mapping[str, Any], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Fill arrays by name, of one length, with the scores of one target from row `start` on; see `take_rows`."""
+    shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
+    _put_target(shared, target, start, {name: outs[name] for name in shared})
+    for name in arrays.keys() - shared.keys():
+        outs[name][:] = arrays[name][target, start : start + len(outs[name])]
+
+
 def _put_target(
     shared: Mapping[str, SharedScores], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
 ) -> None:

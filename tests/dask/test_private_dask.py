@@ -39,9 +39,9 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
     graph, parts = Graph(), range(3)
     sent = [
         graph.one(
-            "sent", pack, [Parcel(to, source, 0, np.full(source + 1, to, np.uint64)) for to in parts], number=source
+            "sent", pack, [Parcel(to, number, 0, np.full(number + 1, to, np.uint64)) for to in parts], number=number
         )
-        for source in parts
+        for number in parts
     ]
     with dask.config.set({"dataframe.shuffle.method": method}):
         arrived = graph.shuffle("out", sent)
