@@ -91,9 +91,8 @@ class _Scorer:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job)
-        values = {
-            _output(name, fold): found for fold, scores in result.by_fold().items() for name, found in scores.items()
-        }
+        folds = result.by_fold().items()
+        values = {_output(name, fold): found for fold, scores in folds for name, found in scores.items()}
         if plan.population is not None:
             values |= self._population_sizes()
         return values, WeightSums.of(result, self.targets, plan.in_one_part)

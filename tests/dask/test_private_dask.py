@@ -38,10 +38,8 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
     """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
     graph, parts = Graph(), range(3)
     sent = [
-        graph.one(
-            "sent", pack, [Parcel(to, number, 0, np.full(number + 1, to, np.uint64)) for to in parts], number=number
-        )
-        for number in parts
+        graph.one("sent", pack, [Parcel(to, one, 0, np.full(one + 1, to, np.uint64)) for to in parts], number=one)
+        for one in parts
     ]
     with dask.config.set({"dataframe.shuffle.method": method}):
         arrived = graph.shuffle("out", sent)
