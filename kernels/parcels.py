@@ -106,8 +106,9 @@ def same_items(items, a, b):
 def find_usual(keys, word, shift, mask, items, step, usual, votes):
     """usual[v] = a row with value v, with the items that most rows of the value have if more than half have the same.
 
-    The value of a row is a field of its key. items: (scores, rows), as bits. Only every so many rows are looked at:
-    usual stays as it is for a value that none of these has. votes: zeros, one for each value.
+    The value of a row is a field of its key. items: (any number, rows), what tells the rows' scores apart. Only every
+    so many rows are looked at: usual stays as it is for a value that none of these has. votes: zeros, one for each
+    value.
     """
     for row in range(0, len(keys), step):
         value = (keys[row, word] >> uint64(shift)) & uint64(mask)
@@ -144,15 +145,15 @@ def find_others(keys, word, shift, mask, items, usual, flags, others):
 
 
 @kernel
-def number_items(items, rows, shift, slots, numbers, first):
-    """numbers[i] = which of the different items rows[i] has, in order of first appearance; returns how many differ.
+def number_items(items, shift, slots, numbers, first):
+    """numbers[i] = which of the different items row i has, in order of first appearance; returns how many differ.
 
     items: (scores, rows), as bits. slots: zeros, more than different items, 2^(64 - shift) of them: each holds a
     number, from 1 on. first: gets the row of each number.
     """
     found, last = int64(0), slots.size - 1
-    for i in range(rows.size):
-        row, hashed = rows[i], uint64(0)
+    for row in range(items.shape[1]):
+        hashed = uint64(0)
         for k in range(len(items)):
             hashed = mix(hashed ^ items[k, row])
         slot = int64(hashed >> uint64(shift))
@@ -162,7 +163,7 @@ def number_items(items, rows, shift, slots, numbers, first):
             first[found] = row
             found += 1
             slots[slot] = found
-        numbers[i] = slots[slot] - 1
+        numbers[row] = slots[slot] - 1
     return found
 
 

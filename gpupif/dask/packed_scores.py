@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import parcels as kernels
+from gpupif.kernels import spread
 
 from ..attack.request import ScoreRequest
 from ..engines.partition_plan import computed_measure
-from ..engines.shared_scores import put_target
+from ..engines.shared_scores import found_together, put_rows, take_target
 from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
 from .words import WORD_BITS, Empty, WordReader, WordWriter, words_for
@@ -64,17 +65,54 @@ class Room:
     """
 
     def __init__(self, rows: int, scores: int, empty: Empty = np.empty) -> None:
-        self._items = empty(rows * scores, np.uint64)
+        self._all, self._some = empty((2, rows * scores), np.uint64)
         self.usual, self.votes, self.others, self.numbers, self.first = empty((5, rows), np.uint32)
         self.slots = empty(1 << slot_bits(rows), np.uint32)
         self.empty = empty
 
-    def items(self, values: Mapping[str, Any], target: int, start: int, rows: int) -> npt.NDArray[np.uint64]:
-        """Scores of one target, of so many rows from `start` on, as bits, in one array (scores, rows)."""
-        items = self._items[: len(values) * rows].reshape(len(values), rows)
-        outs = {name: own.view(values[name].dtype) for name, own in zip(values, items, strict=True)}
-        put_target(values, target, start, outs)
-        return items
+    def all_rows(self, scores: int, rows: int) -> npt.NDArray[np.uint64]:
+        """An array (scores, rows)."""
+        array: npt.NDArray[np.uint64] = self._all[: scores * rows].reshape(scores, rows)
+        return array
+
+    def some_rows(self, scores: int, rows: int) -> npt.NDArray[np.uint64]:
+        """Another."""
+        array: npt.NDArray[np.uint64] = self._some[: scores * rows].reshape(scores, rows)
+        return array
+
+
+class RowScores:
+    """Scores of one target, of so many rows from `start` on.
+
+    marks: (any number, rows), what is the same only for rows that have the same scores: where these stand, if all stand
+    together, else all of them.
+    """
+
+    def __init__(self, values: Mapping[str, Any], target: int, start: int, rows: int, room: Room) -> None:
+        self._values, self._target, self._room = values, target, room
+        self._found = found_together(values, target)
+        self.marks: npt.NDArray[Any]
+        if self._found is not None:
+            self.marks = room.empty((1, rows), self._found.places.dtype)
+            spread.look_up(self._found.places, self._found.number[start : start + rows], self.marks[0])
+        else:
+            self.marks = room.all_rows(len(values), rows)
+            for name, own in take_target(values, target, start, start + rows).items():
+                self.marks[list(values).index(name)] = own.view(np.uint64)
+
+    def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+        """The scores (scores, rows) of some of the rows, as bits."""
+        taken = self._room.some_rows(len(self._values), len(rows))
+        if self._found is None:
+            return np.take(self.marks, rows, axis=1, out=taken, mode="clip")
+        shared = list(self._values.values())
+        put_rows(
+            self._found._replace(places=self.marks[0], number=rows),
+            [scores.taken[self._target] for scores in shared],
+            0,
+            [own.view(scores.dtype) for own, scores in zip(taken, shared, strict=True)],
+        )
+        return taken
 
 
 def slot_bits(rows: int) -> int:
@@ -97,8 +135,8 @@ def pack_scores(
     writers = [WordWriter(room.empty) for _ in targets]
     grouped = {name: values[name] for group in sent.groups for name in group}
     for place, (target, writer) in enumerate(zip(targets, writers, strict=True)):
-        items = room.items(grouped, place, start, len(keys))
-        _pack_target(writer, sent, keys, _field_of(layout, target, len(keys)), items, room)
+        scores = RowScores(grouped, place, start, len(keys), room)
+        _pack_target(writer, sent, keys, _field_of(layout, target, len(keys)), scores, room)
     head = np.array([len(keys), *(writer.size for writer in writers)], np.uint64)
     return [head, *(words for writer in writers for words in writer.arrays)]
 
@@ -114,41 +152,44 @@ def _pack_target(
     sent: SentScores,
     keys: npt.NDArray[np.uint64],
     field: Field,
-    items: npt.NDArray[np.uint64],
+    scores: RowScores,
     room: Room,
 ) -> None:
-    """Put the scores of one target. items: see `Room.items`, group by group."""
+    """Put the scores of one target, group by group."""
     rows = len(keys)
     usual, votes = room.usual[: field.mask + 1], room.votes[: field.mask + 1]
     usual[:] = rows
     votes[:] = 0
-    kernels.find_usual(keys, *field, items, max(1, rows // VOTES), usual, votes)
+    kernels.find_usual(keys, *field, scores.marks, max(1, rows // VOTES), usual, votes)
     flags = room.empty(words_for(rows), np.uint64)
-    others = room.others[: kernels.find_others(keys, *field, items, usual, flags, room.others)]
+    others = room.others[: kernels.find_others(keys, *field, scores.marks, usual, flags, room.others)]
     writer.put(len(others))
     writer.put_array(flags)
-    writer.put_array(items[:, usual[usual < rows]])
-    start = 0
+    writer.put_array(scores.take(usual[usual < rows]).copy())
+    items, start = scores.take(others), 0
     for group in sent.groups:
-        _put_others(writer, items[start : start + len(group)], others, room)
+        _put_others(writer, items[start : start + len(group)], room)
         start += len(group)
 
 
-def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], others: npt.NDArray[np.uint32], room: Room) -> None:
-    """Put the items of rows that have not the usual ones: those that differ, and for each row the number of its own."""
-    bits = slot_bits(len(others))
-    slots, numbers = room.slots[: 1 << bits], room.numbers[: len(others)]
+def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], room: Room) -> None:
+    """Put the items (scores, rows) of rows that have not the usual ones: those that differ, and the number of each
+    row's own.
+    """
+    scores, rows = items.shape
+    bits = slot_bits(rows)
+    slots, numbers = room.slots[: 1 << bits], room.numbers[:rows]
     slots[:] = 0
-    first = room.first[: kernels.number_items(items, others, WORD_BITS - bits, slots, numbers, room.first)]
+    first = room.first[: kernels.number_items(items, WORD_BITS - bits, slots, numbers, room.first)]
     width = max(0, len(first) - 1).bit_length()
-    if words_for(width * len(others)) + len(items) * len(first) < len(items) * len(others):
+    if words_for(width * rows) + scores * len(first) < scores * rows:
         writer.put(len(first))
         writer.put_bits(numbers, 0, width)
         writer.put_array(items[:, first])
     else:
         # Each row's own, in their order.
-        writer.put(len(others))
-        writer.put_array(items[:, others])
+        writer.put(rows)
+        writer.put_array(items.copy())
 
 
 class GroupScores(NamedTuple):

@@ -38,7 +38,7 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
     sums: list[WeightSums] = []
     words = plan.layout.words
     # Keys and counts, and what scores are packed in: what is not touched takes none.
-    memory = sum(map(row_count, several)) * 8 * (words + 1 + 2 * sent.number + 8)
+    memory = sum(map(row_count, several)) * 8 * (words + 1 + 3 * sent.number + 8)
     with task_workers(memory) as workers:
         for cut, group in groupby(several, key=lambda parcel: parcel.cut):
             targets, own, others = routes.cuts[cut].targets, *_by_table(group, routes.partitions)

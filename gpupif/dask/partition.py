@@ -74,11 +74,14 @@ def encode_partition(
         empty = EncodedPartition([nothing] * len(parts), nothing, values, first_missing, here)
         return empty, PartitionIndex(frame.index, on_device, nothing)
     layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
-    with task_workers() as workers:
+    # Keys, as they come, in order of blocks and different ones, and numbers: what is not touched takes none.
+    with task_workers(8 * frame.rows * (4 * layout.words + 4)) as workers:
         keys = layout.pack([part.codes for part in parts], workers)
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
-    local = EncodedPartition(layout.unpack(distinct.rows.keys), distinct.rows.counts, values, first_missing, here)
-    return local, PartitionIndex(frame.index, on_device, distinct.number)
+        # Copies, for these stay when the rest of that memory goes.
+        times, number = distinct.rows.counts.copy(), distinct.number.copy()
+        local = EncodedPartition(layout.unpack(distinct.rows.keys), times, values, first_missing, here)
+    return local, PartitionIndex(frame.index, on_device, number)
 
 
 def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str = "") -> Result:

@@ -85,12 +85,12 @@ def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -
     return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
 
 
-def put_target(arrays: Mapping[str, Any], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Fill arrays by name, of one length, with the scores of one target from row `start` on; see `take_rows`."""
-    shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
-    _put_target(shared, target, start, {name: outs[name] for name in shared})
-    for name in arrays.keys() - shared.keys():
-        outs[name][:] = arrays[name][target, start : start + len(outs[name])]
+def found_together(arrays: Mapping[str, Any], target: int) -> TargetScores | None:
+    """Where the scores of a target stand, if those of all arrays stand there."""
+    first, *others = arrays.values()
+    if not all(isinstance(array, SharedScores) and array.found[target] is first.found[target] for array in others):
+        return None
+    return first.found[target] if isinstance(first, SharedScores) else None
 
 
 def _put_target(
