@@ -22,7 +22,7 @@ def print_results(document: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table("table", "rows", "columns", "contender", "seconds", "ns a cell", "peak GiB")
+    table = Table("table", "rows", "columns", "contender", "first", "best", "ns a cell", "peak GiB", "page faults")
     for result in document["results"]:
         cells = result["rows"] * result["columns"]
         table.add_row(
@@ -30,9 +30,11 @@ def print_results(document: dict[str, Any]) -> None:
             f"{result['rows']:,}",
             str(result["columns"]),
             result["contender"],
+            f"{result['first']:.3f}",
             f"{result['seconds']:.3f}",
             f"{result['seconds'] / cells * 1e9:.1f}",
             f"{result['peak_bytes'] / 2**30:.2f}",
+            f"{result['page_faults'][0]:,}",
         )
     console.print(table)
     for name, value in document["goals"].items():

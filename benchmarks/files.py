@@ -3,8 +3,9 @@
 CIG and CSF of every cell of the synthetic census: `gpupif score TABLE -o SCORES --measures cig,csf`, and Polars, DuckDB
 and pandas doing the same (see `frame_files`, `duckdb_files`), each in a process of its own, in turns; seconds from the
 start of the process to its end. The first run of each is told beside its best. `gpupif` compiles nothing in them: a
-small table is scored before. Then writing alone: the same scores in memory, by `Scores.to_parquet` and by Polars, in
-one process. Scores are compared with each other. Writes benchmarks/results/files.json.
+small table is scored before; it runs once more with one thread. Then, in one process, reading alone: the table to
+codes by gpupif, and to Arrow by pyarrow; and writing alone: the same scores in memory, by `Scores.to_parquet`, with one
+thread too, and by Polars. Scores are compared with each other. Writes benchmarks/results/files.json.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ import pyarrow.parquet as pq
 
 import gpupif
 from gpupif.cli.demo import WARM_UP_ROWS
+from gpupif.encoding.encode import encode_table
+from gpupif.frames.open import open_file
+from gpupif.io.common import every_column
+from gpupif.rows.threads import Workers
 
 from .scale_tables import TOLERANCE, check_difference
 from .surroundings import RESULTS, surroundings
@@ -31,13 +36,13 @@ from .watch import watch
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("gpupif", "numpy", "numba", "pandas", "pyarrow", "polars", "duckdb")
-OURS = "gpupif"
-CONTENDERS = (OURS, "polars", "duckdb", "pandas")
+OURS, ONE_THREAD = "gpupif", "gpupif, 1 thread"
+CONTENDERS = (OURS, ONE_THREAD, "polars", "duckdb", "pandas")
 
 
 def command(contender: str, table: Path, output: Path, temporary: Path) -> list[str]:
     """What is run; the table lies in a folder of its own."""
-    if contender == OURS:
+    if contender in (OURS, ONE_THREAD):
         # -P: the gpupif that is installed, not the folder of that name in the place where it runs.
         score = ["-P", "-m", "gpupif", "score", str(table), "-o", str(output), "--measures", "cig,csf"]
         return [sys.executable, *score, "--json", "--overwrite", "--device", "cpu"]
@@ -51,16 +56,19 @@ def command(contender: str, table: Path, output: Path, temporary: Path) -> list[
 def run_once(contender: str, table: Path, folder: Path, most_seconds: float) -> dict[str, Any]:
     """One run, its scores in `folder` afterwards."""
     output = folder / f"{contender}.parquet"
+    environment = os.environ | ({"GPUPIF_NUM_THREADS": "1"} if contender == ONE_THREAD else {})
     # What the run before has left to be written is not this one's.
     os.sync()
-    watched = watch(command(contender, table, output, folder), folder, folder / "log", most_seconds, place=ROOT)
+    asked = command(contender, table, output, folder)
+    watched = watch(asked, folder, folder / "log", most_seconds, environment, ROOT)
     if watched.status != 0:
         told = watched.errors.strip().splitlines()
         reason = f"more than {most_seconds:,.0f} s" if watched.status is None else (told or ["no message"])[-1]
         return {"state": reason, "seconds": watched.seconds}
     run = {"state": "done", "seconds": watched.seconds, "peak_bytes": watched.peak_bytes}
-    run["output_bytes"] = output.stat().st_size
-    if contender == OURS:
+    run |= {"output_bytes": output.stat().st_size, "page_faults": watched.page_faults}
+    run["processor_seconds"] = watched.processor_seconds
+    if contender in (OURS, ONE_THREAD):
         stages = json.loads(watched.output)["stages"]
         run["stages"] = {stage: figures["seconds"] for stage, figures in stages.items()}
     return run
@@ -99,12 +107,25 @@ def _figures(run: dict[str, Any]) -> str:
     if run["state"] != "done":
         return str(run["state"])
     stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in run.get("stages", {}).items())
-    sizes = f"{run['peak_bytes'] / 2**30:.2f} GiB, {run['output_bytes'] / 1e6:,.0f} MB written"
-    return f"{run['seconds']:8.2f} s  {sizes}  {stages}"
+    sizes = f"{run['peak_bytes'] / 2**30:.2f} GiB, {run['page_faults']:,} page faults"
+    written = f"{run['output_bytes'] / 1e6:,.0f} MB written"
+    return f"{run['seconds']:8.2f} s ({run['processor_seconds']:.1f} s of cores)  {sizes}, {written}  {stages}"
+
+
+def measure_reading(rows: int, table: Path, turns: int) -> list[dict[str, Any]]:
+    """A table to codes, and to Arrow by all of pyarrow's threads."""
+
+    def encode() -> None:
+        frame = open_file(table, every_column)
+        columns = [frame.column(place) for place in range(len(frame.names))]
+        with Workers() as workers:
+            encode_table(frame.names, columns, frame.rows, "category", workers)
+
+    return _timed(rows, {f"{OURS}, to codes": encode, "pyarrow, to Arrow": partial(pq.read_table, table)}, turns)
 
 
 def measure_writing(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]:
-    """The same scores, in memory, to a Parquet file: first, and best of several."""
+    """The same scores, in memory, to a Parquet file."""
     import polars as pl
 
     file = folder / "written.parquet"
@@ -113,20 +134,31 @@ def measure_writing(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]
         # A summary, which files have beside the scores, is made once.
         scores.summary()
         scores.to_parquet(file)
+
+    def write_alone() -> None:
+        with gpupif.config(threads=1):
+            scores.to_parquet(file)
+
     table: Any = pl.from_arrow(pq.read_table(file))
     ways: dict[str, Callable[[], Any]] = {f"{OURS}, zstd": partial(scores.to_parquet, file)}
+    ways[f"{OURS}, zstd, 1 thread"] = write_alone
     ways |= {f"polars, {codec}": partial(table.write_parquet, file, compression=codec) for codec in ("lz4", "zstd")}
+    return _timed(rows, ways, turns, file)
+
+
+def _timed(rows: int, ways: dict[str, Callable[[], Any]], turns: int, file: Path | None = None) -> list[dict[str, Any]]:
+    """Each way in turns: the first time, the best, and the size of the file that is written."""
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     sizes = {}
     for _ in range(turns):
-        for way, write in ways.items():
+        for way, run in ways.items():
             os.sync()
             started = time.perf_counter()
-            write()
+            run()
             seconds[way].append(time.perf_counter() - started)
-            sizes[way] = file.stat().st_size
+            sizes[way] = {} if file is None else {"output_bytes": file.stat().st_size}
     return [
-        {"contender": way, "rows": rows, "first": times[0], "best": min(times), "output_bytes": sizes[way]}
+        {"contender": way, "rows": rows, "first": times[0], "best": min(times), **sizes[way]}
         for way, times in seconds.items()
     ]
 
@@ -134,17 +166,21 @@ def measure_writing(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]
 def lines(document: dict[str, Any]) -> list[str]:
     """The figures as Markdown tables."""
     best = {(one["contender"], one["rows"]): one["best"] for one in document["files"] if "best" in one}
-    told = ["| rows | | first | best | times gpupif |", "|---:|---|---:|---:|---:|"]
+    told = ["| rows | | first | best | times gpupif | peak memory | page faults |", "|---:|---|" + "---:|" * 5]
     for one in document["files"]:
-        figures = [one["state"]] * 2 + [""]
+        figures = [one["state"]] * 2 + [""] * 3
         if "best" in one:
-            ratio = one["best"] / best.get((OURS, one["rows"]), one["best"])
+            ratio, first = one["best"] / best.get((OURS, one["rows"]), one["best"]), one["runs"][0]
             figures = [f"{one['first']:.1f} s", f"{one['best']:.1f} s", f"{ratio:.1f}"]
+            figures += [f"{first['peak_bytes'] / 2**30:.1f} GiB", f"{first['page_faults']:,}"]
         told.append(f"| {one['rows']:,} | {one['contender']} | {' | '.join(figures)} |")
-    told += ["", "| rows | writing alone | first | best | written |", "|---:|---|---:|---:|---:|"]
-    for one in document["writing"]:
-        figures = [f"{one['first']:.2f} s", f"{one['best']:.2f} s", f"{one['output_bytes'] / 1e6:,.0f} MB"]
-        told.append(f"| {one['rows']:,} | {one['contender']} | {' | '.join(figures)} |")
+    for what in ("reading", "writing"):
+        told += ["", f"| rows | {what} alone | first | best | written |", "|---:|---|---:|---:|---:|"]
+        for one in document[what]:
+            size = f"{one['output_bytes'] / 1e6:,.0f} MB" if "output_bytes" in one else ""
+            told.append(
+                f"| {one['rows']:,} | {one['contender']} | {one['first']:.2f} s | {one['best']:.2f} s | {size} |"
+            )
     return told
 
 
@@ -158,7 +194,7 @@ def main() -> None:
     parser.add_argument("--temp", type=Path, help="folder for tables and scores, deleted afterwards")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for files.json")
     options = parser.parse_args()
-    document: dict[str, Any] = {**surroundings(PACKAGES), "files": [], "writing": []}
+    document: dict[str, Any] = {**surroundings(PACKAGES), "files": [], "reading": [], "writing": []}
     with tempfile.TemporaryDirectory(dir=options.temp, prefix="gpupif-files-") as name:
         warm = _make_table(Path(name), WARM_UP_ROWS)
         run_once(OURS, warm, Path(name), options.most_seconds)
@@ -166,6 +202,7 @@ def main() -> None:
             folder = Path(name) / f"of {rows}"
             folder.mkdir()
             document["files"] += measure(rows, folder, options.contenders, options.turns, options.most_seconds)
+            document["reading"] += measure_reading(rows, folder / f"{rows}" / "table.parquet", options.turns)
             document["writing"] += measure_writing(rows, folder, options.turns)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "files.json").write_text(json.dumps(document, indent=1))

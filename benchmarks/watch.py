@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -28,7 +29,8 @@ class Watched(NamedTuple):
     """A command that has ended.
 
     temporary_bytes: of the files in the folder that was watched, at most. status: None where it was stopped because it
-    took too long.
+    took too long. processor_seconds: of all cores, in the program and in the kernel; page_faults: how often memory was
+    touched that was not there yet; of the process, and of those that it started and waited for.
     """
 
     seconds: float
@@ -37,6 +39,8 @@ class Watched(NamedTuple):
     status: int | None
     output: str
     errors: str
+    processor_seconds: float
+    page_faults: int
 
 
 def watch(
@@ -53,7 +57,7 @@ def watch(
     """
     out, err = log.with_suffix(".out"), log.with_suffix(".err")
     with out.open("w") as stdout, err.open("w") as stderr:
-        started = time.perf_counter()
+        before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         # A session of its own, by which all that it starts is found.
         process = subprocess.Popen(
             command, stdout=stdout, stderr=stderr, env=environment, cwd=place, start_new_session=True
@@ -66,7 +70,11 @@ def watch(
             status = process.poll()
         finally:
             _stop(process)
-    return Watched(seconds, gauge.peak_bytes, gauge.temporary_bytes, status, out.read_text(), err.read_text())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    faults = after.ru_minflt - before.ru_minflt
+    texts = out.read_text(), err.read_text()
+    return Watched(seconds, gauge.peak_bytes, gauge.temporary_bytes, status, *texts, processor, faults)
 
 
 class Gauge:
