@@ -78,21 +78,22 @@ def run_in_memory(job: dict[str, Any]) -> dict[str, Any]:
         pa.set_cpu_count(job["threads"])
     with gpupif.config(device="cpu"):
         gpupif.score(gpupif.datasets.census(WARM_UP_ROWS))
-    seconds, scores = [], None
+    seconds, busy, scores = [], [], None
     for _ in range(job["runs"]):
         scores = frames = None
-        started = time.perf_counter()
+        started, before = time.perf_counter(), time.process_time()
         table = pd.read_parquet(folder)
         with gpupif.config(device="cpu", progress=False, threads=job["threads"]):
             scores = gpupif.score(table)
         frames = scores.cig, scores.csf
         seconds.append(time.perf_counter() - started)
+        busy.append(time.process_time() - before)
         del table
     assert frames is not None
     edges = range(0, len(frames[0]), job["partition_rows"])
     checks = [[int(checksum(one.iloc[a : a + job["partition_rows"]])[0]) for a in edges] for one in frames]
     found = {"workers": 0, "threads": job["threads"], "seconds": min(seconds), "runs": seconds}
-    return {**found, "peak_bytes": peak_memory(), "checks": checks}
+    return {**found, "cpu_seconds": min(busy), "peak_bytes": peak_memory(), "checks": checks}
 
 
 def account(tasks: Sequence[Mapping[str, Any]], workers: int, seconds: float) -> dict[str, dict[str, float]]:
@@ -119,6 +120,10 @@ def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
     import dask.dataframe as dd
     from distributed import Client, LocalCluster, wait
 
+    def cpu_seconds(client: Client) -> float:
+        """Seconds for which cores have been at work for any worker."""
+        return float(sum(client.run(time.process_time).values()))
+
     def settled(client: Client) -> float:
         """Bytes shuffled, when all workers have told the scheduler."""
         before, now = -1.0, client.run_on_scheduler(shuffled_bytes)
@@ -132,14 +137,15 @@ def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
         warm = dd.from_pandas(gpupif.datasets.census(WARM_UP_ROWS), npartitions=2 * job["workers"])
         gpupif.score(warm).frame().compute()
         before, idle = settled(client), max(client.run(peak_memory).values())
-        seconds, accounts, kept = [], [], None
+        seconds, busy, accounts, kept = [], [], [], None
         client.get_task_stream()
         for _ in range(job["runs"]):
             kept = None
-            since, started = time.time(), time.perf_counter()
+            used, since, started = cpu_seconds(client), time.time(), time.perf_counter()
             kept = gpupif.score(dd.read_parquet(job["folder"])).persist()
             wait([kept.cig, kept.csf])
             seconds.append(time.perf_counter() - started)
+            busy.append(cpu_seconds(client) - used)
             accounts.append(account(client.get_task_stream(start=since), job["workers"], seconds[-1]))
         assert kept is not None
         checks = dask.compute(*(one.map_partitions(checksum, meta=(None, "i8")) for one in (kept.cig, kept.csf)))
@@ -148,6 +154,7 @@ def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
             "threads": 1,
             "seconds": min(seconds),
             "runs": seconds,
+            "cpu_seconds": min(busy),
             "shuffled_bytes": (settled(client) - before) / job["runs"],
             **accounts[seconds.index(min(seconds))],
             "peak_bytes": max(client.run(peak_memory).values()),
@@ -199,7 +206,8 @@ def draw(document: dict[str, Any], file: Path) -> None:
 
 def report(result: Mapping[str, Any], rows: int) -> None:
     """Print a result."""
-    took = f"{named(result):24} {result['seconds']:8.2f} s, peak {result['peak_bytes'] / GIB:.2f} GiB"
+    took = f"{named(result):24} {result['seconds']:8.2f} s ({result['cpu_seconds']:.2f} s of all cores)"
+    took += f", peak {result['peak_bytes'] / GIB:.2f} GiB"
     if not result["workers"]:
         print(took, flush=True)
         return

@@ -46,13 +46,14 @@ class WordWriter:
         """Put one number or more: in as many bits as the widest needs; or, where most of them are the same number, in a
         bit each, and those that differ from it behind.
         """
-        usual = kernels.find_usual_number(numbers)
+        # Of this type again, for kernels return whole numbers of Python.
+        usual = np.uint64(kernels.find_usual_number(numbers))
         flags, others = self._empty(words_for(len(numbers)), np.uint64), self._empty(len(numbers), np.uint64)
         others = others[: kernels.part_numbers(numbers, usual, flags, others)]
         fields, own = bits_of(numbers), bits_of(others)
         apart = len(numbers) + own[1] * len(others) < fields[1] * len(numbers)
         if apart:
-            self.put(len(others), usual, *own)
+            self.put(len(others), int(usual), *own)
             self.put_array(flags)
             self.put_bits(others, *own)
         else:
@@ -94,7 +95,7 @@ class WordReader:
             return
         flags, others = self.take(words_for(len(numbers))), self._empty(size, np.uint64)
         self.take_bits(shift, width, others)
-        kernels.join_numbers(flags, usual, others, numbers)
+        kernels.join_numbers(flags, np.uint64(usual), others, numbers)
 
 
 def bits_of(numbers: npt.NDArray[np.uint64]) -> tuple[int, int]:

@@ -23,6 +23,7 @@ TOP = 2**64 - 1
         ([0], 4),
         ([7] * 1000, 4 + 16),
         ([TOP, 0, 1, TOP - 1], 4 + 4),
+        ([TOP] * 63 + [0], 4 + 1),
         (range(100), 4 + 11),
         # Those that differ from the usual one apart: a bit for each, three for those of 2, 3 and 8.
         ([1] * 500 + [2, 3, 8] + [1] * 500, 4 + 16 + 1),
