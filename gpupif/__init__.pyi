@@ -44,6 +44,7 @@ from .marginals.entropy import total_correlation as total_correlation
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .results.attacker_summary import AttackerSummary as AttackerSummary
+from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
 from .results.scores import Scores as Scores
 from .results.stored_frame import StoredFrame as StoredFrame

@@ -40,6 +40,13 @@ def place(values, factor, order, out):
 
 
 @kernel
+def place_repeated(distinct, numbers, order, out):
+    """out[order[i]] = distinct[numbers[i]]."""
+    for i in range(order.size):
+        out[order[i]] = distinct[numbers[i]]
+
+
+@kernel
 def spread_measure(scores, k, factor, index, out):
     """out[i] = factor * scores[index[i], k]."""
     for i in range(index.size):

@@ -121,10 +121,14 @@ class Arguments:
         )
 
     @property
+    def names(self) -> list[str]:
+        """Of the measures of cells, with that of a population."""
+        return [measure.name for measure in (*self.measures, *([] if self.population is None else [POPULATION_SIZE]))]
+
+    @property
     def outputs(self) -> dict[str | None, list[str]]:
         """The names of what each cell gets, by attacker, of one without a name under None."""
-        measures = [*self.measures, *([] if self.population is None else [POPULATION_SIZE])]
-        names = [measure.name for measure in measures]
+        names = self.names
         each: dict[str | None, Known] = {None: self.known} if self.attackers is None else dict(self.attackers.items())
         return {name: folded_names(names) if isinstance(known, AnyKnown) else names for name, known in each.items()}
 

@@ -17,11 +17,13 @@ from ..io.paths import find_input
 from ..io.score_files import check_folder
 from ..io.write import attacker_names
 from ..results.provenance import describe_files
+from ..scoring.files import check_selection
 from ..scoring.score import score_table
 from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
+    from ..results.selection import Selection
 
 Found = TypeVar("Found")
 
@@ -33,11 +35,12 @@ def score_on_cluster(
     overwrite: bool,
     asked: Arguments,
     elsewhere: Mapping[str, Any],
+    selection: Selection | None = None,
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on a cluster.
 
     asked: what is asked, a population as a path. elsewhere: options that only make sense without a cluster, refused
-    where they are set.
+    where they are set. selection: cells that are to be written in place of all scores.
 
     Writes a folder of Parquet files, columns named as by `Scores.frame`, rows in order by the files' names, that
     appears whole or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -58,13 +61,20 @@ def score_on_cluster(
     )
     if asked.population is not None:
         check_folder(output, overwrite, find_input(Path(asked.population.table)))
-    attacker_names(asked.outputs, targets, [])
+    if selection is None:
+        attacker_names(asked.outputs, targets, [])
+    check_selection(selection, asked)
+    written = {}
     started = time.perf_counter()
     with connected(place) as (client, report), watching(client, report), config(progress=False):
         origin = describe_files(given.path, given.stamps())
         scores = score_table(files.frame, replace(asked, columns=targets), origin)
         several = len(client.nthreads())
-        scores.to_parquet(output, overwrite=overwrite, write_index=False)
+        if selection is None:
+            scores.to_parquet(output, overwrite=overwrite, write_index=False)
+        else:
+            cells = scores.cells(**selection.to_dict())
+            written = {"cells_written": cells.write(output, overwrite, write_index=False)}
         subsets = scores.subsets
         attackers = {"attackers": list(scores.attackers)} if scores.attackers else {}
     return {
@@ -76,6 +86,7 @@ def score_on_cluster(
         **(attackers if subsets is None else {"attackers": repr(subsets), "known_any": subsets.to_dict()}),
         "workers": several,
         "partitions": files.partitions,
+        **written,
         "seconds": time.perf_counter() - started,
     }
 

@@ -7,7 +7,7 @@ import csv
 import io
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,11 +114,16 @@ def configured(
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
     """What was found: as one JSON document, drawn on a console, or not at all."""
     if as_json:
-        import json
-
-        typer.echo(json.dumps({"gpupif": __version__, **facts()}, indent=2, ensure_ascii=False, allow_nan=False))
+        typer.echo(as_document(facts()))
     elif not quiet:
         draw(console())
+
+
+def as_document(facts: Mapping[str, Any]) -> str:
+    """Facts as one JSON document, which says by which version."""
+    import json
+
+    return json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def show_scores(scores: Scores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:

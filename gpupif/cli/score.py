@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -15,14 +16,15 @@ from .options import as_distances, as_names, as_population, complete, configured
 if TYPE_CHECKING:
     from ..attack.arguments import Knowledge
     from ..attack.known_subsets import AnyKnown
+    from ..results.selection import Selection
 
 
 def score(
     table: options.Table,
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
-    ],
+    ] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
     measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
     known: Annotated[
@@ -74,6 +76,24 @@ def score(
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="'csf > 0.9'", help="Write only cells where it holds, a row each."),
+    ] = None,
+    min_cig: Annotated[
+        float | None,
+        typer.Option("--min-cig", metavar="BITS", help="Only cells of so much CIG: --where 'cig >= BITS'."),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(metavar="N", help="Write only the N riskiest cells, or the riskiest of those.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="MEASURE", help="By which --top goes. Default: CIG, or the first scored."),
+    ] = None,
+    summary_only: Annotated[
+        bool, typer.Option("--summary-only", help="Write no scores; -o, if given, is a .json file for the summary.")
+    ] = False,
     sep: options.Sep = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
     compression: options.Compression = None,
@@ -97,6 +117,7 @@ def score(
     from ..attack.arguments import Arguments
     from ..dask.client import Place
     from ..io.paths import find_input
+    from ..io.write import write_text
     from ..out_of_core.options import OutputOptions
     from ..scoring.files import score_file
 
@@ -113,34 +134,82 @@ def score(
             missing=missing,
             dtype=dtype,
         )
+        selection = _selection(where, min_cig, top, by)
         place = Place(scheduler, workers)
-        if place.named:
+        given = {"keep_input": keep_input, "rows_per_file": rows_per_file, "resume": resume}
+        if summary_only:
+            asked_cells = {"where": where, "min_cig": min_cig, "top": top, "by": by}
+            of_a_cluster = {"scheduler": scheduler, "workers": workers}
+            _check_summary(output, overwrite, {**asked_cells, "compression": compression, **given, **of_a_cluster})
+            scores, cells = score_file(
+                find_input(table, sep), asked, OutputOptions.from_arguments(None, summary_only=True)
+            )
+            document = {"input": str(table), **scores.summary().to_dict(), "request": scores.provenance}
+            if output is not None:
+                write_text(options.as_document(document), output, overwrite)
+        elif output is None:
+            raise InputError(
+                "-o: expected the name of a file or folder for the scores. Name it, or use --summary-only."
+            )
+        elif place.named:
             from .cluster import score_on_cluster
 
-            elsewhere = {
-                "sep": sep,
-                "memory_limit": memory_limit,
-                "temp": temp,
-                "rows_per_file": rows_per_file,
-                "resume": resume,
-                "keep_input": keep_input,
-            }
-            facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere)
+            elsewhere = {"sep": sep, "memory_limit": memory_limit, "temp": temp, **given}
+            facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere, selection)
             complete.append(output)
             show(lambda: facts, lambda _: _print_facts(facts), as_json, quiet)
             return
-        scores = score_file(
-            find_input(table, sep),
-            asked,
-            OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input),
-        )
-        complete.append(output)
-        more: dict[str, Any] = {"input": str(table), "output": str(output)}
+        else:
+            how = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
+            scores, cells = score_file(find_input(table, sep), asked, how)
+        more: dict[str, Any] = {"input": str(table)}
+        if output is not None:
+            complete.append(output)
+            more["output"] = str(output)
+        if cells is not None:
+            more["cells_written"] = cells
         if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
         show_scores(scores, as_json, quiet, more)
-        if not quiet and not as_json:
-            typer.echo(f"Scores written to {output}")
+        if output is not None and not quiet and not as_json:
+            typer.echo(f"{_what_is_written(summary_only, cells)} written to {output}")
+
+
+def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:
+    """The cells that are asked for in place of all, None for all scores; raises InputError."""
+    from ..results.selection import Selection
+
+    selection = Selection.if_any(where, top, by)
+    if min_cig is not None:
+        if not math.isfinite(min_cig):
+            raise InputError(f"--min-cig: expected a number, such as 3; got {min_cig}.")
+        least = f"cig >= {min_cig!r}"
+        selection = Selection.of(least if where is None else f"({where}) and {least}", top, by)
+    return selection
+
+
+def _check_summary(output: Path | None, overwrite: bool, idle: Mapping[str, Any]) -> None:
+    """Refuse what does not go with --summary-only. idle: options that would do nothing, where they are set."""
+    from ..io.write import check_output
+
+    for name, value in idle.items():
+        if value not in (None, False):
+            raise InputError(
+                f"--{name.replace('_', '-')}: is of scores that are written; --summary-only writes none. Leave one out."
+            )
+    if output is None and overwrite:
+        raise InputError("--overwrite: replaces an output, and none is named. Add -o, or leave it out.")
+    if output is not None:
+        check_output(output, overwrite, endings=(".json",))
+
+
+def _what_is_written(summary_only: bool, cells: int | None) -> str:
+    """In words."""
+    from ..utils.display import plural
+
+    if cells is not None:
+        return f"{cells:,} {plural(cells, 'cell')}"
+    return "Summary" if summary_only else "Scores"
 
 
 class _AnyOptions(NamedTuple):
@@ -247,4 +316,5 @@ def _print_facts(facts: dict[str, Any]) -> None:
     typer.echo(f"{table} ({measures}) scored{against} by {where}, in {facts['seconds']:.1f} s")
     if "known_any" in facts:
         typer.echo(f"Worst and mean over {facts['attackers']}")
-    typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")
+    written = "Scores" if "cells_written" not in facts else _what_is_written(False, facts["cells_written"])
+    typer.echo(f"{written} written to {facts['output']}, a folder of Parquet files")

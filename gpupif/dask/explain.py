@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ..measures import Measure
 from ..results.asked_cells import AskedCells
@@ -84,11 +85,22 @@ class LazyExplainer(Explainer):
         missing = sorted({*rows} - {*self._rows_by_number})
         if missing:
             graph, table = self._table.graph.copy(), self._table
-            starts = graph.one("starts", _starts, *graph.each("lengths", _length, table.indexes))
+            starts = row_starts(graph, table)
             several = (range(len(table.rows)), table.rows, table.indexes)
             picks = graph.each("pick", partial(_pick, missing), table.plan, starts, *several)
             self._rows_by_number |= self._compute(graph, graph.tree("picked", _merge, picks))
         return self._rows_by_number
+
+
+def row_starts(graph: Graph, table: TableTasks) -> Result:
+    """Add the tasks that find at which row of the table each partition begins, and at last where it ends."""
+    return graph.one("starts", _starts, *graph.each("lengths", _length, table.indexes))
+
+
+def row_labels(index: PartitionIndex) -> pd.Index[Any]:
+    """The labels of a partition's rows, on the host."""
+    labels: pd.Index[Any] = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
+    return labels
 
 
 def _length(index: PartitionIndex) -> int:
@@ -109,14 +121,14 @@ def _pick(
     """Those of some rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
-    codes = _codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
-    labels = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
+    codes = row_codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
+    labels = row_labels(index)
     return {
         row: PickedRow([int(column[place]) for column in codes], labels[row - start]) for place, row in enumerate(here)
     }
 
 
-def _codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
+def row_codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
     """The codes of rows in the columns of the table."""
     codes = plan.layout.unpack(keys)
     return codes if plan.population is None else plan.population.own(codes)
@@ -128,7 +140,7 @@ def _asked_cells(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan) -
 
 def _count_cells(plan: Plan, asked: AskedCells, rows: Rows) -> list[CohortCount]:
     """Of a partition the rows in the cohort of each cell."""
-    return asked.count(_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
+    return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
 def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
@@ -150,5 +162,5 @@ def _explain_worst(by: Measure, plan: Plan, asked: AskedCells, rows: Rows) -> li
     """What is seen of cells by an attacker who knows any few columns; rows: all distinct ones."""
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None
-    job = replace(plan.job, codes=_codes(plan, rows.keys), times=np.asarray(rows.counts, np.int64))
+    job = replace(plan.job, codes=row_codes(plan, rows.keys), times=np.asarray(rows.counts, np.int64))
     return asked.explain_worst(job, subsets, partial(weights_of_sets, task_engine(plan.device), subsets), by)

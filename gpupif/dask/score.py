@@ -24,7 +24,8 @@ from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..results.base import RunDescription, ScoredAttacker, of_each_fold
+from ..results.base import RunDescription
+from ..results.outputs import ScoredAttacker, of_each_fold
 from ..results.provenance import describe_files, describe_frame, describe_request
 from ..results.scores import Scores
 from . import part, plan, shuffle

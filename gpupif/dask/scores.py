@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,22 +20,24 @@ from ..io.write import output_names
 from ..results.base import (
     AttackerOutcome,
     Backing,
-    Cells,
+    CellSource,
     Explainer,
     QueryResult,
     RunDescription,
-    ScoredAttacker,
     ScoreQuery,
     ScoresDescription,
     WriteRequest,
 )
 from ..results.figures import ColumnFacts
 from ..results.in_memory import index_table
+from ..results.outputs import Cells, ScoredAttacker
 from ..results.packed_priors import pack_priors
 from ..results.provenance import in_one_file, to_metadata
+from ..results.selection import CellQuery
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
+from .cells import DaskCells
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result
 from .parcels import pack, parcel_memory, parcel_rows, part_of_keys, rows_in, unpack
@@ -172,27 +175,55 @@ class DaskBacking(Backing):
             table = table.append_column(name, column)
         return table.replace_schema_metadata(labels.schema.metadata)
 
+    def cells(self, query: CellQuery) -> CellSource:
+        table = self._outcomes[self.attackers[0].name].table
+        hooks = (_compute_result, partial(self._write_folder, asked=query.asked))
+        return DaskCells(query, self.about.columns, table, self._table._meta, self._frames, *hooks)
+
     def write(self, writing: WriteRequest) -> None:
         """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
-        codec = PARQUET.codec(Path(writing.path))
-        options = {"compression": None if codec == "none" else codec, **writing.options}
-        # Files are written before it is known on which devices.
-        about = replace(self.about, device=EACH_WORKERS) if self.about.device == "auto" else self.about
-        asked = ScoresDescription(about, [AttackerOutcome(attacker, {}, None) for attacker in writing.attackers])
-        facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
-        facts += [("weights", attacker.name) for attacker in self.attackers]
-        write_scores(
-            self._joined(writing.outputs, writing.keep_input),
-            writing.path,
-            writing.overwrite,
-            {**options, "custom_metadata": {**options.get("custom_metadata", {}), **to_metadata(in_one_file(asked))}},
-            # What the folder says is found on the way.
-            lambda written: self._learn(facts, written=written),
-            # Summaries take all scores at once: a reader has them made when they are asked for.
-            lambda: writing.describe(False),
-        )
+        frame = self._joined(writing.outputs, writing.keep_input)
+        attackers, options = writing.attackers, writing.options
+        self._write_folder(frame, writing.path, writing.overwrite, options, writing.describe, attackers=attackers)
         # Of all rows at once.
         writing.done(self.rows)
+
+    def _write_folder(
+        self,
+        frame: dd.DataFrame,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        options: Mapping[str, Any],
+        describe: Callable[[bool], ScoresDescription],
+        graph: Graph | None = None,
+        result: Result | None = None,
+        attackers: Sequence[ScoredAttacker] = (),
+        asked: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Write a frame to a folder; gives the result of a task of a graph, if there is one, that is computed with it.
+
+        attackers: that files are of, if not all. asked: the cells that are asked for in place of all, see `Selection`.
+        """
+        codec = PARQUET.codec(Path(path))
+        options = {"compression": None if codec == "none" else codec, **options}
+        # Files are written before it is known on which devices.
+        about = replace(self.about, device=EACH_WORKERS) if self.about.device == "auto" else self.about
+        outcomes = [AttackerOutcome(attacker, {}, None) for attacker in attackers or self.attackers]
+        said = to_metadata(in_one_file(ScoresDescription(about, outcomes, cells=asked)))
+        facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
+        facts += [("weights", attacker.name) for attacker in self.attackers]
+        found: list[Any] = []
+        write_scores(
+            frame,
+            path,
+            overwrite,
+            {**options, "custom_metadata": {**options.get("custom_metadata", {}), **said}},
+            # What the folder says is found on the way.
+            lambda written: found.append(self._learn(facts, graph, result, written)),
+            # Summaries take all scores at once: a reader has them made when they are asked for.
+            lambda: describe(False),
+        )
+        return found[0]
 
     def persist(self, **options: Any) -> DaskBacking:
         import dask

@@ -54,6 +54,11 @@ class Column:
             return [*self._plain(self.labels), *([None] if self.missing else [])]
         return [self._plain(self.labels[code : code + 1])[0] if code < len(self.labels) else None for code in codes]
 
+    def texts(self) -> list[str | None]:
+        """The values by code as files of text have them, and behind them None, for missing ones."""
+        plain = self._plain(self.labels)
+        return [*(str(value).lower() if isinstance(value, bool) else str(value) for value in plain), None]
+
     @staticmethod
     def _plain(labels: Any) -> list[Any]:
         return list(labels.to_pylist() if hasattr(labels, "to_pylist") else labels.tolist())

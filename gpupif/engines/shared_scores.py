@@ -132,4 +132,4 @@ def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[li
 
 def _padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
     """As many as kernels take."""
-    return (*outs, *(np.empty(0, dtype) for _ in range(AT_ONCE - len(outs))))
+    return (*outs, *(np.empty(0, dtype),) * (AT_ONCE - len(outs)))

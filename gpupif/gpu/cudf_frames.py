@@ -9,10 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..utils.arrays import GROUP_ROWS
 from .base import FrameLibrary, GuardedSink
-
-# As many rows a group as the CPU's writer has.
-ROWS_PER_GROUP = 1 << 20
 
 
 class CudfFrames(FrameLibrary):
@@ -125,7 +123,7 @@ class ParquetWriter:
             .key_value_metadata([self._metadata])
             .compression(getattr(types.CompressionType, self._codec.upper()))
             .stats_level(types.StatisticsFreq.STATISTICS_ROWGROUP)
-            .row_group_size_rows(ROWS_PER_GROUP)
+            .row_group_size_rows(GROUP_ROWS)
             .build()
         )
         return parquet.ChunkedParquetWriter.from_options(options)

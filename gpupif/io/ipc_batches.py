@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from ..errors import OutputError
+from ..utils.repeated import Repeated
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,15 +21,21 @@ if TYPE_CHECKING:
 class BatchWriter:
     """A file of record batches of the same columns, to be read in any order; a context manager.
 
-    threads: compress several columns at a time.
+    codec: by which they are compressed, "zstd", "lz4", or None; threads: several columns at a time.
     """
 
-    def __init__(self, file: Path, schema: Mapping[str, Any], threads: bool = False) -> None:
+    def __init__(
+        self, file: Path, schema: Mapping[str, Any], threads: bool = False, codec: str | None = "zstd"
+    ) -> None:
         self._file = file
         self._schema = pa.schema(list(schema.items()))
+        self._distinct: dict[int, pa.Array] = {}
+        level = 1 if codec == "zstd" else None
+        compression = None if codec is None else pa.Codec(codec, compression_level=level)
         with disk_errors(file):
             self._sink = file.open("wb")
-            self._writer = ipc.new_file(self._sink, self._schema, options=_options(threads))
+            options = ipc.IpcWriteOptions(compression=compression, use_threads=threads)
+            self._writer = ipc.new_file(self._sink, self._schema, options=options)
 
     def __enter__(self) -> BatchWriter:
         return self
@@ -42,13 +49,20 @@ class BatchWriter:
                 self._sink.close()
 
     def write(self, arrays: Sequence[Any]) -> None:
-        """Add a batch."""
-        columns = [
-            array if isinstance(array, pa.Array) else pa.array(array, field.type)
-            for array, field in zip(arrays, self._schema, strict=True)
-        ]
+        """Add a batch; a column that is `Repeated` in one is in all, with the same distinct numbers."""
+        columns = [self._column(array, field.type) for array, field in zip(arrays, self._schema, strict=True)]
         with disk_errors(self._file):
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+    def _column(self, array: Any, kind: pa.DataType) -> pa.Array:
+        if isinstance(array, pa.Array):
+            return array
+        if not isinstance(array, Repeated):
+            return pa.array(array, kind)
+        # Arrow knows a dictionary again as the same object.
+        if id(array.distinct) not in self._distinct:
+            self._distinct[id(array.distinct)] = pa.array(array.distinct)
+        return pa.DictionaryArray.from_arrays(pa.array(array.numbers), self._distinct[id(array.distinct)], safe=False)
 
 
 class BatchReader:
@@ -76,6 +90,15 @@ class BatchReader:
         """The columns of a batch, of numbers."""
         return [column.to_numpy(zero_copy_only=False) for column in self.columns(number)]
 
+    def repeated(self, number: int) -> list[npt.NDArray[Any] | Repeated]:
+        """As `arrays`, what was written as `Repeated` as such."""
+        return [
+            Repeated(column.dictionary.to_numpy(), column.indices.to_numpy())
+            if pa.types.is_dictionary(column.type)
+            else column.to_numpy(zero_copy_only=False)
+            for column in self.columns(number)
+        ]
+
     def columns(self, number: int) -> list[pa.Array]:
         """The columns of a batch."""
         try:
@@ -97,8 +120,11 @@ def read_batch(file: Path, places: Sequence[int] | None = None) -> list[npt.NDAr
         return reader.arrays(0)
 
 
-def _options(threads: bool) -> Any:
-    return ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=threads)
+def arrow_type(column: Any) -> pa.DataType:
+    """The type of a column of arrays, or of what is `Repeated`."""
+    if not isinstance(column, Repeated):
+        return pa.from_numpy_dtype(column.dtype)
+    return pa.dictionary(*(pa.from_numpy_dtype(array.dtype) for array in (column.numbers, column.distinct)))
 
 
 def damaged(file: Path) -> OutputError:

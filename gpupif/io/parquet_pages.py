@@ -83,7 +83,7 @@ def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> Co
         encodings, body = [PLAIN, RLE], levels + values.tobytes()
         codec = codec if _gets_smaller(body, codec) else "none"
     else:
-        distinct, numbers = found
+        distinct, numbers = found.distinct, found.numbers
         encodings, body = [PLAIN, RLE, RLE_DICTIONARY], levels + _packed(numbers, len(distinct))
     pages = _Pages(codec)
     if found is not None:

@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from .._version import __version__
 from ..rows.threads import Workers
+from ..utils.arrays import GROUP_ROWS
 from .parquet_pages import ColumnChunk, encode_column, read_footer, write_by_arrow
 from .thrift import BINARY, I64, LIST, STRUCT, Struct, write_struct
 
 MAGIC = b"PAR1"
-# Rows of a row group at most.
-GROUP_ROWS = 1 << 20
 
 
 class ParquetWriter:

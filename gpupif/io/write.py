@@ -16,10 +16,12 @@ import pyarrow as pa
 
 from ..errors import DeviceError, OutputError, reason_of
 from ..gpu.base import FrameLibrary
+from ..rows.threads import default_threads
+from ..utils.arrays import GROUP_ROWS
 from .formats import WRITTEN_ENDINGS, written_format
 
-# Row groups of this size keep the writer's memory small beside the scores.
-ROWS_PER_GROUP = 1 << 20
+# Columns of row groups that each thread encodes of what is written at once.
+PER_THREAD = 2
 # Rows that a device writes at once.
 DEVICE_ROWS = 1 << 24
 
@@ -88,9 +90,13 @@ def check_parent(output: Path, target: Path) -> None:
         raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
 
 
-def row_groups(rows: int) -> list[tuple[int, int]]:
-    """Where the parts of a table of so many rows begin and end that are written one after the other."""
-    return [(start, min(rows, start + ROWS_PER_GROUP)) for start in range(0, rows, ROWS_PER_GROUP)]
+def row_groups(rows: int, columns: int) -> list[tuple[int, int]]:
+    """Where the parts of a table of so many rows begin and end that are written one after the other.
+
+    Each is a row group, or several of tables of few columns where there are many threads.
+    """
+    size = GROUP_ROWS * -(-default_threads() * PER_THREAD // columns)
+    return [(start, min(rows, start + size)) for start in range(0, rows, size)]
 
 
 def write_tables(
@@ -120,6 +126,12 @@ def write_tables(
             f"{file}: the table cannot be written in this format ({reason_of(error)}). Choose .parquet, or leave out "
             "the columns concerned."
         ) from error
+
+
+def write_text(text: str, path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Write a text to a file, whole or not at all."""
+    with _replacing(Path(path), overwrite) as sink:
+        sink.write(text.encode())
 
 
 def write_device_columns(

@@ -7,23 +7,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
+from ..engines.base import Job
+from ..engines.partition_plan import WeightSums
 from ..measures import find_measure
 from ..results.asked_cells import AskedCells
-from ..results.base import MEAN, Cell
+from ..results.base import Cell
 from ..results.figures import ColumnFacts, Figures, summary_columns
+from ..results.outputs import MEAN
 from ..results.riskiest import cell_records, riskiest
 from ..results.summary import TOP_CELLS, Summary
 from .chunks import TableChunks
-from .gather import ChunkFacts, Gatherer
+from .fold import Folding
+from .gather import Gatherer, ScoreFacts
 from .one_part import FoldRun
 from .passes import PartitionedRun
 from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
+
+
+class FoldFacts(ScoreFacts):
+    """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
+
+    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
+        super().__init__(job, weights, folder)
+        self.figures: Figures | None = None
+        self.top: list[Cell] = []
+
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+        assert self.figures is not None
+        return self.figures, riskiest(self.top, TOP_CELLS)
 
 
 @dataclass(eq=False)
@@ -40,16 +58,30 @@ class AttackerRun:
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
     population_scoring: PartitionedRun | None = None
+    _gatherer: ScoreFacts = field(init=False)
 
     def score(self) -> Gatherer:
         """Score the table in parts; the gatherer of the scores."""
-        scoring, job = self.scoring, self.scoring.job
+        scoring = self.scoring
         sums = scoring.score()
         if self.population_scoring is not None:
             self.population_scoring.score()
-        (self.weights,) = sums.by_fold(job, self.chunks.rows if scoring.units is None else scoring.units.total).values()
-        self._gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
-        return self._gatherer
+        self._find_weights(sums)
+        gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
+        self._gatherer = gatherer
+        return gatherer
+
+    def fold(self, folding: Folding) -> FoldFacts:
+        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled."""
+        self.scoring.folding = folding
+        self._find_weights(self.scoring.score())
+        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"))
+        self._gatherer = facts
+        return facts
+
+    def _find_weights(self, sums: WeightSums) -> None:
+        units = self.scoring.units
+        (self.weights,) = sums.by_fold(self.scoring.job, self.chunks.rows if units is None else units.total).values()
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
@@ -64,10 +96,8 @@ class AttackerRun:
         scoring, context, job = self.scoring, self.scoring.context, self.scoring.job
         context.report.stage("summarise", None, "")
         gatherer, chunks = self._gatherer, self.chunks
-        facts = [ChunkFacts.read(gatherer.facts(number)) for number in range(len(chunks.sizes))]
-        figures = Figures.together(*(chunk.figures for chunk in facts))
+        figures, cells = gatherer.figures_and_top(len(chunks.sizes))
         percentiles = gain_percentiles(job, chunks.rows, scoring.gains)
-        cells = riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),

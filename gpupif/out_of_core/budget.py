@@ -36,6 +36,8 @@ CODE_BYTES, SCORE_BYTES = 0.6, 4.5
 # Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
 CELL_BYTES = 32
 ELSEWHERE = "choose another place with temp (--temp)"
+# Of the sum of a row, and the few cells of it that are kept, where scores are folded.
+FOLDED_BYTES = 8
 # Of a score in a format of text.
 TEXT_BYTES = 18
 
@@ -158,13 +160,20 @@ def check_disk(
     attackers = len(request.attackers or [None])
     targets = len(request.targets) * attackers
     kept = len({computed_measure(measure) for measure in request.outputs})
-    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + SCORE_BYTES * targets * kept + 8))
+    scores = SCORE_BYTES * targets * kept
+    few = options.selection is not None or options.summary_only
+    if few and population is None and (attackers == 1 or options.summary_only):
+        # Sums of rows, of each pass or fold.
+        scores = 2 * FOLDED_BYTES * attackers
+    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))
     each = TEXT_BYTES if written_format(options.output).as_text else SCORE_BYTES
     written = int(rows * each * targets * len(request.outputs))
     if options.keep_input:
         written += source.bytes
+    if few:
+        written = 0
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (
         (spill, spilled + written * same, "spill files", ELSEWHERE),

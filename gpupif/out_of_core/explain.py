@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,17 +18,18 @@ from ..engines.base import Engine, Job
 from ..io.base import Source
 from ..measures import Measure
 from ..results.asked_cells import AskedCells
-from ..results.base import Cell, Explainer
+from ..results.base import Cell, RowExplainer, RowValues
 from ..results.worst_attacker import weights_of_sets
 from ..rows.accumulate import DistinctRows
 from ..rows.threads import Workers
+from .gather import RowReader
 
 # What is read at once.
 ROWS, BYTES = 1 << 18, 1 << 26
 
 
 @dataclass(eq=False)
-class FilesExplainer(Explainer):
+class FilesExplainer(RowExplainer):
     """What one attacker sees of cells.
 
     columns: that are scored or known, and last that of the weights, if there are `units` of them; without codes of
@@ -46,6 +47,22 @@ class FilesExplainer(Explainer):
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
         """See `Explainer`: files have none."""
         return None
+
+    def row_values(self) -> RowValues:
+        """See `RowExplainer`; raises as `values`."""
+        targets = self.job.targets
+        rows = RowReader[list[npt.NDArray[Any]]](
+            (codes for codes, _ in self._pieces()),
+            0,
+            lambda codes: len(codes[0]),
+            lambda codes, some: [column[some] for column in codes],
+        )
+
+        def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
+            pieces = list(rows.between(start, stop))
+            return lambda target: np.concatenate([codes[targets[target]] for codes in pieces])
+
+        return RowValues([self.columns[target] for target in targets], between)
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """See `Explainer`; raises TableReadError where a file is not what it was."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -16,12 +17,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..engines.base import Job
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import Cell
 from ..results.figures import SUMMARISED, Figures
-from ..results.riskiest import riskiest_in
+from ..results.outputs import ScoredAttacker
+from ..results.riskiest import riskiest, riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 from .part_scoring import score_columns
@@ -51,11 +54,47 @@ class ChunkFacts(NamedTuple):
             beside.replace(file)
 
 
-class Gatherer:
+class ScoreFacts(ABC):
+    """What is known of the scores of a table beside them: for its summary.
+
+    weights: of the job's targets. folder: for facts and row information gains by chunk. types: by measure, of its
+    scores.
+    """
+
+    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
+        self.job = job
+        self.folder = folder
+        self.weights = weights
+        self.types = {measure.name: measure.type_in(job.dtype) for measure in job.measures}
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures, in order."""
+        return list(self.types)
+
+    @property
+    def by(self) -> str:
+        """The measure by which cells are risky."""
+        return "cig" if "cig" in self.types else self.measures[0]
+
+    def gains(self, number: int) -> Path:
+        """Where the row information gains of a chunk are kept."""
+        return self.folder / f"rig-{number:06}.arrow"
+
+    def make_folder(self) -> None:
+        """Make the place of facts."""
+        with disk_errors(self.folder):
+            self.folder.mkdir(exist_ok=True)
+
+    @abstractmethod
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+        """Figures of all rows, and the riskiest cells, when all of so many chunks were put together."""
+
+
+class Gatherer(ScoreFacts):
     """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk).
 
-    weights: of the job's targets. folder: for facts and row information gains by chunk. population_scoring: with the
-    sizes of cohorts in a population, which come after all other measures. types: by measure, of its scores.
+    population_scoring: with the sizes of cohorts in a population, which come after all other measures.
     """
 
     def __init__(
@@ -65,22 +104,13 @@ class Gatherer:
         folder: Path,
         population_scoring: PartitionedRun | None = None,
     ) -> None:
-        self.job = scoring.job
-        self.folder = folder
-        self.weights = weights
-        self.types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
+        super().__init__(scoring.job, weights, folder)
         if population_scoring is not None:
             self.types[POPULATION_SIZE.name] = population_scoring.job.measures[0].type_in(self.job.dtype)
         self._scoring = scoring
         self._population_scoring = population_scoring
-        self.by = "cig" if "cig" in self.types else self.measures[0]
         # So many cells as are wanted are known to be at least so risky.
         self._least = -np.inf
-
-    @property
-    def measures(self) -> list[str]:
-        """Names of the measures, in order."""
-        return list(self.types)
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
         """The scores of the chunks `first` to `last` - 1; sizes: rows of all chunks.
@@ -108,9 +138,10 @@ class Gatherer:
         """Where the facts of a chunk are kept."""
         return self.folder / f"facts-{number:06}.json"
 
-    def gains(self, number: int) -> Path:
-        """Where the row information gains of a chunk are kept."""
-        return self.folder / f"rig-{number:06}.arrow"
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+        facts = [ChunkFacts.read(self.facts(number)) for number in range(chunks)]
+        figures = Figures.together(*(chunk.figures for chunk in facts))
+        return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
 
     def _chunk(
         self, number: int, size: int, several: Sequence[Sequence[PartScores]], workers: Workers
@@ -192,33 +223,33 @@ def prefetched(items: Iterator[Any]) -> Generator[Any]:
 
 
 class AttackerGatherers:
-    """The gatherers of all attackers, in order, by fold; of one without a name under None."""
+    """The gatherers of all attackers, in order, by fold."""
 
-    def __init__(self, gatherers: Mapping[str | None, Mapping[str, Gatherer]]) -> None:
-        self._gatherers = {(name, fold): one for name, folds in gatherers.items() for fold, one in folds.items()}
-        # Attackers, folds and measures in the order of the score columns.
-        self._order = [
-            (name, fold, measure)
-            for name, folds in gatherers.items()
+    def __init__(self, gatherers: Sequence[tuple[ScoredAttacker, Mapping[str, Gatherer]]]) -> None:
+        self._gatherers = {(one.name, fold): each for one, folds in gatherers for fold, each in folds.items()}
+        # By output, attackers, folds and measures in the order of the score columns.
+        self._order = {
+            attacker.output(measure, fold): (attacker.name, fold, measure)
+            for attacker, folds in gatherers
             for measure in next(iter(folds.values())).measures
             for fold in folds
-        ]
+        }
 
     def make_folders(self) -> None:
         """Make the places of facts."""
         for gatherer in self._gatherers.values():
-            gatherer.folder.mkdir(exist_ok=True)
+            gatherer.make_folder()
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""
         return [
             np.empty(0, self._gatherers[name, fold].types[measure])
-            for name, fold, measure in self._order
+            for name, fold, measure in self._order.values()
             for _ in self._gatherers[name, fold].job.targets
         ]
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """See `Gatherer`; the arrays of all, in the order of the score columns."""
+        """See `Gatherer`; the arrays of all by output, in the order of the score columns."""
         with contextlib.ExitStack() as closing:
             made = [
                 closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row)))
@@ -226,4 +257,4 @@ class AttackerGatherers:
             ]
             for several in zip(*made, strict=True):
                 parts = dict(zip(self._gatherers, several, strict=True))
-                yield {f"{name}:{fold}:{measure}": parts[name, fold][measure] for name, fold, measure in self._order}
+                yield {output: parts[name, fold][measure] for output, (name, fold, measure) in self._order.items()}

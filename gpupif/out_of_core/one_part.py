@@ -32,6 +32,7 @@ from ..utils.memory import shown
 from .chunks import Chunks
 from .collapse import TooManyRowsError
 from .distinct import DistinctTable
+from .fold import Folding, FoldWriter, RawScores
 from .part_scoring import multiset, score_writer
 from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned
@@ -65,6 +66,8 @@ class OnePartRun(TableRun):
     """
 
     subsets: KnownSubsets | None = None
+    # What is kept of the scores, None for all.
+    folding: Folding | None = field(init=False, default=None)
     groups: list[list[int]] = field(init=False, default_factory=list)
     distinct_rows: int = field(init=False, default=0)
 
@@ -203,25 +206,49 @@ class OnePartRun(TableRun):
             distinct=True,
         )
         result = score_attacker(self.context.engine, one, sets, self.context.report, shares)
-        for fold, values in result.by_fold().items():
-            self._spread(fold, values, group, number)
+        by_fold = result.by_fold()
+        for fold, values in by_fold.items():
+            folder = self.context.store.fresh(self.step(f"group-{number}{fold}"))
+            if self.folding is None:
+                self._spread(fold, values, group, folder)
+            if "cig" in values:
+                with Workers() as workers:
+                    for target, gains in zip(group, values["cig"], strict=True):
+                        self._write_gains(self.gains_folder(fold, number, target), gains, workers)
+        if self.folding is not None:
+            first = next(iter(by_fold))
+            self._fold(self.folding, by_fold, group, self.file(f"group-{number}{first}"))
         if isinstance(result, AnyKnownResult):
             for target, weights in zip(group, result.weights, strict=True):
                 write_batch(self._weights_file(target), {"weight": weights})
         return {"weights": WeightSums.of(result, group, in_one_part=True).weights, "rows": result.distinct_rows}
 
-    def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], number: int) -> None:
+    def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], folder: Path) -> None:
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
-        store, table = self.context.store, self.table
-        folder = store.fresh(self.step(f"group-{number}{fold}"))
         arrays = [array[place] for place in range(len(group)) for array in values.values()]
-        out = Partitioned(folder, [table.sizes]).scores(0)
-        with score_writer(out, self.fold_job(fold), group) as writer, table.numbers() as numbers, Workers() as workers:
+        out = Partitioned(folder, [self.table.sizes]).scores(0)
+        with score_writer(out, self.fold_job(fold), group, arrays) as writer:
+            self._write_rows(arrays, writer)
+
+    def _fold(self, folding: Folding, by_fold: dict[str, dict[str, Any]], group: Sequence[int], folder: Path) -> None:
+        """Keep of the scores of all rows, over all folds, what is needed."""
+        several = {
+            RawScores(fold, measure.name): values[measure.name]
+            for fold, values in by_fold.items()
+            for measure in part_measures(self.fold_job(fold))
+        }
+        arrays = [array[place] for place in range(len(group)) for array in several.values()]
+        kinds = {kind: str(array.dtype) for kind, array in several.items()}
+        places = [self.job.targets.index(target) for target in group]
+        out = Partitioned(folder, [self.table.sizes]).scores(0)
+        with FoldWriter(out, folding, kinds, places, self.table.sizes) as writer:
+            self._write_rows(arrays, writer)
+
+    def _write_rows(self, arrays: Sequence[npt.NDArray[Any]], writer: Any) -> None:
+        """Write what distinct rows have, as all rows have it, chunk by chunk of the table."""
+        with self.table.numbers() as numbers, Workers() as workers:
             for rows in numbers:
                 writer.write(workers.run(lambda array, rows=rows: array[rows], [(array,) for array in arrays]))
-            if "cig" in values:
-                for target, gains in zip(group, values["cig"], strict=True):
-                    self._write_gains(self.gains_folder(fold, number, target), gains, workers)
 
     def _write_gains(self, folder: Path, gains: npt.NDArray[np.float64], workers: Workers) -> None:
         """Write which CIG occur, and how often, some rows after the others: of all at once it would take too much."""
@@ -247,6 +274,7 @@ class FoldRun(PartitionedRun):
     def score(self) -> WeightSums:
         """Score the table, unless that is done for the other fold."""
         whole, store = self.whole, self.context.store
+        whole.folding = self.folding
         groups = whole.score()
         self.passes = [Pass(group, []) for group in groups]
         sizes = list(self.chunks.sizes[: self.asked])

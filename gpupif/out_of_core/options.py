@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..io.base import Source
+from ..io.formats import WRITTEN_ENDINGS
 from ..io.score_files import is_file
+from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.validation import whole_number
 
@@ -32,6 +36,8 @@ class OutputOptions:
     resume: bool = False
     overwrite: bool = False
     keep_input: bool = False
+    selection: Selection | None = None
+    summary_only: bool = False
 
     @classmethod
     def from_arguments(
@@ -41,8 +47,20 @@ class OutputOptions:
         resume: bool = False,
         overwrite: bool = False,
         keep_input: bool = False,
+        selection: Selection | None = None,
+        summary_only: bool = False,
     ) -> OutputOptions:
-        """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError."""
+        """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError.
+
+        selection: cells that are to be written in place of all scores; None: all scores. summary_only: no output, only
+        what the scores come to.
+        """
+        here = resources()
+        if summary_only:
+            _check_nothing_written(output, rows_per_file, resume, overwrite, keep_input, selection)
+            # A name for the run's temporary files.
+            place = (here.temp or Path(tempfile.gettempdir())) / f"gpupif-summary-{secrets.token_hex(8)}.parquet"
+            return cls(place, here.memory, here.temp, summary_only=True)
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
         target = Path(output)
@@ -50,5 +68,44 @@ class OutputOptions:
             rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
             if is_file(target):
                 raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
-        here = resources()
-        return cls(target, here.memory, here.temp, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
+        if selection is not None:
+            _check_cells(target, rows_per_file, keep_input)
+        given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
+        return cls(target, here.memory, here.temp, *given, selection)
+
+
+def _check_nothing_written(
+    output: Any,
+    rows_per_file: Any,
+    resume: bool,
+    overwrite: bool,
+    keep_input: bool,
+    selection: Selection | None,
+) -> None:
+    """Raise InputError for an output where there is to be none, or for its options."""
+    options = {
+        "output": output,
+        "rows_per_file": rows_per_file,
+        "resume": resume,
+        "overwrite": overwrite,
+        "keep_input": keep_input,
+        "where": None if selection is None else selection.text,
+        "top": None if selection is None else selection.top,
+    }
+    for name, value in options.items():
+        if value not in (None, False):
+            raise InputError(
+                f"{name}: goes with scores that are written, not with summary_only. Leave one of them out."
+            )
+
+
+def _check_cells(output: Path, rows_per_file: int | None, keep_input: bool) -> None:
+    """Raise InputError for an output of cells that is no file, or for options of an output of all scores."""
+    if not is_file(output):
+        raise InputError(
+            f"output: cells (where=, top=) are written to one file: expected a name ending in "
+            f"{', '.join(WRITTEN_ENDINGS)}, got {output}."
+        )
+    if rows_per_file is not None or keep_input:
+        name = "keep_input" if rows_per_file is None else "rows_per_file"
+        raise InputError(f"{name}: goes with the scores of all cells, not with where= and top=. Leave it out.")

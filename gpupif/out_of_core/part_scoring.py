@@ -9,26 +9,33 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+
+from gpupif.kernels.codes import add_times
+from gpupif.kernels.dictionary import count_numbers
 
 from ..attack.weights import Units
 from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
-from ..io.ipc_batches import BatchWriter
+from ..engines.shared_scores import take_target
+from ..io.ipc_batches import BatchWriter, arrow_type
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts
+from ..utils.repeated import Repeated, kept_small
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
+from .fold import Folding, FoldWriter, RawScores
 from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
@@ -38,6 +45,12 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     return {
         f"{target}:{measure.name}": measure.type_in("float64") for target in targets for measure in part_measures(job)
     }
+
+
+# A column of scores.
+Scores = npt.NDArray[Any] | Repeated
+# Opens what scores of a part are written to, which look like these.
+OpenWriter = Callable[[Sequence[Scores]], contextlib.AbstractContextManager[Any]]
 
 
 @dataclass(eq=False)
@@ -60,19 +73,36 @@ class PartScorer:
         self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
 
     def score(
-        self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange, forced: bool = False
+        self,
+        chunks: Chunks,
+        one: Pass,
+        out: Path,
+        folder: Path,
+        hashes: HashRange,
+        forced: bool = False,
+        folding: Folding | None = None,
     ) -> PartResult:
         """Write the scores of a part, chunk by chunk, to `out`.
 
-        folder: for what is cut again. forced: it cannot be cut any more.
+        folder: for what is cut again. forced: it cannot be cut any more. folding: what is kept of them, if not all.
         """
+        if folding is None:
+            writer: OpenWriter = partial(score_writer, out, self.job, one.targets)
+        else:
+            kinds = {RawScores("", measure.name): measure.type_in("float64") for measure in part_measures(self.job)}
+            places = [self.job.targets.index(target) for target in one.targets]
+            fold = partial(FoldWriter, out, folding, kinds, places, chunks.sizes)
+
+            def writer(_: Sequence[Scores]) -> FoldWriter:
+                return fold()
+
         if chunks.rows <= self.limit and self.asked is None:
-            return self._score_whole(chunks, one, out)
+            return self._score_whole(chunks, one, writer)
         used = sorted({*self.job.known, *one.targets})
         with contextlib.suppress(TooManyRowsError):
             collapsed = self._distinct(chunks, used, math.inf if forced else self.limit)
-            return self._score_collapsed(chunks, one, out, used, collapsed)
-        return self._score_cut(chunks, one, out, folder, hashes)
+            return self._score_collapsed(chunks, one, writer, used, collapsed)
+        return self._score_cut(chunks, one, writer, folder, hashes)
 
     def count_distinct(self, chunks: Chunks, folder: Path) -> int:
         """Number of distinct rows of a part over all its columns."""
@@ -90,12 +120,12 @@ class PartScorer:
         shutil.rmtree(finer.folder)
         return total
 
-    def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> PartResult:
+    def _score_whole(self, chunks: Chunks, one: Pass, open_writer: OpenWriter) -> PartResult:
         columns = range(len(self.job.cardinalities))
         codes = chunks.all_codes()
         weights = None if self.units is None else self.units.times(codes.pop())
         result, found = self._run(one, columns, codes, None, weights, self.progress)
-        with score_writer(out, self.job, one.targets) as writer:
+        with open_writer(result) as writer:
             start = 0
             for size in chunks.sizes:
                 writer.write([values[start : start + size] for values in result])
@@ -103,13 +133,13 @@ class PartScorer:
         return found
 
     def _score_collapsed(
-        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: DistinctRows
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
         packing = self._packing(used)
         codes = packing.layout.unpack(collapsed.keys)
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
-        with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
+        with open_writer(result) as writer, Workers() as workers:
             for piece in packed_chunks(chunks, packing, lambda: self.limit, workers, self.asked):
                 both = np.concatenate([collapsed.keys, piece.keys])
                 number = distinct_rows(Rows(both), len(both), workers).number[len(collapsed) :]
@@ -120,7 +150,9 @@ class PartScorer:
                     self.progress.advance(rows * len(one.targets))
         return found
 
-    def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange) -> PartResult:
+    def _score_cut(
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, folder: Path, hashes: HashRange
+    ) -> PartResult:
         found = PartResult()
         parts = -(-2 * chunks.rows // self.limit)
         halves = one.halves(self.job.known, self.entropies)
@@ -138,17 +170,18 @@ class PartScorer:
                 forced = len(halves) == 1 and piece.rows == chunks.rows
                 place = pieces.folder / f"{part}"
                 found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
-        self._put_together(chunks, one, halves, cuts, out)
+        self._put_together(chunks, one, halves, cuts, open_writer)
         for pieces in cuts:
             shutil.rmtree(pieces.folder)
         return found
 
     def _put_together(
-        self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Partitioned], out: Path
+        self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Partitioned], open_writer: OpenWriter
     ) -> None:
         """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
         schema = score_columns(self.job, one.targets)
-        with score_writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
+        nothing = [np.empty(0, kind) for kind in schema.values()]
+        with open_writer(nothing) as writer, Workers() as workers, contextlib.ExitStack() as files:
             gatherings = [
                 files.enter_context(PartScores(pieces, list(score_columns(self.job, half.targets))))
                 for half, pieces in zip(halves, cuts, strict=True)
@@ -168,7 +201,7 @@ class PartScorer:
         times: npt.NDArray[np.int64] | None,
         weights: npt.NDArray[np.int64] | None,
         progress: Progress,
-    ) -> tuple[list[npt.NDArray[Any]], PartResult]:
+    ) -> tuple[list[Scores], PartResult]:
         """Scores of rows over some columns, in the order of `score_columns`, and what was found beside.
 
         times: how often each row occurs; weights: how many, in units, these rows stand for together, where they have
@@ -178,16 +211,21 @@ class PartScorer:
             replace(self.job, codes=[_NO_CODES] * len(self.job.cardinalities), targets=one.targets), columns
         )
         job = part_job(job, job.targets, codes, times if weights is None else weights)
-        result = self.engine.score(job, progress)
-        values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
+        result = self.engine.score(replace(job, scores_on="either"), progress)
         rows = result.distinct_rows if len(columns) == len(self.job.cardinalities) else None
         found = PartResult(WeightSums.of(result, one.targets, in_one_part=False), rows=rows)
-        if any(measure.name == "cig" for measure in self.job.measures):
-            gains = result.values["cig"]
-            with Workers() as workers:
-                for place, target in enumerate(one.targets):
-                    found.gains[target] = multiset(gains[place], times, workers)
-        return values, found
+
+        def keep(place: int) -> list[Scores]:
+            taken = take_target(result.values, place, 0, job.rows)
+            return [kept_small(on_host(scores)) for scores in taken.values()]
+
+        with Workers() as workers:
+            values = workers.run(keep, [(place,) for place in range(len(one.targets))])
+            if any(measure.name == "cig" for measure in self.job.measures):
+                cig = list(result.values).index("cig")
+                for target, several in zip(one.targets, values, strict=True):
+                    found.gains[target] = multiset(several[cig], times, workers)
+        return [scores for several in values for scores in several], found
 
     def _distinct(self, chunks: Chunks, used: Sequence[int], limit: float = math.inf) -> DistinctRows:
         """The distinct rows of a part over some columns, see `collapse`; raises TooManyRowsError for over `limit`."""
@@ -201,8 +239,15 @@ class PartScorer:
 _NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
 
-def multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
     """Distinct values, and how many rows of the table have each; times: multiplicities of the rows, None: 1."""
+    if isinstance(values, Repeated):
+        sums = np.zeros(len(values.distinct), np.int64)
+        if times is None:
+            count_numbers(values.numbers, sums)
+        else:
+            add_times(values.numbers, times, sums)
+        return values.distinct, sums
     total = len(values) if times is None else int(times.sum())
     counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
     bits = np.ascontiguousarray(values).view(np.uint64)[:, None]
@@ -210,10 +255,12 @@ def multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | Non
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
 
 
-def score_writer(out: Path, job: Job, targets: Sequence[int]) -> BatchWriter:
-    """A file for the scores of a part."""
-    kinds = {"int64": pa.int64(), "float64": pa.float64()}
-    return BatchWriter(out, {name: kinds[kind] for name, kind in score_columns(job, targets).items()}, threads=True)
+def score_writer(out: Path, job: Job, targets: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
+    """A file for the scores of a part, which look like these columns."""
+    schema = dict(zip(score_columns(job, targets), map(arrow_type, columns), strict=True))
+    # What is repeated is small as it is.
+    codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
+    return BatchWriter(out, schema, threads=True, codec=codec)
 
 
 def _fresh(folder: Path) -> Path:

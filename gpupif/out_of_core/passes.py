@@ -20,6 +20,7 @@ from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
 from .chunks import Chunks
+from .fold import Folding
 from .part_result import PartResult
 from .part_scoring import PartScorer
 from .shuffle import HashRange, Partitioned, hash_partition
@@ -70,6 +71,8 @@ class PartitionedRun(TableRun):
 
     passes: list[Pass] = field(init=False, default_factory=list)
     cuts: list[Partitioned] = field(init=False, default_factory=list)
+    # What is kept of the scores, None for all.
+    folding: Folding | None = field(init=False, default=None)
 
     def score(self) -> WeightSums:
         """Partition the table and score its parts, once for each pass; what weights are made of."""
@@ -125,7 +128,8 @@ class PartitionedRun(TableRun):
         chunks = pieces.part(part)
         inner = store.fresh(self.step(f"pass-{number}"), "inner")
         hashes = HashRange(part, pieces.parts)
-        found = scorer.score(chunks, one, pieces.scores(part), inner, hashes) if chunks.rows else PartResult(rows=0)
+        given = (chunks, one, pieces.scores(part), inner, hashes)
+        found = scorer.score(*given, folding=self.folding) if chunks.rows else PartResult(rows=0)
         if number == 0 and found.rows is None and self.asked is None:
             found.rows = scorer.count_distinct(chunks, inner)
         for target, (gains, times) in found.gains.items():

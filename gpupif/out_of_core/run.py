@@ -27,7 +27,7 @@ from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT, FORMAT_OF_FILES = 5, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 6, "format of temporary files"
 # The setting that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 
@@ -47,7 +47,8 @@ def score_source(
         check_exist("population", request.used, population.source.names)
         check_place(population.source, options, inputs_only=True)
     names = [str(name) for name in request.targets]
-    attacker_names(request.output_names, names, source.names if options.keep_input else [])
+    if options.selection is None:
+        attacker_names(request.output_names, names, source.names if options.keep_input else [])
     work = work_folder(options.output, options.output.resolve().parent)
     spill = work if options.temp is None else work_folder(options.output, options.temp)
     store = Store(work, spill)
@@ -64,7 +65,7 @@ def score_source(
             _check_same(finished["options"], settings, options.output)
             shield.raise_()
             keep = False
-            return stored_scores(options.output, request, about, finished, RunFindings())
+            return stored_scores(options, options.output, request, about, finished, RunFindings())
         if there:
             keep = True
             begun = store.done(BEGUN)
@@ -146,6 +147,7 @@ def _settings(about: RunDescription, request: ScoreRequest, options: OutputOptio
         "temp": None if options.temp is None else str(options.temp.resolve()),
         "rows per file": options.rows_per_file,
         "keep input": options.keep_input,
+        "cells": None if options.selection is None else options.selection.to_dict(),
     }
 
 

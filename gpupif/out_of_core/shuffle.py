@@ -20,6 +20,7 @@ from gpupif.kernels import spread
 from ..engines.partition_plan import part_ids
 from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..rows.threads import Workers
+from ..utils.repeated import Repeated
 from .chunks import Chunks, PartChunks
 
 
@@ -162,13 +163,19 @@ class PartScores:
             size = self._partitioned.sizes[part][chunk]
             if size == 0:
                 continue
-            columns = reader.arrays(chunk)
+            columns = reader.repeated(chunk)
             rows = slice(start, start + size) if order is None else order[start : start + size]
 
             def fill(name: str, columns: Any = columns, rows: Any = rows) -> None:
                 values = columns[self._place[name]]
                 for factor, out in outs[name]:
-                    if isinstance(rows, slice):
+                    if isinstance(values, Repeated):
+                        distinct = np.multiply(values.distinct, factor).astype(out.dtype, casting="same_kind")
+                        if isinstance(rows, slice):
+                            np.take(distinct, values.numbers, out=out[rows])
+                        else:
+                            spread.place_repeated(distinct, values.numbers, rows, out)
+                    elif isinstance(rows, slice):
                         np.multiply(values, factor, out=out[rows], casting="same_kind")
                     else:
                         spread.place(values, factor, rows, out)

@@ -17,19 +17,25 @@ from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
-from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
+from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.figures import ColumnFacts
+from ..results.kept_cells import KeptCells, SummaryOnly
+from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
+from ..results.selection import CellQuery
 from ..results.stored import FileBacking
 from ..results.summary import Summary
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget
+from .cells import ChunkCells
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
+from .fold import Folding
+from .folded import FoldedGatherer
 from .gather import AttackerGatherers
 from .one_part import runs_by_fold
 from .options import OutputOptions, PopulationFiles
@@ -97,8 +103,9 @@ class Steps:
             chunks.close()
             if people is not None:
                 people.close()
-        about_to_publish()
-        self.writer.publish(outputs, finished["identity"])
+        if not self.options.summary_only:
+            about_to_publish()
+            self.writer.publish(outputs, finished["identity"])
         each = {name: next(iter(folds.values())) for name, folds in runs.items()}
         explainers = {
             name: FilesExplainer(
@@ -108,7 +115,7 @@ class Steps:
         }
         prior_of = next(iter(each.values())).prior_of
         findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
-        return stored_scores(self._place, self.request, self.about, finished, findings)
+        return stored_scores(self.options, self._place, self.request, self.about, finished, findings)
 
     @cached_property
     def about(self) -> RunDescription:
@@ -117,11 +124,7 @@ class Steps:
 
     def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
-        gatherers = AttackerGatherers(
-            {name: {fold: run.score() for fold, run in folds.items()} for name, folds in runs.items()}
-        )
-        started = time.perf_counter()
-        self.writer.write(gatherers, chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
+        started = self._write(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
                 source.check_unchanged(source.found.files)
@@ -134,9 +137,55 @@ class Steps:
                 [name, fold, replace(summary, seconds=self.seconds).to_stored()]
                 for (name, fold), summary in self._summaries.items()
             ],
-            "identity": identity(self.writer.staged(outputs)),
-            "files": [piece.path for piece in outputs],
+            "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
+            "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
+
+    def _write(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> float:
+        """Score the table, and write what is asked for; when writing began."""
+        attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
+        selection = self.options.selection
+        view = ScoreView(self.about.measures, attackers, self.about.dtype)
+        query = None if selection is None else selection.query(view)
+        places = [self.request.read.index(name) for name in self.request.targets]
+        foldings = self._foldings(query, view)
+        if foldings is not None:
+            folded = [FoldedGatherer(runs[name], folding) for name, folding in foldings.items()]
+            started = time.perf_counter()
+            if query is not None:
+                self.report.stage("write", chunks.rows, "rows")
+                self.writer.write_cells(folded[0].tables(chunks, places, self.report), outputs[0], describe)
+                return started
+            self.report.stage("put together", chunks.rows * len(folded), "rows")
+            for one in folded:
+                one.put_together(chunks, places, self.report)
+            return started
+        gatherers = AttackerGatherers(
+            [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
+        )
+        started = time.perf_counter()
+        if query is not None:
+            self.writer.cells = ChunkCells(query, chunks, places)
+        self.writer.write(gatherers, chunks.sizes, outputs, describe)
+        return started
+
+    def _foldings(self, query: CellQuery | None, view: ScoreView) -> dict[str | None, Folding] | None:
+        """What is kept of the scores against each attacker, by name; None where all scores are needed."""
+        wanted = query is not None or self.options.summary_only
+        # The scores of a cell against several attackers are not made in one part, nor are sizes in a population.
+        together = query is not None and len(view.attackers) > 1
+        if not wanted or together or self.population is not None:
+            return None
+        each = {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
+        foldings = {name: folding for name, folding in each.items() if folding is not None}
+        return foldings if len(foldings) == len(each) else None
+
+    def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
+        """All attackers, in order."""
+        return tuple(
+            ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets)
+            for name, one in self.request.by_attacker().items()
+        )
 
     def _describe(
         self, runs: AttackerRuns, rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
@@ -144,19 +193,21 @@ class Steps:
         """What score files say of themselves."""
         outcomes = [
             AttackerOutcome(
-                ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets),
-                of_each_fold({fold: run.weights for fold, run in runs[name].items()}),
-                next(iter(runs[name].values())).scoring.distinct_rows(),
-                summaries={fold: run.summary for fold, run in runs[name].items()} if with_summaries else {},
+                one,
+                of_each_fold({fold: run.weights for fold, run in runs[one.name].items()}),
+                next(iter(runs[one.name].values())).scoring.distinct_rows(),
+                summaries={fold: run.summary for fold, run in runs[one.name].items()} if with_summaries else {},
             )
-            for name, one in self.request.by_attacker().items()
+            for one in self._attackers(runs)
         ]
         run = next(iter(next(iter(runs.values())).values()))
         facts = run.column_facts
         values = {name: fact.distinct_values for name, fact in zip(self.request.targets, facts, strict=True)}
         priors = pack_priors({name: run.prior_of[name] for name in values}, values)
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
-        return ScoresDescription(self.about, outcomes, facts, priors, rows, files)
+        selection = self.options.selection
+        cells = None if selection is None else selection.to_dict()
+        return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
 
     def _encoded_population(self, chunks: EncodedChunks) -> EncodedPopulation | None:
         """The population, if any, beside the table with these rows."""
@@ -236,6 +287,7 @@ def about_run(
 
 
 def stored_scores(
+    options: OutputOptions,
     output: Path,
     request: ScoreRequest,
     about: RunDescription,
@@ -262,5 +314,7 @@ def stored_scores(
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
     by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
-    description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(FileBacking(output, stamps_of(files), description, first.rows, findings.spilled, by_column))
+    cells = None if options.selection is None else options.selection.to_dict()
+    description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts, cells=cells)
+    kind = SummaryOnly if options.summary_only else FileBacking if options.selection is None else KeptCells
+    return Scores(kind(output, stamps_of(files), description, first.rows, findings.spilled, by_column))

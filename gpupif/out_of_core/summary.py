@@ -15,7 +15,7 @@ from ..io.ipc_batches import BatchReader, read_batch
 from ..results.figures import OF_COLUMNS, OF_ROWS
 from ..utils.percentiles import ONCE, percentiles
 from .chunks import TableChunks
-from .gather import Gatherer
+from .gather import ScoreFacts
 
 
 def gain_percentiles(job: Job, rows: int, gains: Callable[[int], Sequence[Path]]) -> list[list[float]]:
@@ -39,7 +39,7 @@ def _numbers(files: Sequence[Path], dtype: str) -> Callable[[], Iterator[tuple[A
     return pieces
 
 
-def row_gain_percentiles(gatherer: Gatherer, chunks: TableChunks) -> dict[int, float]:
+def row_gain_percentiles(gatherer: ScoreFacts, chunks: TableChunks) -> dict[int, float]:
     """PIF by percentile, empty where CIG was not scored."""
     if not any(measure.name == "cig" for measure in gatherer.job.measures):
         return {}

@@ -26,6 +26,7 @@ from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..utils.progress import Reporter
 from .budget import Budget
+from .cells import ChunkCells
 from .gather import AttackerGatherers, RowReader, prefetched
 from .options import OutputOptions
 
@@ -35,7 +36,10 @@ Scores = dict[str, Any]
 
 @dataclass(eq=False)
 class ScoreWriter:
-    """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
+    """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them.
+
+    cells: those that are to be written in place of all scores.
+    """
 
     source: Source
     request: ScoreRequest
@@ -43,6 +47,7 @@ class ScoreWriter:
     folder: Path
     budget: Budget
     report: Reporter
+    cells: ChunkCells | None = None
 
     def write(
         self,
@@ -57,6 +62,11 @@ class ScoreWriter:
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
             gatherer.make_folders()
+        if self.options.summary_only:
+            self.report.stage("look through", sum(sizes), "rows")
+            for size, _ in zip(sizes, gatherer.chunks(0, len(sizes), sizes, 0), strict=True):
+                self.report.advance(size)
+            return
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
@@ -65,6 +75,16 @@ class ScoreWriter:
         if not is_file(self.options.output):
             with disk_errors(folder):
                 write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
+
+    def write_cells(
+        self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
+    ) -> None:
+        """Write cells to the only score file; describe: as of `write`."""
+        file = self.folder / "scores" / output.path
+        self._describe = describe
+        with disk_errors(file):
+            file.parent.mkdir(exist_ok=True)
+        write_tables(tables, file, describe=self._metadata)
 
     def _write_files(
         self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
@@ -86,6 +106,9 @@ class ScoreWriter:
             contextlib.closing(gatherer.chunks(first, last, sizes, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
+            if self.cells is not None:
+                self.write_cells(self.cells.tables(chunks, self.report), run[0], self._describe)
+                return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:
                 file = self.folder / "scores" / piece.path

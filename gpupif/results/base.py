@@ -4,101 +4,24 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from ..attack.known_subsets import FOLDS, KnownSubsets, folded_name
 from ..attack.priors import AsDict
-from ..engines.fold import mean_of, worst_of
+from ..encoding.column import Column
+from ..errors import InputError
 from ..measures import Measure
 from ..utils.display import plural
 from .figures import ColumnFacts, Figures
+from .outputs import Cells, ScoredAttacker, outputs_of
 from .packed_priors import pack_priors
+from .selection import CellQuery
 from .summary import Summary
-
-WORST, MEAN = FOLDS
-
-
-@dataclass(frozen=True)
-class ScoredAttacker:
-    """An attacker that cells were scored against.
-
-    name: None where there is one without a name. known: the columns that the attacker knows, or of which it knows any
-    few: then `subsets` says which. only: "worst" or "mean" where no more than that is there, of several attackers too.
-    """
-
-    name: str | None
-    known: tuple[Hashable, ...]
-    subsets: KnownSubsets | None = None
-    only: str | None = None
-
-    @property
-    def folds(self) -> tuple[str, ...]:
-        """Both where cells have a worst and a mean score, else the one under which the scores go."""
-        return FOLDS if self.subsets is not None and self.only is None else (self.only or WORST,)
-
-    def output(self, measure: str, fold: str) -> str:
-        """What the names of the output columns of a measure begin with; fold: "worst" or "mean", of any few columns."""
-        folded = self.only or (None if self.subsets is None else fold)
-        of_measure = measure if folded is None else folded_name(measure, folded)
-        return f"{self.prefix}{of_measure}"
-
-    @property
-    def prefix(self) -> str:
-        """What all names of outputs against the attacker begin with."""
-        return "" if self.name is None else f"{self.name}_"
-
-    def outputs(self, measure: str) -> list[str]:
-        """Those of all that was scored of a measure, in the order of the columns."""
-        return [self.output(measure, fold) for fold in self.folds]
-
-    def named(self, by_fold: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Scores by output, of those by fold (of a list of columns any word) and measure, as engines give them back."""
-        return {
-            self.output(measure, fold): scores
-            for fold, several in by_fold.items()
-            for measure, scores in several.items()
-        }
-
-
-def of_each_fold(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What was found, for the worst and for the mean; of an attacker with a list of columns (under "") the same."""
-    return {fold: found.get(fold, found.get("")) for fold in FOLDS}
-
-
-class Cells(NamedTuple):
-    """One score for each cell: that of an output, or the worst, or the mean, of the scores of several.
-
-    Of a cell whose score is unknown (NaN) against some attackers, those against the others count. dtype: of means.
-    """
-
-    measure: Measure
-    outputs: tuple[str, ...]
-    fold: str = WORST
-    dtype: str = "float64"
-
-    def of(self, arrays: Mapping[str, Any]) -> Any:
-        """The scores, from arrays (columns, rows) by output, of host or device."""
-        several = [arrays[output] for output in self.outputs]
-        if len(several) == 1:
-            return several[0]
-        worst = self.fold == WORST
-        folded = np.empty_like(several[0], None if worst else self.dtype)
-        # Column by column, so that little memory is taken beside.
-        for place, scores in enumerate(folded):
-            each = [array[place] for array in several]
-            scores[:] = worst_of(self.measure, each) if worst else mean_of(each)
-        return folded
-
-
-def outputs_of(several: Iterable[Cells]) -> list[str]:
-    """The outputs that hold the scores of these cells."""
-    return list(dict.fromkeys(output for cells in several for output in cells.outputs))
 
 
 class Cell(NamedTuple):
@@ -152,6 +75,17 @@ class QueryResult(NamedTuple):
     top: list[Cell]
 
 
+class RowValues(NamedTuple):
+    """The values of a table that was scored. columns: the scored ones, with labels.
+
+    between: gives of the rows from one to another, which follow those that it gave before, what tells the codes of a
+    scored column by its place.
+    """
+
+    columns: Sequence[Column]
+    between: Callable[[int, int], Callable[[int], npt.NDArray[Any]]]
+
+
 class Explainer(ABC):
     """What an attacker sees of a cell, found anew in the table that was scored."""
 
@@ -170,6 +104,14 @@ class Explainer(ABC):
         """
 
 
+class RowExplainer(Explainer):
+    """As `Explainer`, of a table whose rows this process reads."""
+
+    @abstractmethod
+    def row_values(self) -> RowValues:
+        """The values of all rows, read from the first on."""
+
+
 @dataclass(frozen=True)
 class AttackerOutcome:
     """Facts of the scores against one attacker.
@@ -182,7 +124,7 @@ class AttackerOutcome:
     attacker: ScoredAttacker
     weights: Mapping[str, Sequence[float]]
     distinct_rows: int | None
-    explainer: Explainer | None = None
+    explainer: RowExplainer | None = None
     summaries: Mapping[str, Summary] = field(default_factory=dict)
 
 
@@ -209,7 +151,8 @@ class ScoresDescription:
     """Metadata of the files of scores.
 
     facts: of the scored columns; priors: of these, packed, the small ones; rows: of the table; files: of a folder, in
-    order of the rows. What is not known yet is left out, weights and summaries of `outcomes` too.
+    order of the rows; cells: which were asked for in place of all, see `Selection`. What is not known yet is left out,
+    weights and summaries of `outcomes` too.
     """
 
     about: RunDescription
@@ -218,6 +161,7 @@ class ScoresDescription:
     priors: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None
     files: Sequence[str] = ()
+    cells: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +180,45 @@ class WriteRequest:
     overwrite: bool
     done: Callable[[int], None] = lambda rows: None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def refuse_options(options: Mapping[str, Any], method: str) -> None:
+    """Raise InputError for an option of a method that only Dask's one takes."""
+    if options:
+        raise InputError(
+            f"{next(iter(options))}: goes with scores of a Dask frame only, whose {method} takes it. Leave it out."
+        )
+
+
+class CellSource(ABC):
+    """Cells that were asked for, found where the scores lie.
+
+    columns: names of those of their tables, but for labels of rows. writes_folders: in place of files.
+    """
+
+    columns: Sequence[str]
+    writes_folders = False
+
+    @abstractmethod
+    def tables(self) -> Iterator[pa.Table]:
+        """All of them, some at a time; at least one table, of no cells perhaps."""
+
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.tables()))
+
+    @abstractmethod
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        describe: Callable[[bool], ScoresDescription],
+        options: Mapping[str, Any],
+    ) -> int:
+        """Write them, with what files say of themselves, and say how many there are. Raises OutputError.
+
+        options: of a library that writes folders.
+        """
 
 
 class Backing(ABC):
@@ -311,6 +294,10 @@ class Backing(ABC):
         """What is wanted of all rows."""
 
     @abstractmethod
+    def cells(self, query: CellQuery) -> CellSource:
+        """Cells in place of all scores."""
+
+    @abstractmethod
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
         """One frame of the kind that came in, columns named <output>_<column>; raises OutputError for equal names."""
 
@@ -346,3 +333,8 @@ class OutcomeBacking(Backing):
 
     def explainer(self, attacker: ScoredAttacker) -> Explainer | None:
         return self._outcomes[attacker.name].explainer
+
+    def row_values(self) -> RowValues | None:
+        """The values of all rows, read from the first on; None where the table is not at hand."""
+        explainer = self._outcomes[self.attackers[0].name].explainer
+        return None if explainer is None else explainer.row_values()

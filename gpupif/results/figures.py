@@ -79,6 +79,15 @@ class Figures:
             )
         )
 
+    def of_columns(self, places: Sequence[int]) -> Figures:
+        """Those of some of the columns, in this order."""
+        return Figures(
+            *(
+                {measure: [columns[place] for place in places] for measure, columns in getattr(self, name).items()}
+                for name in ("sums", "cells", "highest", "lowest")
+            )
+        )
+
     def total(self, measure: str, column: int) -> float:
         """The sum of a column's scores: exactly that of the sums of its pieces, in any order."""
         return math.fsum(self.sums[measure][column])

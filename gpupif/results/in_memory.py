@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,20 +25,26 @@ from .asked_cells import AskedCells
 from .base import (
     AttackerOutcome,
     Cell,
-    Cells,
-    Explainer,
+    CellSource,
     OutcomeBacking,
     QueryResult,
+    RowExplainer,
+    RowValues,
     RunDescription,
-    ScoredAttacker,
     ScoreQuery,
     WriteRequest,
-    outputs_of,
 )
+from .cell_layout import CellLayout
 from .figures import ColumnFacts, Figures
+from .local_cells import LocalCells
+from .outputs import Cells, ScoredAttacker, outputs_of
 from .pieces import PieceFacts, column_percentiles, cut, look, row_percentiles
 from .provenance import to_metadata
 from .riskiest import riskiest
+from .selection import CellQuery, ScoredRows
+
+# Rows whose scores are looked through for cells at once.
+ROWS_LOOKED_AT = 1 << 18
 
 
 class MemoryBacking(OutcomeBacking):
@@ -157,6 +163,22 @@ class MemoryBacking(OutcomeBacking):
             found.append(cell._replace(scores=[cells.of(arrays).item() for cells in shown]))
         return found
 
+    def cells(self, query: CellQuery) -> CellSource:
+        labels, encoded = index_table(self._frame), self.row_values()
+        columns = None if encoded is None else encoded.columns
+        layout = CellLayout.of(self.about.columns, query.types, columns, labels)
+
+        def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
+            values, scores = self.row_values(), {output: self._values[output] for output in outputs}
+            with self._frame.active(), Workers() as workers:
+                for start in range(0, self.rows, ROWS_LOOKED_AT):
+                    stop = min(self.rows, start + ROWS_LOOKED_AT)
+                    taken = take_rows(scores, start, stop, workers)
+                    arrays = {output: on_host(array) for output, array in taken.items()}
+                    yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
+
+        return LocalCells(query, layout, rows)
+
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
         names = output_names(list(outputs), self.about.columns, [])
         columns = (column for cells in outputs.values() for column in self.array(cells))
@@ -185,7 +207,7 @@ class MemoryBacking(OutcomeBacking):
                 metadata = to_metadata(writing.describe(True))
                 write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
                 return
-            parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
+            parts = (rows.between(start, stop) for start, stop in row_groups(self.rows, len(rows.names)))
             write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
@@ -243,6 +265,11 @@ def index_table(frame: Frame) -> pa.Table | None:
     index = frame.host_index()
     if index is None or (index.equals(pd.RangeIndex(frame.rows)) and index.name is None):
         return None
+    return index_columns(index)
+
+
+def index_columns(index: pd.Index[Any]) -> pa.Table:
+    """Labels of rows, as pandas stores them. Raises OutputError."""
     try:
         return pa.Table.from_pandas(pd.DataFrame(index=index, columns=pd.Index([], dtype=object)))
     except (pa.ArrowException, TypeError) as error:
@@ -252,7 +279,7 @@ def index_table(frame: Frame) -> pa.Table | None:
         ) from error
 
 
-class TableExplainer(Explainer):
+class TableExplainer(RowExplainer):
     """What one attacker sees of the cells of a table in memory.
 
     columns, job: of the columns that are scored or known, with the codes of all rows. weights: where the attacker knows
@@ -279,6 +306,14 @@ class TableExplainer(Explainer):
             return None
         with self._frame.active():
             return [index[row] for row in rows]
+
+    def row_values(self) -> RowValues:
+        job = self._job
+
+        def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
+            return lambda target: on_host(job.codes[job.targets[target]][start:stop])
+
+        return RowValues([self._columns[target] for target in job.targets], between)
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         with self._frame.active():

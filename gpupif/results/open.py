@@ -14,9 +14,11 @@ from ..errors import InputError, TableReadError, reason_of
 from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
+from .kept_cells import KeptCells
 from .provenance import FOLDER_FILE, read_description
 from .scores import Scores
 from .stored import FileBacking
+from .stored_base import StoredBacking
 
 # What pathlib would make a path of all the same.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -61,7 +63,7 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
         raise TableReadError(f"{place}: could not be read as scores: {reason_of(error)}.") from error
 
 
-def _open(place: Path) -> FileBacking:
+def _open(place: Path) -> StoredBacking:
     if written_format(place) is CSV and not place.is_dir():
         raise InputError(
             f"{place}: CSV does not keep what scores are of. Open scores in Parquet or Feather, or read the file as a "
@@ -84,6 +86,8 @@ def _open(place: Path) -> FileBacking:
         files = [place / name for name in description.files]
     # Before they are read, so that none takes the place of what was.
     stamps = stamps_of(file.absolute() for file in files)
+    if description.cells is not None:
+        return KeptCells(place.absolute(), stamps, description, description.rows)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
         # A part of them: what is said of all does not hold.

@@ -27,8 +27,9 @@ from ..io.common import Stamp
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
-from .base import MEAN, WORST, AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription
+from .base import AttackerOutcome, RunDescription, ScoresDescription
 from .figures import ColumnFacts
+from .outputs import MEAN, WORST, ScoredAttacker
 from .summary import Summary
 
 KEY = b"gpupif.scores"
@@ -122,6 +123,7 @@ def to_metadata(description: ScoresDescription) -> dict[bytes, bytes]:
         "attackers": [_attacker_to_json(outcome) for outcome in description.outcomes],
         "priors": dict(description.priors),
         "files": list(description.files),
+        "cells": None if description.cells is None else dict(description.cells),
     }
     return {MARK: __version__.encode(), KEY: json.dumps(document).encode()}
 
@@ -186,6 +188,7 @@ def read_description(file: Path) -> ScoresDescription | None:
         document["priors"],
         document["rows"],
         document["files"],
+        document.get("cells"),
     )
 
 

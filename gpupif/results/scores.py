@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,12 @@ from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_m
 from ..utils.display import plural
 from ..utils.validation import check_path, percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
-from .base import (
-    MEAN,
-    WORST,
-    AttackerOutcome,
-    Backing,
-    Cell,
-    Cells,
-    ScoredAttacker,
-    ScoreQuery,
-    ScoresDescription,
-    WriteRequest,
-)
+from .base import AttackerOutcome, Backing, Cell, ScoreQuery, ScoresDescription, WriteRequest, refuse_options
+from .cell_table import CellTable
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
+from .outputs import MEAN, WORST, Cells, ScoredAttacker, ScoreView
 from .riskiest import cell_records
+from .selection import Selection
 from .summary import TOP_CELLS, AnyKnownSummary, Summary
 
 
@@ -91,6 +83,7 @@ class Scores:
         self._attackers = tuple(backing.attackers if attackers is None else attackers)
         # "worst" or "mean" where these are the scores of one of the two alone.
         self._fold = fold
+        self._view = ScoreView(backing.about.measures, self._attackers, backing.about.dtype, fold)
 
     @property
     def columns(self) -> list[Hashable]:
@@ -135,12 +128,12 @@ class Scores:
     @property
     def known(self) -> list[Hashable]:
         """The columns that the attackers know, or of which they know any few."""
-        return list(dict.fromkeys(column for attacker in self._attackers for column in attacker.known))
+        return self._view.known
 
     @property
     def subsets(self) -> KnownSubsets | None:
         """Which columns attackers know who know any r of them; None where they are named, and of several attackers."""
-        return self._attackers[0].subsets if len(self._attackers) == 1 else None
+        return self._view.subsets
 
     @property
     def files(self) -> list[Path]:
@@ -177,8 +170,8 @@ class Scores:
         Over several attackers, or any who know few columns, the lowest: that against those to whom the column says
         least that is new; of mean scores the mean.
         """
-        several = [self._backing.weights(attacker, self._side) for attacker in self._attackers]
-        fold = min if self._side == WORST else lambda weights: sum(weights) / len(weights)
+        several = [self._backing.weights(attacker, self._view.side) for attacker in self._attackers]
+        fold = min if self._view.side == WORST else lambda weights: sum(weights) / len(weights)
         return dict(zip(self.columns, map(fold, zip(*several, strict=True)), strict=True))
 
     @property
@@ -288,6 +281,55 @@ class Scores:
         """
         return self._top(whole_number("top", n, "cells"), by)
 
+    def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:
+        """Cells in place of all scores: those above a threshold, or the riskiest of these or of all, one row each.
+
+        Parameters
+        ----------
+        where:
+            A condition on a cell's scores: a score compared with a number by ``>``, ``>=``, ``<`` or ``<=``, several
+            joined by ``and`` and ``or`` (``and`` binds closer) and put in brackets: ``"cig >= 3 and (csf > 0.9 or
+            cohort_size < 5)"``. A score is a measure that was scored, of several attackers (or any few columns) as
+            ``scores.cig`` has it, or one of the columns of scores that the result has (``neighbour_cig``,
+            ``cig_mean``); names with other characters than letters, digits, ``_`` and ``.`` stand in double quotes. No
+            comparison holds of a score that is unknown (NaN). Default: all cells.
+        top:
+            Only so many, the riskiest, which come first: by `by`, and of equal ones the earlier row, then the earlier
+            column, as `Scores.top` has them; cells without a score are none of them. Without it cells are in the order
+            of rows, and then columns.
+        by:
+            The score by which they are the riskiest. Default: CIG, or else the first that was scored.
+
+        Returns
+        -------
+        CellTable
+            row, column, value and all scores, which are found when they are asked for: ``.to_pandas()``,
+            ``.to_arrow()``, ``.to_polars()``, ``.to_batches()``, ``.write("cells.parquet")``.
+
+        Raises
+        ------
+        InputError
+            Any other text for `where`; scores that were not scored; a number of cells below 1.
+
+        Examples
+        --------
+        >>> import gpupif
+        >>> scores = gpupif.score(gpupif.datasets.pif_example())
+        >>> scores.cells("cig > 1", top=3).to_pandas().round(3)
+           row     column    value    cig    csf
+        0    0  eye_color     blue  1.807  0.714
+        1    6       name  Charlie  1.807  0.714
+        2    0       name    Anton  1.307  0.357
+
+        """
+        selection = Selection.of(where, top, by)
+        source = self._backing.cells(selection.query(self._view))
+
+        def describe(with_summaries: bool) -> ScoresDescription:
+            return replace(self._description(with_summaries), cells=selection.to_dict())
+
+        return CellTable(source, describe, self._inputs)
+
     def summary(self) -> Summary | AttackerSummary:
         """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain.
 
@@ -304,7 +346,7 @@ class Scores:
         <measure>_<column>, of any known columns <measure>_worst_<column> and <measure>_mean_<column>; of attackers with
         a name <attacker>_<measure>_<column>, and so on. Raises OutputError where names collide.
         """
-        return self._backing.joined(self._outputs())
+        return self._backing.joined(self._view.outputs())
 
     def to_arrow(self, keep_input: bool = False) -> pa.Table:
         """All scores as one Arrow table in memory, columns named as by `frame`, rows in order.
@@ -312,7 +354,7 @@ class Scores:
         keep_input: put the columns of the table before them. A pandas index other than the row numbers comes last, as
         pandas stores it. Raises OutputError where names collide.
         """
-        return self._backing.to_arrow(self._outputs(), keep_input)
+        return self._backing.to_arrow(self._view.outputs(), keep_input)
 
     def to_parquet(
         self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True, **options: Any
@@ -332,7 +374,7 @@ class Scores:
         check_path("path", path, "a file or folder to write")
         if not self._backing.writes_folders:
             check_output(path, overwrite, self._inputs(), PARQUET.written)
-            self._refuse_options(options, "to_parquet")
+            refuse_options(options, "to_parquet")
         self._backing.write(replace(self._writing(path, keep_input, overwrite), options=options))
 
     def write(
@@ -355,21 +397,8 @@ class Scores:
         others.
         """
         if not self._backing.writes_folders:
-            self._refuse_options(options, "persist")
+            refuse_options(options, "persist")
         return Scores(self._backing.persist(**options), self._attackers, self._fold)
-
-    @staticmethod
-    def _refuse_options(options: Mapping[str, Any], method: str) -> None:
-        """Raise InputError for an option of a method that only Dask's one takes."""
-        if options:
-            raise InputError(
-                f"{next(iter(options))}: goes with scores of a Dask frame only, whose {method} takes it. Leave it out."
-            )
-
-    @property
-    def _side(self) -> str:
-        """The side of attackers who know any few columns that is looked at."""
-        return self._fold or WORST
 
     def _of_fold(self, fold: str) -> Scores:
         """These scores over all attackers; of one with a list of columns they are its own."""
@@ -399,27 +428,10 @@ class Scores:
 
     def _cells(self, measure: str) -> Cells:
         """The scores of one measure."""
-        outputs = dict.fromkeys(attacker.output(measure, self._side) for attacker in self._attackers)
-        return Cells(self._measure(measure), tuple(outputs), self._side, self._backing.about.dtype)
-
-    def _outputs(self) -> dict[str, Cells]:
-        """What is written, by what the names of its columns begin with."""
-        if self._fold is not None:
-            return {self._as_one().output(measure, self._fold): self._cells(measure) for measure in self.measures}
-        return {
-            output: Cells(measure, (output,))
-            for attacker in self._attackers
-            for measure in self._backing.about.measures
-            for output in attacker.outputs(measure.name)
-        }
-
-    def _as_one(self) -> ScoredAttacker:
-        """The attackers of a worst or mean score as one."""
-        name = self._attackers[0].name if len(self._attackers) == 1 else None
-        return ScoredAttacker(name, tuple(self.known), self.subsets, self._fold)
+        return self._view.cells(self._measure(measure))
 
     def _by(self, by: str | None) -> Cells:
-        return self._cells(by or ("cig" if "cig" in self.measures else self.measures[0]))
+        return self._cells(by or self._view.default.name)
 
     def _shown(self, by: Cells) -> list[Cells]:
         """What `top` has to know of a cell: its scores, and which of several attackers is its worst."""
@@ -435,7 +447,7 @@ class Scores:
         explainers = [self._backing.explainer(attacker) for attacker in self._attackers]
         labels = None if explainers[0] is None else explainers[0].labels([cell.row for cell in found])
         seen: list[dict[str, Any]] = [{} for _ in found]
-        if self._side == MEAN:
+        if self._view.side == MEAN:
             seen = seen if explainers[0] is None else explainers[0].values(found)
             return cell_records(found, self.columns, self.measures, seen, labels)
         worst = [self._worst_of(cell, by) for cell in found]
@@ -464,14 +476,14 @@ class Scores:
         """The summary of one score for each cell."""
         made = self._made_summary
         if made is None:
-            made = self._backing.summaries[self.attackers, self._side] = self._make_summary()
+            made = self._backing.summaries[self.attackers, self._view.side] = self._make_summary()
         # Stages may have come to the scores since.
         return replace(made, seconds={**made.seconds, **self.seconds})
 
     @property
     def _made_summary(self) -> Summary | None:
         """The summary of one score for each cell, where it is made already."""
-        return self._backing.summaries.get((self.attackers, self._side))
+        return self._backing.summaries.get((self.attackers, self._view.side))
 
     def _make_summary(self) -> Summary:
         by = self._by(None)
@@ -516,11 +528,11 @@ class Scores:
 
     def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
         """What is written of these scores, and said of them."""
-        return WriteRequest(self._outputs(), self._written(), self._description, path, keep_input, overwrite)
+        return WriteRequest(self._view.outputs(), self._written(), self._description, path, keep_input, overwrite)
 
     def _written(self) -> list[ScoredAttacker]:
         """The attackers, as a file of these scores has them."""
-        return list(self._attackers) if self._fold is None else [self._as_one()]
+        return list(self._attackers) if self._fold is None else [self._view.as_one()]
 
     def _description(self, with_summaries: bool) -> ScoresDescription:
         """What a file of these scores is to say of itself."""

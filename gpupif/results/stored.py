@@ -2,94 +2,54 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from ..attack.known_subsets import fold_of
-from ..attack.priors import AsDict
-from ..errors import InputError, TableReadError, reason_of
-from ..io.common import Stamp, check_unchanged
-from ..io.formats import CSV, written_format
+from ..errors import InputError
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from .base import Cell, Cells, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
-from .figures import ColumnFacts, Figures
-from .packed_priors import PackedPrior
+from .base import Cell, CellSource, QueryResult, ScoreQuery, WriteRequest
+from .cell_layout import CellLayout
+from .figures import Figures
+from .local_cells import LocalCells
+from .outputs import Cells, ScoreView
 from .provenance import to_metadata
 from .riskiest import riskiest, riskiest_in
+from .selection import CellQuery, ScoredRows
+from .stored_base import StoredBacking
 from .stored_frame import StoredFrame
 
 # Columns whose percentiles are found at once: each takes up to 2 MiB of counts.
 COLUMNS_AT_ONCE = 16
-# Said of a file that is not what it was: what is known of these scores is not of what it holds now.
-REPLACED = (
-    "the scores changed since they were written or opened. Score the table again, or open what is there now with "
-    "gpupif.open_scores."
-)
 
 
-class FileBacking(OutcomeBacking):
-    """Scores in files, which are read as long as they are what they were.
+class FileBacking(StoredBacking):
+    """Scores of all cells in files."""
 
-    stamps: by file, in order of the rows. description: what they say of themselves, of so many rows; priors: where they
-    are at hand.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        stamps: Mapping[Path, Stamp],
-        description: ScoresDescription,
-        rows: int,
-        spilled_bytes: int | None = None,
-        priors: Mapping[Hashable, AsDict] | None = None,
-    ) -> None:
-        super().__init__(description.about, description.outcomes)
-        self.path = path
-        self.files = list(stamps)
-        self._stamps = stamps
-        self.spilled_bytes = spilled_bytes
-        self._facts = list(description.facts)
-        self._packed = None if priors else dict(description.priors)
-        self._priors = priors or {
-            name: PackedPrior(name, description.priors.get(str(name)), str(path)) for name in self.about.columns
-        }
-        self._rows = rows
-        self._types = {
-            attacker.output(measure.name, fold): fold_of(measure, fold).type_in(self.about.dtype)
-            if len(attacker.folds) > 1 or attacker.only
-            else measure.type_in(self.about.dtype)
-            for attacker in self.attackers
-            for measure in self.about.measures
-            for fold in attacker.folds
-        }
-
-    @property
-    def rows(self) -> int:
-        return self._rows
-
-    def priors(self) -> Mapping[Hashable, AsDict]:
-        return self._priors
-
-    def packed_priors(self) -> dict[str, str]:
-        return super().packed_priors() if self._packed is None else self._packed
-
-    def column_facts(self) -> list[ColumnFacts]:
-        return self._facts
-
-    def where(self) -> str:
-        return f"device {self.about.device}; in {self.path}"
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._types = ScoreView(self.about.measures, tuple(self.attackers), self.about.dtype).types()
 
     def frame(self, cells: Cells) -> StoredFrame:
         return self._frame({"": cells}, list(self.about.columns))
+
+    def cells(self, query: CellQuery) -> CellSource:
+        encoded = self.row_values()
+        layout = CellLayout.of(self.about.columns, query.types, None if encoded is None else encoded.columns)
+
+        def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
+            values, start = self.row_values(), 0
+            for arrays in self._pieces(outputs):
+                stop = start + next(iter(arrays.values())).shape[1]
+                yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
+                start = stop
+
+        return LocalCells(query, layout, rows)
 
     def joined(self, outputs: Mapping[str, Cells]) -> StoredFrame:
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
@@ -188,22 +148,6 @@ class FileBacking(OutcomeBacking):
             if batch.num_rows:
                 yield self._arrays(batch, outputs, places)
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Some columns of the files, some rows at a time, in order. Raises TableReadError."""
-        with self._reading():
-            yield from self._dataset().to_batches(columns=list(columns))
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Raises TableReadError for files that cannot be read, or that others took the place of before or meanwhile."""
-        check_unchanged(self._stamps, REPLACED)
-        try:
-            yield
-        except (pa.ArrowException, OSError) as error:
-            check_unchanged(self._stamps, REPLACED)
-            raise TableReadError(f"{self.path}: the scores could not be read: {reason_of(error)}.") from error
-        check_unchanged(self._stamps, REPLACED)
-
     def _arrays(self, batch: Any, outputs: Sequence[str], columns: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
         """The columns of a batch, those of each output side by side."""
         arrays = {}
@@ -214,17 +158,12 @@ class FileBacking(OutcomeBacking):
             arrays[output] = array
         return arrays
 
-    def _dataset(self) -> ds.Dataset:
-        form: Any = written_format(self.path or Path()).dataset
-        if form == CSV.dataset:
-            # A column may begin with whole numbers.
-            kinds = {
-                f"{output}_{column}": pa.from_numpy_dtype(np.dtype(kind))
-                for output, kind in self._types.items()
-                for column in self.about.columns
-            }
-            form = ds.CsvFileFormat(convert_options=pa.csv.ConvertOptions(column_types=kinds))
-        return ds.dataset([str(file) for file in self.files], format=form)
+    def _column_types(self) -> dict[str, pa.DataType]:
+        return {
+            f"{output}_{column}": pa.from_numpy_dtype(np.dtype(kind))
+            for output, kind in self._types.items()
+            for column in self.about.columns
+        }
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
         return pa.concat_tables(self._tables(outputs, keep_input))

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..attack.arguments import Arguments, Knowledge, Measures
 from ..engines.base import Engine
@@ -23,6 +23,7 @@ from ..io.write import attacker_names, check_output
 from ..out_of_core.options import OutputOptions, PopulationFiles
 from ..out_of_core.run import score_source
 from ..results.scores import Scores
+from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
@@ -37,7 +38,7 @@ KEY_WORDS = 2
 @documented_as(score)
 def score_files(
     source: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
     measures: Measures = ("cig", "csf"),
     columns: Sequence[Hashable] | None = None,
     *,
@@ -54,6 +55,10 @@ def score_files(
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
+    where: str | None = None,
+    top: int | None = None,
+    by: str | None = None,
+    summary_only: bool = False,
 ) -> Scores:
     """Score a table of files of any size, as `score` does, and write the scores to files.
 
@@ -75,6 +80,13 @@ def score_files(
         fails, too.
     overwrite, keep_input:
         Replace what exists; put the table's columns before the scores (those of CSV as text).
+    where, top, by:
+        Write some cells in place of all scores, one row each, as `Scores.cells` has them for these arguments: those
+        where a condition holds, ``"cig >= 3"``, or so many of the riskiest, or both. The output is one file then, and
+        ``scores.cells()`` what is in it.
+    summary_only:
+        Write no scores, and name no output: there is only what they come to, ``summary()``, ``fig()``, ``weights`` and
+        so on, for less time and disk.
 
     Returns
     -------
@@ -119,18 +131,39 @@ def score_files(
         missing=missing,
         dtype=dtype,
     )
-    options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input)
+    selection = Selection.if_any(where, top, by)
+    options = OutputOptions.from_arguments(
+        output, rows_per_file, resume, overwrite, keep_input, selection, summary_only
+    )
+    check_selection(selection, arguments)
     path, population = _as_path("source", source), _open_population(arguments)
     return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
 
 
-def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> Scores:
+def check_selection(selection: Selection | None, arguments: Arguments) -> None:
+    """Raise InputError for cells that are asked for by scores that are not."""
+    if selection is not None:
+        prefixes = {name: "" if name is None else f"{name}_" for name in arguments.outputs}
+        outputs = [f"{prefixes[name]}{output}" for name, several in arguments.outputs.items() for output in several]
+        selection.check(arguments.names, outputs)
+
+
+class WrittenScores(NamedTuple):
+    """Scores, and of cells that were written in place of all how many there are."""
+
+    scores: Scores
+    cells: int | None = None
+
+
+def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> WrittenScores:
     """Score files and write the scores, on disk or in memory.
 
-    It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
+    It is done in memory where the output is one file, or none, no memory limit is set, no run is resumed, and the table
+    fits.
     """
+    check_selection(options.selection, arguments)
     population = _open_population(arguments)
-    if is_file(options.output):
+    if is_file(options.output) and not options.summary_only:
         places = [*find_input(path).places, *([] if population is None else population.source.found.places)]
         check_output(options.output, options.overwrite or options.resume, places)
     engine = choose_engine(requested_device())
@@ -144,7 +177,8 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    return _score_on_disk(path, arguments, options, engine, population)
+    scores = _score_on_disk(path, arguments, options, engine, population)
+    return WrittenScores(scores, None if options.selection is None else scores.cells().count())
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -175,20 +209,26 @@ def _score_on_disk(
 
 def _score_in_memory(
     path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions, engine: Engine
-) -> Scores:
+) -> WrittenScores:
     with Reporter() as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if options.keep_input else arguments.needed, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, arguments.weights)]
     targets = list(dict.fromkeys(arguments.columns or names))
-    attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
+    if options.selection is None:
+        attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
     scores = score_table(frame, arguments)
-    started = time.perf_counter()
+    if options.summary_only:
+        return WrittenScores(scores)
+    started, cells = time.perf_counter(), None
     with Reporter() as report:
         report.stage("write", scores.rows, "rows")
-        scores.write(options.output, options.keep_input, options.overwrite, report.advance)
+        if options.selection is None:
+            scores.write(options.output, options.keep_input, options.overwrite, report.advance)
+        else:
+            cells = scores.cells(**options.selection.to_dict()).write(options.output, options.overwrite)
     scores.seconds["write"] = time.perf_counter() - started
-    return scores
+    return WrittenScores(scores, cells)
 
 
 def _open_population(arguments: Arguments) -> PopulationFiles | None:

@@ -247,7 +247,9 @@ class SpecialUniques:
         """
         check_path("path", path, "a file to write")
         check_output(path, overwrite)
-        write_tables((self._part(start, stop) for start, stop in row_groups(self.rows)), path, overwrite=overwrite)
+        columns = self._part(0, 0).num_columns
+        parts = (self._part(start, stop) for start, stop in row_groups(self.rows, columns))
+        write_tables(parts, path, overwrite=overwrite)
 
     def _part(self, start: int, stop: int) -> pa.Table:
         """What is written of some rows."""

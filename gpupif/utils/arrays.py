@@ -6,6 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
+# Rows of a row group of a Parquet file at most: what is encoded at once, which keeps a writer's memory small.
+GROUP_ROWS = 1 << 20
+
 
 def on_host(array: Any) -> Any:
     """An array of a device as one of the host; others as they are."""

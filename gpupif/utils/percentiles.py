@@ -30,10 +30,9 @@ def count_repeated(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDAr
     found = find_repeated(values)
     if found is None:
         return values, ONCE
-    distinct, numbers = found
-    times = np.zeros(len(distinct), np.int64)
-    count_numbers(numbers, times)
-    return distinct.copy(), times
+    times = np.zeros(len(found.distinct), np.int64)
+    count_numbers(found.numbers, times)
+    return found.distinct.copy(), times
 
 
 def percentiles(pieces: Pieces, total: int, wanted: Sequence[float]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,25 @@ MOST_DISTINCT = 1 << 19
 SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 4
 
 
-def find_repeated(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]] | None:
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """A column of numbers of which some come again and again: those that differ, and for each row which it has."""
+
+    distinct: npt.NDArray[Any]
+    numbers: npt.NDArray[np.unsignedinteger[Any]]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> Repeated:
+        return Repeated(self.distinct, self.numbers[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        distinct = self.distinct.astype(dtype or self.distinct.dtype, copy=False)
+        return np.take(distinct, self.numbers)
+
+
+def find_repeated(values: npt.NDArray[Any]) -> Repeated | None:
     """The values that differ, by their bits, in order of first appearance, and for each row which of them it has.
 
     values: numbers of 4 or 8 bytes. None where there are so many different ones that this takes time and saves little
@@ -28,4 +47,13 @@ def find_repeated(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArr
     bits, width = values.view(f"u{values.itemsize}"), most.bit_length() + 1
     numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
     count = number_values(bits, 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
-    return None if count < 0 else (distinct[:count].view(values.dtype), numbers)
+    return None if count < 0 else Repeated(distinct[:count].view(values.dtype), numbers)
+
+
+def kept_small(values: npt.NDArray[Any]) -> npt.NDArray[Any] | Repeated:
+    """A column as it is, or, where it is `Repeated`, as such, in as few bytes as it needs."""
+    found = find_repeated(values)
+    if found is None:
+        return values
+    kind = np.uint16 if len(found.distinct) <= 1 << 16 else np.uint32
+    return Repeated(found.distinct.copy(), found.numbers.astype(kind, copy=False))

@@ -187,7 +187,6 @@ def test_full_disk(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["score", "people.csv"], "Missing option '-o' / '--output'. `gpupif score --help`"),
         (["score", "people.csv", "-o", "x.parquet", "--knwon", "a"], "No such option: --knwon"),
         (["score", "people.csv", "-o", "x.parquet", "--known-any", "two"], "'--known-any': expected a whole number."),
         (["scores"], "No such command 'scores'."),

@@ -136,7 +136,7 @@ def test_nothing_is_known_of_a_frame_of_the_device():
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
 def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 16)
+    monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 16)
     monkeypatch.setattr("gpupif.io.write.DEVICE_ROWS", 16)
     source = tmp_path / "t.parquet"
     census(50).to_parquet(source)

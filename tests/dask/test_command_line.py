@@ -139,6 +139,22 @@ class TestCommandLine:
         assert pq.read_table(tmp_path / "out").equals(wanted)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
+    @pytest.mark.parametrize(
+        ("options", "asked"), [(["--min-cig", "6"], {"where": "cig >= 6"}), (["--top", "9"], {"top": 9})]
+    )
+    def test_cells(self, threads, tmp_path, monkeypatch, capsys, options, asked):
+        frame = gpupif.datasets.census(200, columns=5)
+        frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
+        command = ["gpupif", "score", str(tmp_path / "in.parquet"), "-o", str(tmp_path / "out"), "--json", *options]
+        monkeypatch.setattr(sys, "argv", [*command, *at(threads)])
+        main()
+        expected = gpupif.score(frame, ["cig", "csf", "wcig"]).cells(**asked).to_arrow()
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["cells_written"], facts["rows"]) == (len(expected), 200)
+        found = gpupif.open_scores(tmp_path / "out")
+        assert found.cells().to_arrow().to_pandas(ignore_metadata=True).equals(expected.to_pandas())
+        assert found.provenance["input"]["path"] == str(tmp_path / "in.parquet")
+
     def test_any_few_columns_known(self, threads, tmp_path):
         frame = gpupif.datasets.census(200, columns=5)
         frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)

@@ -84,15 +84,18 @@ def without_index(summary: Any) -> Any:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to run. name: as tests say it. run: scores a pandas frame, with the arguments of `gpupif.score`."""
+    """A way to run. name: as tests say it. run: scores a pandas frame, with the arguments of `gpupif.score`.
+
+    cells: given, what `Scores.cells` takes: the frame of these cells in place of the outcome.
+    """
 
     name: str
-    run: Callable[..., Outcome]
+    run: Callable[..., Any]
 
     def score(
         self, table: pd.DataFrame, measures: Any = ("cig", "csf"), pieces: Pieces | None = None, **options: Any
-    ) -> Outcome:
-        """Score a table.
+    ) -> Any:
+        """Score a table; an `Outcome`, or a frame of cells.
 
         options: further arguments of `gpupif.score`; a population is a pandas frame too, or a `gpupif.Population` of
         one, and goes the same way as the table. Raises what `gpupif.score` raises, wherever in the run that is.
@@ -110,14 +113,18 @@ def with_population(options: dict[str, Any], move: Callable[[Any], Any]) -> dict
     return options | {"population": moved}
 
 
-def in_memory(table: pd.DataFrame, measures: Any, _: Pieces, device: str = "cpu", **options: Any) -> Outcome:
+def in_memory(
+    table: pd.DataFrame, measures: Any, _: Pieces, device: str = "cpu", cells: Any = None, **options: Any
+) -> Any:
     """Scored where it lies."""
     with gpupif.config(device=device):
         scores = gpupif.score(table, measures, **options)
+        if cells is not None:
+            return scores.cells(**cells).to_pandas()
         return outcome(scores.to_arrow().to_pandas(ignore_metadata=True), scores)
 
 
-def from_file(table: pd.DataFrame, measures: Any, _: Pieces, **options: Any) -> Outcome:
+def from_file(table: pd.DataFrame, measures: Any, _: Pieces, cells: Any = None, **options: Any) -> Any:
     """Written to a Parquet file, and scored in memory from there: scores stay with distinct rows at first."""
     with tempfile.TemporaryDirectory() as place:
 
@@ -128,11 +135,13 @@ def from_file(table: pd.DataFrame, measures: Any, _: Pieces, **options: Any) -> 
         options = with_population(options, lambda people: write("people", people))
         with gpupif.config(device="cpu"):
             scores = gpupif.score(write("in", table), measures, **options)
+            if cells is not None:
+                return scores.cells(**cells).to_pandas()
         return outcome(scores.to_arrow().to_pandas(ignore_metadata=True), scores)
 
 
-def in_files(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
-    """Written to Parquet files, scored with next to no memory to a folder, and read from there."""
+def in_files(table: pd.DataFrame, measures: Any, pieces: Pieces, cells: Any = None, **options: Any) -> Any:
+    """Written to Parquet files, scored with next to no memory to a folder, or a file of cells, and read from there."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
 
@@ -145,13 +154,16 @@ def in_files(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any)
         rows = sum(pq.read_metadata(file).num_rows for file in folder.rglob("*.parquet"))
         part_rows = rows if options.get("missing") == "wildcard" else pieces.part_rows
         with in_pieces(pieces.chunk_rows, part_rows), gpupif.config(device="cpu", memory_limit="16GiB"):
-            scores = gpupif.score_files(folder / "in", folder / "out", measures, **options)
+            output = folder / ("out" if cells is None else "out.parquet")
+            scores = gpupif.score_files(folder / "in", output, measures, **options, **(cells or {}))
         assert nothing_left(folder)
+        if cells is not None:
+            return scores.cells().to_pandas()
         frame = pa.concat_tables(map(pq.read_table, scores.files)).to_pandas(ignore_metadata=True)
         return outcome(frame, scores)
 
 
-def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
+def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, cells: Any = None, **options: Any) -> Any:
     """Cut into partitions, scored and brought together."""
     import dask
 
@@ -162,11 +174,13 @@ def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) 
         patch.setattr("gpupif.dask.shuffle.HEAVY", pieces.heavy)
         with gpupif.config(device="cpu"):
             scores = gpupif.score(cut(table, pieces.places(table)), measures, **options)
+        if cells is not None:
+            return scores.cells(**cells).to_pandas().reset_index(drop=True)
         kept = scores.persist()
         return outcome(kept.frame().compute().reset_index(drop=True), kept)
 
 
-def on_device(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
+def on_device(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Any:
     """Scored by the CUDA engine: on a GPU, or on what stands in for one."""
     return in_memory(table, measures, pieces, device="auto" if WITHOUT_GPU else "cuda", **options)
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.every_engine
 
 
 def write_table(table, path, done=lambda rows: None, overwrite=True):
-    parts = (table.slice(start, stop - start) for start, stop in row_groups(table.num_rows))
+    parts = (table.slice(start, stop - start) for start, stop in row_groups(table.num_rows, columns=100))
     write_tables(parts, path, done, overwrite)
 
 
@@ -47,7 +47,7 @@ def read_back(path):
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_written_scores_read_back(tmp_path, monkeypatch, ending, dtype):
-    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 3)
+    monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 3)
     scores = gpupif.score(FRAME, ALL, columns=["yes", "größe"], dtype=dtype)
     told = []
     scores.write(tmp_path / f"scores.{ending}", done=told.append)
@@ -152,7 +152,7 @@ BIG = pa.table({"score": list(range(10))})
 @pytest.fixture(params=["unnamed", "named"])
 def folder(request, tmp_path, monkeypatch):
     """An empty folder, on a file system with unnamed files and on one without."""
-    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 4)
+    monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 4)
     if request.param == "named":
         real = os.open
 
@@ -216,7 +216,7 @@ import os, signal, sys
 import gpupif.io.write, pyarrow as pa
 if sys.argv[2] == "named":
     os.O_TMPFILE = os.O_EXCL | os.O_CREAT  # no way to open a folder: OSError
-gpupif.io.write.ROWS_PER_GROUP = 4
+gpupif.io.write.GROUP_ROWS = 4
 table = pa.table({"score": list(range(10))})
 gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpid(), signal.SIGKILL))
 """

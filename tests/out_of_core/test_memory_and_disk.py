@@ -37,9 +37,9 @@ def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capf
     from gpupif.scoring import files
 
     source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
-    small = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "small.parquet"))
+    small = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "small.parquet")).scores
     monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
-    large = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "large.parquet"))
+    large = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "large.parquet")).scores
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert type(small).__name__ == "Scores"
     assert_same(large, small)

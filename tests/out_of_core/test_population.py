@@ -146,9 +146,9 @@ def test_files_that_change_meanwhile(tmp_path, monkeypatch):
     real = parts.PartScorer.score
     file = people / "000.parquet"
 
-    def changing(*given):
+    def changing(*given, **named):
         file.touch()
-        return real(*given)
+        return real(*given, **named)
 
     monkeypatch.setattr(parts.PartScorer, "score", changing)
     with in_pieces(60, 100), pytest.raises(TableReadError, match=r"people/000\.parquet: the file changed"):
@@ -214,7 +214,7 @@ def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch
     monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))
     source, people = census_files(tmp_path)
     asked = Arguments.of("cig", ["age", "sex"], population=people)
-    scores = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "out.parquet"))
+    scores = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "out.parquet")).scores
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert_same(scores, gpupif.score(source, "cig", columns=["age", "sex"], population=people))
     assert real(scores_source := files.open_source(source), 2, 2, 1) > real(scores_source, 2, 0, 0)

@@ -13,7 +13,7 @@ from gpupif.errors import InputError, OutputError
 from tests.helpers.command_line import contents
 from tests.helpers.configured import configured
 from tests.helpers.dying import die
-from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_left
+from tests.helpers.pieces import assert_same, assert_same_summary, census_folder, in_pieces, nothing_left
 from tests.helpers.runs_that_fail import MEASURES, fail, half_done
 
 
@@ -51,6 +51,26 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     with in_pieces(30, 40):
         gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert "going on with a run that was ended" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("known", [None, 1], ids=["folded", "any"])
+def test_cells_go_on(tmp_path, monkeypatch, known):
+    """What is kept of the scores for cells and a summary is kept over a kill; other cells are another run."""
+    source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
+    asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20}
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        fail(patch, "gpupif.out_of_core.write.write_tables")
+        with pytest.raises(InputError, match="went wrong"):
+            gpupif.score_files(source, output, **asked)
+    with in_pieces(30, 40), pytest.raises(OutputError, match="other cells"):
+        gpupif.score_files(source, output, **asked | {"top": 21})
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        fail(patch, "gpupif.out_of_core.passes.hash_partition")
+        found = gpupif.score_files(source, output, **asked)
+    expected = gpupif.score(source, MEASURES, known=known)
+    assert found.cells().to_arrow().equals(expected.cells(top=20).to_arrow())
+    assert_same_summary(found, expected)
+    assert nothing_left(tmp_path)
 
 
 OTHER = {

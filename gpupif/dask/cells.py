@@ -1,0 +1,179 @@
+"""Cells of a Dask frame in place of all scores: found in each partition, the riskiest of all by tree reductions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from ..results.base import CellSource, ScoresDescription
+from ..results.cell_layout import CellLayout, check_labels
+from ..results.in_memory import index_columns
+from ..results.selection import CellQuery, FoundCells, ScoredRows
+from .explain import TableTasks, row_codes, row_labels, row_starts
+from .graph import Graph, Result
+from .partition import PartitionIndex
+from .plan import Plan
+from .query import scores_in
+from .worker import task_workers
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+# Their types, which of a partition without a value cannot be seen.
+TEXTS = {"column": pa.string(), "value": pa.string()}
+
+
+class SomeCells(NamedTuple):
+    """Cells as a table, and the labels of their rows."""
+
+    cells: pa.Table
+    labels: pd.Index[Any]
+
+
+@dataclass(eq=False)
+class DaskCells(CellSource):
+    """See `CellSource`.
+
+    columns_scored: of the table. table: the tasks that know its rows, of the first attacker; meta: of its partitions.
+    frames: of scores, by output. compute: gives the result of a task of a graph. write_frame: writes a frame of cells,
+    and computes with it the result of a task.
+    """
+
+    query: CellQuery
+    columns_scored: Sequence[Hashable]
+    table: TableTasks
+    meta: pd.DataFrame
+    frames: Mapping[str, dd.DataFrame]
+    compute: Callable[[Graph, Result], Any]
+    write_frame: Callable[..., Any]
+    writes_folders = True
+
+    def __post_init__(self) -> None:
+        check_labels(self.meta.index.names, self.query.types)
+        self._layout = CellLayout.of(self.columns_scored, self.query.types, [])
+        self.columns = self._layout.names
+
+    def tables(self) -> Iterator[pa.Table]:
+        graph, parts, starts = self._tasks()
+        plain = graph.each("row-numbers", _counts_rows, starts, range(len(self.table.indexes)), self.table.indexes)
+        found, counted = self.compute(
+            graph, graph.one("both", _pair, graph.all("cells", parts), graph.all("plain", plain))
+        )
+        table = pa.concat_tables(part.cells for part in found)
+        if not all(counted):
+            labels = found[0].labels.append([part.labels for part in found[1:]])
+            beside = index_columns(labels)
+            for name, column in zip(beside.column_names, beside.columns, strict=True):
+                table = table.append_column(name, column)
+            table = table.replace_schema_metadata(beside.schema.metadata)
+        yield table
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        describe: Callable[[bool], ScoresDescription],
+        options: Mapping[str, Any],
+    ) -> int:
+        """See `CellSource`: to a folder, a file for each partition, or one for the riskiest."""
+        graph, parts, _ = self._tasks()
+        frames = graph.each("frames", _as_frame, parts)
+        meta = _as_frame(SomeCells(self._layout.schema.empty_table(), self.meta.index[:0]))
+        frame = graph.frame("frames", frames, meta, (None,) * (len(frames) + 1))
+        count = graph.tree("count", _sum, graph.each("counts", _count, parts))
+        options = {"schema": TEXTS, **options}
+        return int(self.write_frame(frame, path, overwrite, options, describe, graph, count))
+
+    def _tasks(self) -> tuple[Graph, list[Result], Result]:
+        """A graph; its tasks that give `SomeCells`, in order; the one that knows where partitions begin."""
+        graph, table, query = self.table.graph.copy(), self.table, self.query
+        partitions = [graph.take(self.frames[output]) for output in query.outputs]
+        starts = row_starts(graph, table)
+        numbers = range(len(table.rows))
+        layout = graph.one("cell-layout", _layout, self.columns_scored, query.types, table.plan)
+        found = graph.each(
+            "find-cells", _find, query, table.plan, starts, numbers, table.rows, table.indexes, *partitions
+        )
+        if query.top is None:
+            return graph, graph.each("some-cells", _with_labels, layout, starts, numbers, found, table.indexes), starts
+        top = graph.one("riskiest", FoundCells.by_risk, graph.tree("riskier", partial(_riskiest, query.top), found))
+        labels = graph.each("labels-of-cells", _labels, top, starts, numbers, table.indexes)
+        return graph, [graph.one("some-cells", _riskiest_with_labels, layout, top, *labels)], starts
+
+
+def _pair(*both: Any) -> tuple[Any, ...]:
+    return both
+
+
+def _sum(*counts: int) -> int:
+    return sum(counts)
+
+
+def _count(part: SomeCells) -> int:
+    return len(part.cells)
+
+
+def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
+    return CellLayout.of(columns, types, [plan.columns[target] for target in plan.job.targets])
+
+
+def _find(
+    query: CellQuery, plan: Plan, starts: Sequence[int], number: int, rows: Any, index: PartitionIndex, *frames: Any
+) -> FoundCells:
+    """The cells of a partition."""
+    arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
+    codes = row_codes(plan, rows.keys)
+
+    def of(target: int) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = codes[plan.job.targets[target]][index.number]
+        return found
+
+    pieces = ScoredRows(starts[number], arrays, of).pieces()
+    with task_workers() as workers:
+        return FoundCells.together(list(query.search_in_order(pieces, workers)))
+
+
+def _riskiest(n: int, *parts: FoundCells) -> FoundCells:
+    return FoundCells.together(parts).riskiest(n)
+
+
+def _places(starts: Sequence[int], number: int, cells: FoundCells) -> npt.NDArray[Any]:
+    """Of cells in a partition the rows there."""
+    start, stop = list(pairwise(starts))[number]
+    return cells.rows[(cells.rows >= start) & (cells.rows < stop)] - start
+
+
+def _with_labels(
+    layout: CellLayout, starts: Sequence[int], number: int, cells: FoundCells, index: PartitionIndex
+) -> SomeCells:
+    return SomeCells(layout.table(cells), row_labels(index)[_places(starts, number, cells)])
+
+
+def _labels(cells: FoundCells, starts: Sequence[int], number: int, index: PartitionIndex) -> pd.Index[Any]:
+    """The labels of those rows of cells that are in a partition, in order, each once."""
+    return row_labels(index)[np.unique(_places(starts, number, cells))]
+
+
+def _riskiest_with_labels(layout: CellLayout, cells: FoundCells, *labels: pd.Index[Any]) -> SomeCells:
+    each = labels[0].append(list(labels[1:]))
+    return SomeCells(layout.table(cells), each[np.searchsorted(np.unique(cells.rows), cells.rows)])
+
+
+def _counts_rows(starts: Sequence[int], number: int, index: PartitionIndex) -> bool:
+    """Whether the labels of a partition are the numbers of its rows, and no more."""
+    labels = row_labels(index)
+    return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
+
+
+def _as_frame(part: SomeCells) -> pd.DataFrame:
+    frame: pd.DataFrame = part.cells.to_pandas().set_axis(part.labels)
+    return frame

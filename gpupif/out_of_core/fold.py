@@ -1,0 +1,231 @@
+"""Scores of a part folded while they are made: cells that are asked for, what a summary needs, and nothing else.
+
+All that has to be known of a cell is known in its part where there is one attacker. Kept are its cells that come in
+question, chunk by chunk; of each row the sum of its CIG; figures, and the riskiest cells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..attack.known_subsets import fold_of
+from ..engines.partition_plan import computed_measure
+from ..io.ipc_batches import BatchWriter, disk_errors
+from ..results.figures import SUMMARISED, Figures
+from ..results.outputs import ScoreView
+from ..results.selection import PIECE_ROWS, CellQuery, FoundCells, Riskiest, ScoredRows, Selection
+from ..results.summary import TOP_CELLS
+from ..rows.threads import Workers
+
+
+class RawScores(NamedTuple):
+    """Scores as parts make them, in float64, before weighting.
+
+    fold: "worst" or "mean", of any few columns; else "".
+    """
+
+    fold: str
+    measure: str
+
+
+class Output(NamedTuple):
+    """What is made of them. dtype: of the output; weighted: by the column's weight, which takes all parts."""
+
+    raw: RawScores
+    dtype: str
+    weighted: bool
+
+
+@dataclass(frozen=True)
+class Folding:
+    """What is kept of the scores against one attacker.
+
+    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order.
+    """
+
+    query: CellQuery | None
+    best: Mapping[str, CellQuery]
+    outputs: Mapping[str, Output]
+
+    @classmethod
+    def of(cls, query: CellQuery | None, view: ScoreView) -> Folding | None:
+        """None where a part does not know what has to be known: weights are of all rows."""
+        (attacker,) = view.attackers
+        folds = [""] if attacker.subsets is None else list(attacker.folds)
+        outputs = {}
+        for measure in view.measures:
+            for fold in folds:
+                kind = fold_of(measure, fold) if fold else measure
+                raw = RawScores(fold, computed_measure(kind))
+                outputs[attacker.output(measure.name, fold)] = Output(raw, kind.type_in(view.dtype), kind.weighted)
+        best = {fold: Selection(top=TOP_CELLS).query(replace(view, fold=fold or None)) for fold in folds}
+        looked = [output for one in (query, *best.values()) if one is not None for output in one.looked_at]
+        return None if any(outputs[output].weighted for output in looked) else cls(query, best, outputs)
+
+    def output(self, fold: str, measure: str) -> str | None:
+        """The output that has the scores of a measure as they are; None where there is none."""
+        found = (name for name, one in self.outputs.items() if one.raw == (fold, measure) and not one.weighted)
+        return next(found, None)
+
+
+class PartFiles(NamedTuple):
+    """Where what is kept of a part lies."""
+
+    cells: Path
+    gains: Path
+    facts: Path
+
+    @classmethod
+    def of(cls, scores: Path) -> PartFiles:
+        """scores: the file that all scores would go to."""
+        return cls(scores, scores.with_suffix(".gains"), scores.with_suffix(".json"))
+
+
+class _FoldPiece(NamedTuple):
+    """What a summary needs of the scores of a fold."""
+
+    figures: Figures
+    gains: npt.NDArray[np.float64]
+    best: FoundCells
+
+
+class _Piece(NamedTuple):
+    """What is kept of some rows; rows of cells count from the first of the part. folds: by fold."""
+
+    cells: FoundCells | None
+    folds: dict[str, _FoldPiece]
+
+
+class FoldWriter:
+    """Takes the scores of a part chunk by chunk, as its scores are written else; a context manager.
+
+    out: the file that all scores would go to. kinds: of the scores of a target, in their order, and their types. sizes:
+    rows of each chunk of the part.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        folding: Folding,
+        kinds: Mapping[RawScores, str],
+        places: Sequence[int],
+        sizes: Sequence[int],
+    ) -> None:
+        self._files = PartFiles.of(out)
+        self._folding = folding
+        self._kinds = list(kinds)
+        # In the order of the scored columns, which that of cells follows.
+        self._order = np.argsort(places)
+        self._places = np.sort(places)
+        self._sizes = sizes
+        self._start = 0
+        query = folding.query
+        self._kept = None if query is None or query.top is None else Riskiest(query.top)
+        self._figures: dict[str, list[Figures]] = {fold: [] for fold in folding.best}
+        self._best = {fold: Riskiest(TOP_CELLS) for fold in folding.best}
+        types = {f"{number}": pa.from_numpy_dtype(np.dtype(kind)) for number, kind in enumerate(kinds.values())}
+        schema = {"place": pa.int64(), "target": pa.int64(), **types}
+        self._cells = None if query is None else BatchWriter(self._files.cells, schema)
+        self._gains = BatchWriter(self._files.gains, dict.fromkeys(folding.best, pa.float64()), threads=True)
+
+    def __enter__(self) -> FoldWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            if error[0] is None:
+                self._finish()
+        finally:
+            self._gains.__exit__(*error)
+            if self._cells is not None:
+                self._cells.__exit__(*error)
+
+    def write(self, scores: Sequence[Any]) -> None:
+        """The scores of the part's rows of a chunk: one target after the other, of each all kinds."""
+        columns, kinds = [np.asarray(column) for column in scores], len(self._kinds)
+        size = len(columns[0])
+        raw = {
+            kind: [columns[place * kinds + number] for place in self._order] for number, kind in enumerate(self._kinds)
+        }
+        starts = range(0, max(size, 1), PIECE_ROWS)
+        with Workers() as workers:
+            pieces = workers.run(self._fold, [(raw, slice(start, min(size, start + PIECE_ROWS))) for start in starts])
+        for fold, best in self._best.items():
+            self._figures[fold] += [piece.folds[fold].figures for piece in pieces]
+            for piece in pieces:
+                best.add(piece.folds[fold].best)
+        self._gains.write([np.concatenate([piece.folds[fold].gains for piece in pieces]) for fold in self._best])
+        found = [piece.cells for piece in pieces if piece.cells is not None]
+        if self._kept is not None:
+            for cells in found:
+                self._kept.add(cells)
+        elif found:
+            self._write_cells(FoundCells.together(found), self._start)
+        self._start += size
+
+    def _fold(self, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]], rows: slice) -> _Piece:
+        folding = self._folding
+        arrays = {
+            name: np.stack([column[rows] for column in raw[output.raw]]).astype(output.dtype, copy=False)
+            for name, output in folding.outputs.items()
+            if not output.weighted
+        }
+        scored = ScoredRows(self._start + rows.start, arrays, None)
+        cells = None
+        if folding.query is not None:
+            least = None if self._kept is None else self._kept.least
+            cells = self._with_scores(folding.query.find(scored, least, shown=False), raw)
+        folds = {}
+        for fold, query in folding.best.items():
+            outputs = {measure: folding.output(fold, measure) for measure in SUMMARISED}
+            there = {measure: arrays[output] for measure, output in outputs.items() if output is not None}
+            with Workers(1) as alone:
+                figures = Figures.of(there, alone)
+            gains = there["cig"].sum(axis=0, dtype=np.float64) if "cig" in there else np.empty(0)
+            best = query.find(scored, self._best[fold].least, shown=False).riskiest(TOP_CELLS)
+            folds[fold] = _FoldPiece(figures, gains, self._with_scores(best, raw))
+        return _Piece(cells, folds)
+
+    def _with_scores(self, cells: FoundCells, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]]) -> FoundCells:
+        """Cells with their scores as they were made, by kind, and with the places of the scored columns."""
+        rows = cells.rows - self._start
+        scores = [np.empty(len(rows), columns[0].dtype) for columns in raw.values()]
+        for target in np.unique(cells.targets):
+            mine = cells.targets == target
+            for out, columns in zip(scores, raw.values(), strict=True):
+                out[mine] = columns[target][rows[mine]]
+        return cells._replace(targets=self._places[cells.targets], scores=scores)
+
+    def _write_cells(self, cells: FoundCells, start: int) -> None:
+        """Cells of a chunk whose first row in the part is `start`."""
+        assert self._cells is not None
+        self._cells.write([cells.rows - start, cells.targets, *cells.scores])
+
+    def _finish(self) -> None:
+        if self._kept is not None:
+            cells, start = self._kept.found(), 0
+            for size in self._sizes:
+                first, last = np.searchsorted(cells.rows, [start, start + size])
+                self._write_cells(cells.take(np.arange(first, last)), start)
+                start += size
+        facts = {
+            fold: {"figures": Figures.together(*self._figures[fold]).as_json(), "best": _listed(best.found())}
+            for fold, best in self._best.items()
+        }
+        with disk_errors(self._files.facts):
+            self._files.facts.write_text(json.dumps(facts))
+
+
+def _listed(cells: FoundCells) -> list[Any]:
+    """Cells as `BestCell` has them, ready for JSON."""
+    assert cells.risks is not None
+    scores = [array.tolist() for array in cells.scores]
+    return list(zip(cells.rows.tolist(), cells.targets.tolist(), cells.risks.tolist(), *scores, strict=True))

@@ -1,0 +1,175 @@
+"""Conditions on the scores of a cell, as text: ``cig >= 3 and (csf > 0.9 or cohort_size < 5)``.
+
+    condition  = all {"or" all}
+    all        = one {"and" one}
+    one        = comparison | "(" condition ")"
+    comparison = name (">" | ">=" | "<" | "<=") number
+    name       = letters, digits, "_" and ".", not first a digit or "."; or anything but quotes, in double quotes
+    number     = digits with a point and an exponent or without, and perhaps a sign: 3, -0.5, 1e-3
+
+"and" binds closer than "or"; both may be in capitals. Nothing else is understood, and nothing is evaluated but this.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..utils.validation import brief
+
+COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+TOKEN = re.compile(
+    r"\s*(?:(?P<name>[^\W\d][\w.]*)|\"(?P<quoted>[^\"]+)\"|(?P<comparison>[<>]=?)"
+    r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|(?P<bracket>[()]))"
+)
+# Brackets within brackets.
+MOST_NESTED = 100
+EXAMPLE = "such as 'cig >= 3' or 'csf > 0.9 and cohort_size < 5'"
+
+# The scores that a name stands for.
+ScoresOf = Callable[[str], npt.NDArray[Any]]
+
+
+class Condition(ABC):
+    """What holds of a cell, or does not."""
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names in it, in order."""
+
+    @abstractmethod
+    def holds(self, scores_of: ScoresOf) -> npt.NDArray[np.bool_]:
+        """For each of some cells whether it does. A score that is unknown (NaN) is above and below no number."""
+
+
+@dataclass(frozen=True)
+class Comparison(Condition):
+    """A score compared with a number."""
+
+    name: str
+    sign: str
+    number: float
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name]
+
+    def holds(self, scores_of: ScoresOf) -> npt.NDArray[np.bool_]:
+        # In the type of the number, which is not rounded to that of the scores.
+        found: npt.NDArray[np.bool_] = COMPARISONS[self.sign](scores_of(self.name), np.float64(self.number))
+        return found
+
+
+@dataclass(frozen=True)
+class Joined(Condition):
+    """Conditions of which all have to hold ("and"), or any ("or")."""
+
+    word: str
+    parts: Sequence[Condition]
+
+    @property
+    def names(self) -> list[str]:
+        return [name for part in self.parts for name in part.names]
+
+    def holds(self, scores_of: ScoresOf) -> npt.NDArray[np.bool_]:
+        join: Any = operator.and_ if self.word == "and" else operator.or_
+        found: npt.NDArray[np.bool_] = reduce(join, (part.holds(scores_of) for part in self.parts))
+        return found
+
+
+def parse_condition(text: Any) -> Condition:
+    """The condition that a text says; raises InputError for any other."""
+    if not isinstance(text, str):
+        raise InputError(f"where: expected a condition as text, {EXAMPLE}; got {brief(text)}.")
+    return _Parser(text).parse()
+
+
+class _Parser:
+    """Reads a condition from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: list[tuple[str, str, int]] = []
+        place = 0
+        while text[place:].strip():
+            found = TOKEN.match(text, place)
+            if found is None:
+                raise self._error("a name, a number, or one of > >= < <= ( )", len(text) - len(text[place:].lstrip()))
+            kind = str(found.lastgroup)
+            self._tokens.append((kind, found[kind], found.start(kind) - (kind == "quoted")))
+            place = found.end()
+        self._next = 0
+
+    def parse(self) -> Condition:
+        """All of the text."""
+        condition = self._any(0)
+        if self._next < len(self._tokens):
+            raise self._unexpected("'and', 'or', or the end")
+        return condition
+
+    def _any(self, depth: int) -> Condition:
+        return self._joined("or", lambda: self._joined("and", lambda: self._one(depth)))
+
+    def _joined(self, word: str, part: Callable[[], Condition]) -> Condition:
+        parts = [part()]
+        while self._take("name", word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
+
+    def _one(self, depth: int) -> Condition:
+        if self._take("bracket", "("):
+            if depth == MOST_NESTED:
+                raise self._unexpected(f"at most {MOST_NESTED} brackets within each other")
+            inner = self._any(depth + 1)
+            if not self._take("bracket", ")"):
+                raise self._unexpected("')'")
+            return inner
+        if self._at("name", "and") or self._at("name", "or"):
+            raise self._unexpected("the name of a measure, or '('")
+        name = self._take("name") or self._take("quoted")
+        if name is None:
+            raise self._unexpected("the name of a measure, or '('")
+        sign = self._take("comparison")
+        if sign is None:
+            raise self._unexpected(f"one of > >= < <= behind {name!r}")
+        number = self._take("number")
+        if number is None or not np.isfinite(float(number)):
+            self._next -= number is not None
+            raise self._unexpected(f"a number behind {name} {sign}")
+        return Comparison(name, sign, float(number))
+
+    def _at(self, kind: str, text: str | None = None) -> bool:
+        """Whether the next token is of this kind, and this text."""
+        if self._next == len(self._tokens):
+            return False
+        found, value, _ = self._tokens[self._next]
+        return found == kind and text in (None, value.lower())
+
+    def _take(self, kind: str, text: str | None = None) -> str | None:
+        """The next token, if it is of this kind, and this text; it is behind then."""
+        if not self._at(kind, text):
+            return None
+        self._next += 1
+        return self._tokens[self._next - 1][1]
+
+    def _unexpected(self, expected: str) -> InputError:
+        places = [place for _, _, place in self._tokens]
+        return self._error(expected, [*places, len(self._text)][self._next])
+
+    def _error(self, expected: str, place: int) -> InputError:
+        rest = self._text[place:].strip()
+        came = f"got {brief(rest)} at character {place + 1}" if rest else "it ends there"
+        return InputError(
+            f"where: expected {expected} in {brief(self._text)}, {came}. Write a condition {EXAMPLE}; names with other "
+            "characters stand in double quotes."
+        )
