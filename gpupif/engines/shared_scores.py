@@ -85,6 +85,14 @@ def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -
     return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
 
 
+def found_together(arrays: Mapping[str, Any], target: int) -> TargetScores | None:
+    """Where the scores of a target stand, if those of all arrays stand there."""
+    first, *others = arrays.values()
+    if not all(isinstance(array, SharedScores) and array.found[target] is first.found[target] for array in others):
+        return None
+    return first.found[target] if isinstance(first, SharedScores) else None
+
+
 def _put_target(
     shared: Mapping[str, SharedScores], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
 ) -> None:
