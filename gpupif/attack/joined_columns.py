@@ -94,7 +94,8 @@ class JoinedColumns(NamedTuple):
         counts = counts[known]
         absent = np.flatnonzero((counts == 0) & (sampled > 0))
         if len(absent) and lacks == "error":
-            first = absent[0]
+            # The order of codes is another in a table that is read in parts.
+            first = min(absent, key=lambda place: (-sampled[place], str(values[place])))
             raise InputError(
                 f"population: column {column.name!r} has {brief(values[first])} nowhere in it, which is in "
                 f"{sampled[first]:,} of the table's rows: these are no part of it. Give the population that the table "

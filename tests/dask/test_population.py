@@ -113,6 +113,13 @@ def test_the_first_row_that_is_lacking_where_equal_rows_have_other_weights():
         gpupif.score(cut(table, []), "cig", population=cut(table[["age"]].head(2), []), weights="people").cig.compute()
 
 
+def test_the_value_that_is_lacking_is_the_same_one_wherever_the_table_is():
+    table, people = pd.DataFrame({"member": [None, True, False]}), pd.DataFrame({"member": [None]})
+    for move in (lambda frame: frame, lambda frame: cut(frame, [])):
+        with pytest.raises(gpupif.InputError, match="column 'member' has False nowhere in it, which is in 1 of"):
+            gpupif.score(move(table), "cig", population=move(people), missing="wildcard").cig.sum().max()
+
+
 BAD = {
     "no column": (CENSUS[["age"]], {}, ["population", "no column 'region'"]),
     "no table": ([1], {}, ["population", "list"]),
