@@ -196,6 +196,9 @@ def test_a_frame_keeps_its_labels(tmp_path):
     assert found["row"].tolist() == top["row"].tolist()
     with pytest.raises(gpupif.OutputError, match="two columns would be called 'row'"):
         gpupif.score(table.rename_axis("row")).cells(top=5)
+    # Numbers in steps, which pandas stores as where they begin and end: not those of the cells.
+    some = gpupif.score(TABLE.iloc[100:]).cells(top=100).to_pandas()
+    assert some.index.tolist() == (100 + some["row"]).tolist()
 
 
 def test_worst_and_mean_and_one_attacker():
@@ -324,7 +327,9 @@ BAD = {
     ("--by", "cig"): "--by: says by what",
     ("--top", "3", "--by", "prior"): "--by: 'prior' is not scored",
     ("--top", "3", "--keep-input"): "--keep-input: goes with the scores of all cells",
-    ("--top", "3", "--summary-only"): "-only writes none",
+    ("--top", "3", "--summary-only"): "--top: does not go with --summary-only",
+    ("--min-cig", "0", "--summary-only"): "--min-cig: does not go with --summary-only",
+    ("--rows-per-file", "0", "--summary-only"): "--rows-per-file: does not go with --summary-only",
     ("--summary-only",): "expected an output name ending in .json",
 }
 
