@@ -84,9 +84,12 @@ class Budget(NamedTuple):
             )
         return found
 
-    def planned_rows(self, limit: int, rows: int, columns: int) -> int:
-        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out."""
-        parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // 2)
+    def planned_rows(self, limit: int, rows: int, columns: int, files: int = 1) -> int:
+        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out.
+
+        files: of each part, that are read together, those of all parts of two passes.
+        """
+        parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // (2 * files))
         return max(1, int(SLACK * limit), -(-rows // parts))
 
 

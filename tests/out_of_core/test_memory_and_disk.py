@@ -127,3 +127,12 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
     scores = gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert len(chunks) > 3
     assert_same(scores, gpupif.score(source, MEASURES))
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
+    """Those of two passes, beside those of the columns, however small parts should be."""
+    monkeypatch.setattr(budget, "files_to_open", lambda: 1024)
+    rows = budget.Budget(1, 1).planned_rows(1, 10**6, 5, files)
+    parts = -(-(10**6) // rows)
+    assert 1024 - budget.SPARE_FILES - 4 * files < 2 * files * parts + 2 * 5 <= 1024 - budget.SPARE_FILES
