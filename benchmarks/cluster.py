@@ -1,8 +1,9 @@
 """Scoring on a cluster of worker processes on this machine: `python -m benchmarks.cluster`.
 
 CIG and CSF of every cell of the synthetic census, float64: Parquet files in, scores in the workers' memory out. Each
-number of workers, and the same in the memory of one process, in a process of its own; the scores are compared to the
-last bit. Writes benchmarks/results/.
+number of workers, and the same in the memory of one process, by all cores and by one thread, in a process of its own;
+the scores are compared to the last bit. Says what was sent, by direction, and where the seconds of workers went.
+Writes benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import gpupif
 from gpupif.cli.info import describe
@@ -29,6 +32,20 @@ from gpupif.cli.info import describe
 RESULTS = Path(__file__).parent / "results"
 GIB = 2**30
 WARM_UP_ROWS = 2_000
+# What a worker does, by what Dask calls its tasks; any other is "plan".
+STAGES = {
+    "read_parquet": "read",
+    "gpupif-encode": "encode",
+    "gpupif-rows": "encode",
+    "gpupif-send": "send rows",
+    "gpupif-score": "score, send scores",
+    "gpupif-receive": "receive scores",
+    "shuffle-transfer": "shuffle",
+    "shuffle-barrier": "shuffle",
+    "p2pshuffle": "shuffle",
+}
+# The tasks that return what is sent, by where it goes: distinct rows to parts, their scores back to partitions.
+SENDING = {"gpupif-send": "out", "gpupif-leave": "home"}
 
 
 def make_folder(folder: Path, rows: int, partition_rows: int) -> None:
@@ -44,27 +61,6 @@ def checksum(frame: pd.DataFrame) -> pd.Series[int]:
     return pd.Series(np.array([zlib.crc32(np.ascontiguousarray(frame.to_numpy().T).tobytes())]))
 
 
-def run_in_memory(job: dict[str, Any]) -> dict[str, Any]:
-    """The same job in one process: all cores, or a single thread."""
-    folder = Path(job["folder"])
-    with gpupif.config(device="cpu"):
-        gpupif.score(gpupif.datasets.census(WARM_UP_ROWS))
-    seconds, scores = [], None
-    for _ in range(job["runs"]):
-        del scores
-        started = time.perf_counter()
-        table = pd.read_parquet(folder)
-        with gpupif.config(device="cpu", progress=False):
-            scores = gpupif.score(table)
-        frames = scores.cig, scores.csf
-        seconds.append(time.perf_counter() - started)
-        del table
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    edges = range(0, len(frames[0]), job["partition_rows"])
-    checks = [[int(checksum(one.iloc[a : a + job["partition_rows"]])[0]) for a in edges] for one in frames]
-    return {"workers": 0, "seconds": min(seconds), "runs": seconds, "peak_bytes": peak, "checks": checks}
-
-
 def shuffled_bytes(dask_scheduler: Any) -> float:
     """Bytes that all P2P shuffles so far have sent, those to the same worker too."""
     return float(dask_scheduler.cumulative_worker_metrics.get(("p2p", "foreground", "shards", "bytes"), 0))
@@ -75,11 +71,58 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def run_in_memory(job: dict[str, Any]) -> dict[str, Any]:
+    """The same job in one process: by all cores, or by a single thread."""
+    folder = Path(job["folder"])
+    if job["threads"] is not None:
+        pa.set_cpu_count(job["threads"])
+    with gpupif.config(device="cpu"):
+        gpupif.score(gpupif.datasets.census(WARM_UP_ROWS))
+    seconds, busy, scores = [], [], None
+    for _ in range(job["runs"]):
+        scores = frames = None
+        started, before = time.perf_counter(), time.process_time()
+        table = pd.read_parquet(folder)
+        with gpupif.config(device="cpu", progress=False, threads=job["threads"]):
+            scores = gpupif.score(table)
+        frames = scores.cig, scores.csf
+        seconds.append(time.perf_counter() - started)
+        busy.append(time.process_time() - before)
+        del table
+    assert frames is not None
+    edges = range(0, len(frames[0]), job["partition_rows"])
+    checks = [[int(checksum(one.iloc[a : a + job["partition_rows"]])[0]) for a in edges] for one in frames]
+    found = {"workers": 0, "threads": job["threads"], "seconds": min(seconds), "runs": seconds}
+    return {**found, "cpu_seconds": min(busy), "peak_bytes": peak_memory(), "checks": checks}
+
+
+def account(tasks: Sequence[Mapping[str, Any]], workers: int, seconds: float) -> dict[str, dict[str, float]]:
+    """Of tasks that a scheduler tells of: bytes that are sent, by direction, and the seconds of a worker, by stage.
+
+    seconds: that all took; those in which a worker ran no task are "between tasks".
+    """
+    from distributed.utils import key_split
+
+    sent = dict.fromkeys(SENDING.values(), 0.0)
+    spent = dict.fromkeys([*dict.fromkeys(STAGES.values()), "plan"], 0.0)
+    for task in tasks:
+        kind = key_split(task["key"])
+        if kind in SENDING:
+            sent[SENDING[kind]] += task["nbytes"]
+        took = sum(one["stop"] - one["start"] for one in task["startstops"] if one["action"] == "compute")
+        spent[STAGES.get(kind, "plan")] += took / workers
+    return {"sent_bytes": sent, "seconds_of_a_worker": {**spent, "between tasks": seconds - sum(spent.values())}}
+
+
 def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
     """The job on so many worker processes with one thread each."""
     import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster, wait
+
+    def cpu_seconds(client: Client) -> float:
+        """Seconds for which cores have been at work for any worker."""
+        return float(sum(client.run(time.process_time).values()))
 
     def settled(client: Client) -> float:
         """Bytes shuffled, when all workers have told the scheduler."""
@@ -94,20 +137,26 @@ def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
         warm = dd.from_pandas(gpupif.datasets.census(WARM_UP_ROWS), npartitions=2 * job["workers"])
         gpupif.score(warm).frame().compute()
         before, idle = settled(client), max(client.run(peak_memory).values())
-        seconds, kept = [], None
+        seconds, busy, accounts, kept = [], [], [], None
+        client.get_task_stream()
         for _ in range(job["runs"]):
             kept = None
-            started = time.perf_counter()
+            used, since, started = cpu_seconds(client), time.time(), time.perf_counter()
             kept = gpupif.score(dd.read_parquet(job["folder"])).persist()
             wait([kept.cig, kept.csf])
             seconds.append(time.perf_counter() - started)
+            busy.append(cpu_seconds(client) - used)
+            accounts.append(account(client.get_task_stream(start=since), job["workers"], seconds[-1]))
         assert kept is not None
         checks = dask.compute(*(one.map_partitions(checksum, meta=(None, "i8")) for one in (kept.cig, kept.csf)))
         return {
             "workers": job["workers"],
+            "threads": 1,
             "seconds": min(seconds),
             "runs": seconds,
+            "cpu_seconds": min(busy),
             "shuffled_bytes": (settled(client) - before) / job["runs"],
+            **accounts[seconds.index(min(seconds))],
             "peak_bytes": max(client.run(peak_memory).values()),
             "idle_bytes": idle,
             "checks": [one.tolist() for one in checks],
@@ -119,9 +168,16 @@ def run_job(job: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.cluster", "--job", json.dumps(job)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"{job['workers']} workers failed:\n{done.stderr}")
+        sys.exit(f"{named(job)} failed:\n{done.stderr}")
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
+
+
+def named(job: Mapping[str, Any]) -> str:
+    """What a job, or its result, is called."""
+    workers, threads = job["workers"], job["threads"] if not job["workers"] else 1
+    what = f"{workers} worker{'s' * (workers > 1)}" if workers else "one process"
+    return f"{what}, {'all cores' if threads is None else 'a thread'}{' each' * (workers > 1)}"
 
 
 def draw(document: dict[str, Any], file: Path) -> None:
@@ -132,11 +188,13 @@ def draw(document: dict[str, Any], file: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "gpupif"
     from matplotlib import pyplot as plt
 
-    alone, *others = document["results"]
+    alone = [result for result in document["results"] if not result["workers"]]
+    others = [result for result in document["results"] if result["workers"]]
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     workers, seconds = ([result[key] for result in others] for key in ("workers", "seconds"))
     axes.plot(workers, seconds, "o-", color="#c0392b", label="cluster")
-    axes.axhline(alone["seconds"], color="#707b7c", linestyle="--", label="in the memory of one process")
+    for result, line in zip(alone, ("--", ":"), strict=True):
+        axes.axhline(result["seconds"], color="#707b7c", linestyle=line, label=named(result))
     axes.set(xlabel="worker processes of one thread", ylabel="seconds, Parquet in to scores out", ylim=(0, None))
     axes.set_xticks(workers)
     axes.set_title(f"{document['rows']:,} rows: {document['machine']['CPU']}", fontsize=10)
@@ -144,6 +202,19 @@ def draw(document: dict[str, Any], file: Path) -> None:
     axes.legend()
     figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
+
+
+def report(result: Mapping[str, Any], rows: int) -> None:
+    """Print a result."""
+    took = f"{named(result):24} {result['seconds']:8.2f} s ({result['cpu_seconds']:.2f} s of all cores)"
+    took += f", peak {result['peak_bytes'] / GIB:.2f} GiB"
+    if not result["workers"]:
+        print(took, flush=True)
+        return
+    sent = ", ".join(f"{size / rows:.1f} {where}" for where, size in result["sent_bytes"].items())
+    print(f"{took}, {result['shuffled_bytes'] / rows:.1f} bytes a row shuffled ({sent})")
+    spent = (f"{what} {seconds:.2f} s" for what, seconds in result["seconds_of_a_worker"].items())
+    print(f"    {', '.join(spent)}", flush=True)
 
 
 def main() -> None:
@@ -165,14 +236,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "census"
         make_folder(folder, arguments.rows, arguments.partition_rows)
-        for workers in (0, *arguments.workers):
-            job = {"workers": workers, "folder": str(folder)}
+        for workers, threads in ((0, None), (0, 1), *((workers, 1) for workers in arguments.workers)):
+            job = {"workers": workers, "threads": threads, "folder": str(folder)}
             job |= {"partition_rows": arguments.partition_rows, "runs": arguments.runs}
             result = run_job(job)
             results.append(result)
-            where = f"{workers} workers" if workers else "one process, all cores"
-            sent = f", {result['shuffled_bytes'] / GIB:.2f} GiB shuffled" if workers else ""
-            print(f"{where:24} {result['seconds']:8.2f} s, peak {result['peak_bytes'] / GIB:.2f} GiB{sent}", flush=True)
+            report(result, arguments.rows)
     checks = [result.pop("checks") for result in results]
     if any(check != checks[0] for check in checks):
         sys.exit("the scores differ")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numba import uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 
 
-@kernel
+@subroutine
 def pair_of(number, code, radix):
     """The place of a number and a code, which is below radix, among all pairs."""
     return uint64(number) * uint64(radix) + uint64(code)
@@ -47,7 +47,7 @@ def sum_times(number, times, counts):
         counts[number[i]] += times[i]
 
 
-@kernel
+@subroutine
 def fold_pair(number, scores, found):
     """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add them to found[i, 2:]."""
     for i in range(number.size):

@@ -6,23 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
+from numba import int64, uint64
 
-from gpupif.kernels.cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
+from gpupif.kernels.cohorts import Cells, Values, Wanted, sort_runs, sum_runs, walk_runs
 from gpupif.kernels.formulas import (
     OF_COHORT,
     is_of_probabilities,
     is_of_size,
     logarithm_measure,
+    needs_logarithm,
     posterior,
     probability_measure,
     size_measure,
 )
-from gpupif.kernels.groups import Room, block_of, group_rows, sum_groups
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.groups import Room, group_rows, sum_groups
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.sizes import count_heads, log2_count
-from gpupif.kernels.statistics import is_walk
-from gpupif.kernels.walks import NOMINAL
+from gpupif.kernels.statistics import is_of_logs, is_walk
+from gpupif.kernels.walks import NOMINAL, Axes
 
 # Scores of so many cells are written at once that these stay in the first-level cache.
 CACHED_SCORES = 1 << 11
@@ -31,12 +32,14 @@ CACHED_SCORES = 1 << 11
 class Targets(NamedTuple):
     """What the kernels know of the target columns.
 
-    fields: (word, shift, mask) of each one's bits. values: of all. alone: scores of each value by itself, see
-    `score_values` and `Out`; few: for how many rows, at most, there are scores of each. logs: table of `log2_count`.
+    fields: (word, shift, mask) of each one's bits. values: of all, without axes; axes: if a statistic needs them, see
+    `only_needed`. alone: scores of each value by itself, see `Out`; few: for how many rows, at most, there are scores
+    of each. logs: table of `log2_count`.
     """
 
     fields: npt.NDArray[np.uint64]
     values: Values
+    axes: Axes | None
     alone: npt.NDArray[np.float64]
     few: npt.NDArray[np.int64]
     logs: npt.NDArray[np.int64]
@@ -80,6 +83,19 @@ class Scratch(NamedTuple):
         return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, cells, runs, found)
 
 
+def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wanted]:
+    """The values, their axes and what is wanted, less what is of no use for anything that is asked.
+
+    No code is compiled for what is None.
+    """
+    accuracies = values.accuracies.tolist()
+    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+    simple = all(is_of_logs.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
+    if simple and not any(needs_logarithm.py_func(measure) for measure in wanted.measures):
+        wanted = wanted._replace(orders=None)
+    return values._replace(axes=None), values.axes if walks else None, wanted
+
+
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
     """Memory for cells by value, None where no statistic needs them: then no code for it is compiled either."""
     return Cells.of(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
@@ -91,34 +107,41 @@ def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Roo
 
 
 @kernel
-def find_statistics(cohorts, target, values, wanted, scratch, ordered):
-    """Put all statistics of cohorts into scratch.found; ordered: see `ordered_cells`."""
-    starts, cells, found = scratch.starts, scratch.cells, scratch.found
-    sum_runs(starts, (0, cohorts, 1, cells.values.size), target, values, wanted, cells, found)
+def find_statistics(starts, cohorts, target, values, axes, wanted, cells, ordered, found):
+    """Put all statistics of cohorts into `found`: cohort r is the cells starts[r] to starts[r + 1] - 1.
+
+    ordered: see `ordered_cells`.
+    """
+    which = (int64(0), int64(cohorts), int64(1))
+    sum_runs(starts, (*which, int64(cells.values.size)), target, values, wanted, wanted.orders, cells, found)
     if ordered is not None:
-        if values.axes.kinds[target] != NOMINAL:
+        if axes.kinds[target] != NOMINAL:
             sort_runs(starts, cohorts, cells, ordered)
-        walk_runs(starts, (0, cohorts, 1), target, values, wanted, cells, ordered, found)
+        walk_runs(starts, which, target, axes, values.accuracies[target], wanted, cells, ordered, found)
 
 
 @kernel
-def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
-    """Put measure k of cell i into out[i, k], see `Out`; sizes: of cohorts, at their first row."""
+def score_cells(cohorts, target, values, asked, orders, scored, rows, sizes, out):
+    """Put measure k of cell i into out[i, k], see `Out`.
+
+    asked: (measures, places, unit) of `Wanted`; orders: of it, None where no measure needs a logarithm. scored:
+    (starts, runs, found, cells), see `Scratch`. rows: of the cells; sizes: of cohorts, at their first row.
+    """
+    (measures, places, units), (starts, runs, found, cells) = asked, scored
     base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
     priors, log2_priors = values.priors, values.log2_priors
-    starts, runs, found, codes = scratch.starts, scratch.runs, scratch.found, scratch.cells.values
-    unit, inside, counts = wanted.unit[0], values.inside[target], scratch.cells.counts
-    posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
+    unit, inside, codes, counts = units[0], values.inside[target], cells.values, cells.counts
+    posteriors, log2_shares = cells.posteriors, cells.log2_shares
     for cohort in range(cohorts):
         for i in range(starts[cohort], starts[cohort + 1]):
             runs[i] = cohort
-    cells, step = starts[cohorts], max(1, CACHED_SCORES // wanted.measures.size)
-    for first in range(0, cells, step):
-        last = min(first + step, cells)
+    number, step = starts[cohorts], max(1, CACHED_SCORES // measures.size)
+    for first in range(0, number, step):
+        last = min(first + step, number)
         # Measure by measure, so that what to compute is not decided anew for each cell; and not cohort by cohort, most
         # of which are few cells.
-        for k in range(wanted.measures.size):
-            measure, place = wanted.measures[k], wanted.places[k]
+        for k in range(measures.size):
+            measure, place = measures[k], places[k]
             if measure == OF_COHORT:
                 for i in range(first, last):
                     out[i, k] = found[runs[i], place]
@@ -129,7 +152,7 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
             elif is_of_probabilities(measure):
                 for i in range(first, last):
                     out[i, k] = probability_measure(measure, posteriors[i], priors[base + codes[i]])
-            else:
+            elif orders is not None:
                 for i in range(first, last):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
                     out[i, k] = logarithm_measure(
@@ -137,58 +160,59 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
                     )
 
 
-@kernel
-def score_values(target, start, stop, targets, wanted, scratch, ordered):
+def score_values(target: int, start: int, stop: int, targets: Targets, wanted: Wanted) -> None:
     """Score the values start to stop of one target, each for rows whose cohort holds no other: see `Out`."""
-    values, cells = targets.values, scratch.cells
-    alone = targets.alone[values.first[target] :]
-    for value in range(start, stop):
-        cell = value - start
-        cells.values[cell], cells.counts[cell], cells.log2_shares[cell], cells.shares[cell] = value, 1, 0, 1.0
-        prior = values.priors[values.first[target] + value]
-        cells.posteriors[cell] = posterior(1, 1, prior, values.accuracies[target])
-        scratch.starts[cell], scratch.order[cell], scratch.sizes[cell] = cell, cell, 1
-    scratch.starts[stop - start] = stop - start
-    find_statistics(stop - start, target, values, wanted, scratch, ordered)
-    score_cells(stop - start, target, values, wanted, scratch, scratch.order, scratch.sizes, alone[start:stop])
+    values, number = targets.values, stop - start
+    base, accuracy = int(values.first[target]), values.accuracies[target]
+    alone, priors = targets.alone[base + start : base + stop], values.priors[base + start : base + stop]
+    ones, cohorts, found = np.ones(number, np.int64), np.arange(number + 1), np.empty((number, len(wanted.kinds)))
+    posteriors = np.full(number, posterior.py_func(1, 1, priors, accuracy))
+    cells = Cells(np.arange(start, stop), ones, np.zeros(number, np.int64), np.ones(number), posteriors)
+    ordered = ordered_cells(number, wanted.kinds)
+    find_statistics(cohorts, number, target, values, targets.axes, wanted, cells, ordered, found)
+    asked, scored = (wanted.measures, wanted.places, wanted.unit), (cohorts, np.empty(number, np.int64), found, cells)
+    score_cells(number, target, values, asked, wanted.orders, scored, cohorts, np.ones(number, np.uint32), alone)
 
 
-@kernel
+@subroutine
 def put_value(alone, measures, size, unit, out):
     """Scores of rows that are all of their cohort, of this size; alone: those of one such row."""
     for k in range(measures.size):
         out[k] = size_measure(measures[k], size, size, unit) if is_of_size(measures[k]) else alone[k]
 
 
-@kernel
-def put_values(alone, wanted, few, out):
+def put_values(alone: npt.NDArray[np.float64], wanted: Wanted, few: int, out: npt.NDArray[np.float64]) -> None:
     """Scores of each value by itself, for 1 to `few` rows: its cohort's size is another then."""
-    values, measures, unit = len(alone), wanted.measures, wanted.unit[0]
+    values, unit = len(alone), float(wanted.unit[0])
     for count in range(few):
-        for value in range(values):
-            put_value(alone[value], measures, count + 1, unit, out[count * values + value])
+        here = out[count * values : (count + 1) * values]
+        here[:] = alone
+        for k, measure in enumerate(wanted.measures.tolist()):
+            if is_of_size.py_func(measure):
+                here[:, k] = size_measure.py_func(measure, count + 1, count + 1, unit)
 
 
-@kernel
-def point_at_values(keys, counts, target, targets, rows, places):
-    """Have the rows of a block scored as if each were all the values of its cohort."""
-    word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
-    values, few = targets.values.first[target + 1] - targets.values.first[target], uint64(targets.few[target])
-    first, step = uint64(rows), uint64(values) if few > 1 else uint64(0)
+@subroutine
+def point_at_values(keys, counts, field, values, few, rows, places):
+    """Have the rows of a block scored as if each were all the values of its cohort.
+
+    field: (word, shift, mask) of the target's bits. values: of the target; few: see `Targets`.
+    """
+    word, shift, mask = field
+    few, first, step = uint64(few), uint64(rows), uint64(values) if few > 1 else uint64(0)
     for row in range(len(keys)):
         count = uint64(counts[row])
         more = count - uint64(1) if count <= few else uint64(0)
         places[row] = first + more * step + ((keys[row, word] >> shift) & mask)
 
 
-@kernel
-def score_sizes(counts, heads, start, sizes, wanted, rows, few, alone, scores, places):
+@subroutine
+def score_sizes(counts, heads, start, sizes, measures, unit, rows, few, alone, scores, places):
     """Scores of their own for the rows of a block that are all the values of their cohort, but more than `few`.
 
     The cohort's size is another in each, where it is wanted. Returns how many they are.
     """
-    number, measures, unit = 0, wanted.measures, wanted.unit[0]
-    of_size = False
+    number, of_size = int64(0), False
     for k in range(measures.size):
         of_size |= is_of_size(measures[k])
     if of_size:
@@ -196,28 +220,31 @@ def score_sizes(counts, heads, start, sizes, wanted, rows, few, alone, scores, p
             if counts[row] > few and sizes[heads[row]] == counts[row]:
                 place = start + number
                 value = np.int64(places[row]) - rows
-                put_value(alone[value], measures, counts[row], unit, scores[place])
+                put_value(alone[value], measures, int64(counts[row]), unit, scores[place])
                 places[row] = place
                 number += 1
     return number
 
 
-@kernel
+@subroutine
 def point_at_cells(order, cells, place, places):
     """Have the rows that are these cells scored by what stands at `place` and behind it."""
     for i in range(cells):
         places[order[i]] = place + i
 
 
-@kernel
-def find_cohorts(counts, heads, size, scratch):
-    """Bring the rows with other values in their cohorts into order, cohort by cohort; returns how many cohorts."""
-    sizes, order, starts, place = scratch.sizes, scratch.order, scratch.starts, scratch.place
+@subroutine
+def find_cohorts(counts, heads, sizes, order, starts, place):
+    """Bring the rows with other values in their cohorts into order, cohort by cohort; returns how many cohorts.
+
+    See `Scratch`.
+    """
+    size = counts.size
     for i in range(size):
         place[i] = 0
     for i in range(size):
         place[heads[i]] += 1
-    number, end = 0, 0
+    number, end = int64(0), int64(0)
     for i in range(size):
         head = heads[i]
         if sizes[head] != counts[i]:
@@ -233,35 +260,29 @@ def find_cohorts(counts, heads, size, scratch):
     return number
 
 
-@kernel
-def describe_large(cohorts, heads, scratch, logs):
-    """Put the logarithms of cells of large cohorts, beyond the table `logs`, into scratch.cells.
+@subroutine
+def describe_large(cohorts, heads, sizes, order, starts, logs, counts, log2_shares):
+    """Put the logarithms of cells of large cohorts, beyond the table `logs`, into `log2_shares`.
 
     Apart from `describe_cells`, in which nearly all cells are done: the loop there is the faster without them.
     """
-    starts, sizes, order, counts = scratch.starts, scratch.sizes, scratch.order, scratch.cells.counts
-    log2_shares = scratch.cells.log2_shares
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
         if size >= logs.size:
-            log2_size = log2_count(size, logs)
+            log2_size = log2_count(int64(size), logs)
             for i in range(starts[cohort], starts[cohort + 1]):
                 log2_shares[i] = log2_count(counts[i], logs) - log2_size
 
 
-@kernel
-def describe_cells(rows, cohorts, heads, target, targets, scratch):
-    """Fill in scratch.cells for the rows of a block that `find_cohorts` brought into order."""
-    keys, counts, _ = rows
-    word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
-    logs, order, starts, sizes = targets.logs, scratch.order, scratch.starts, scratch.sizes
-    base, accuracy, priors = (
-        uint64(targets.values.first[target]),
-        targets.values.accuracies[target],
-        targets.values.priors,
-    )
-    values, cell_counts, shares = scratch.cells.values, scratch.cells.counts, scratch.cells.shares
-    log2_shares, posteriors = scratch.cells.log2_shares, scratch.cells.posteriors
+@subroutine
+def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, logs, base, priors, accuracy, cells):
+    """Fill in `cells` for the rows of a block that `find_cohorts` brought into order.
+
+    field: see `point_at_values`. base: where the target's values begin in `priors`.
+    """
+    word, shift, mask = field
+    values, cell_counts, shares = cells.values, cells.counts, cells.shares
+    log2_shares, posteriors = cells.log2_shares, cells.posteriors
     large = False
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
@@ -274,7 +295,7 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
             log2_shares[i] = logs[uint64(count) if count < logs.size else uint64(0)] - log2_size
             posteriors[i] = posterior(count, size, priors[base + value], accuracy)
     if large:
-        describe_large(cohorts, heads, scratch, logs)
+        describe_large(cohorts, heads, sizes, order, starts, logs, cell_counts, log2_shares)
 
 
 @kernel
@@ -288,30 +309,36 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, e
     """
     room, scratch, ordered = memory
     small, large, listed = tally
+    fields, values, heads = targets.fields, targets.values, room.heads
+    sizes, order, starts, cells = scratch.sizes, scratch.order, scratch.starts, scratch.cells
+    asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
     all_rows = out.places.shape[1]
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        part = block_of(rows, start, stop)
-        counts, size = part[1], stop - start
+        # Loops over a block begin at 0: from another row on, compilers do not see that no index is negative.
+        keys, counts, hashes, size = rows[0][start:stop], rows[1][start:stop], rows[2][start:stop], stop - start
         for t in range(which.size):
             target = which[t]
-            keep = ~(targets.fields[target, 2] << targets.fields[target, 1])
-            group_rows(part, targets.fields[target, 0], keep, room)
-            sum_groups(counts, size, room.heads, scratch.sizes)
-            listed[t] = count_heads(scratch.sizes, scratch.several, size, small[t], large[t], listed[t])
+            field = (fields[target, 0], fields[target, 1], fields[target, 2])
+            base, few = values.first[target], targets.few[target]
+            group_rows(keys, hashes, field[0], ~(field[2] << field[1]), room)
+            sum_groups(counts, size, heads, sizes)
+            listed[t] = count_heads(sizes, scratch.several, size, small[t], large[t], listed[t])
             scores, places = out.scores[t], out.places[t, start:stop]
-            point_at_values(part[0], counts, target, targets, all_rows, places)
-            alone = targets.alone[targets.values.first[target] :]
+            point_at_values(keys, counts, field, values.first[target + 1] - base, few, all_rows, places)
+            alone = targets.alone[base:]
             place = ends[t] + score_sizes(
-                *(counts, room.heads, ends[t], scratch.sizes, wanted),
-                *(all_rows, targets.few[target], alone, scores, places),
+                counts, heads, ends[t], sizes, wanted.measures, wanted.unit[0], all_rows, few, alone, scores, places
             )
-            cohorts = find_cohorts(counts, room.heads, size, scratch)
-            describe_cells(part, cohorts, room.heads, target, targets, scratch)
-            find_statistics(cohorts, target, targets.values, wanted, scratch, ordered)
-            order, cells = scratch.order, scratch.starts[cohorts]
+            cohorts = find_cohorts(counts, heads, sizes, order, starts, scratch.place)
+            describe_cells(
+                *(keys, counts, field, cohorts, heads, sizes, order, starts, targets.logs),
+                *(uint64(base), values.priors, values.accuracies[target], cells),
+            )
+            find_statistics(starts, cohorts, target, values, targets.axes, wanted, cells, ordered, scratch.found)
+            number = starts[cohorts]
             score_cells(
-                cohorts, target, targets.values, wanted, scratch, order, scratch.sizes, scores[place : place + cells]
+                cohorts, target, values, asked, wanted.orders, scored, order, sizes, scores[place : place + number]
             )
-            point_at_cells(order, cells, place, places)
-            ends[t] = place + cells
+            point_at_cells(order, number, place, places)
+            ends[t] = place + number

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import float64, int64, uint64
 
 from gpupif.kernels.formulas import log2_gain
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import subroutine
 from gpupif.kernels.statistics import (
     DIVERGENCE,
     MOVER,
@@ -50,13 +50,14 @@ class Wanted(NamedTuple):
     """What is asked of each cell, and of each cohort for it.
 
     measures: constants of `formulas`; places: for each which statistic it is of, if any. kinds: of the statistics,
-    constants of `statistics`; orders: their parameters. unit: one number, how many people sizes of cohorts count as 1.
+    constants of `statistics`; orders: their parameters, or None, see `blocks.only_needed`. unit: one number, how many
+    people sizes of cohorts count as 1.
     """
 
     measures: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
-    orders: npt.NDArray[np.float64]
+    orders: npt.NDArray[np.float64] | None
     unit: npt.NDArray[np.float64]
 
 
@@ -66,7 +67,7 @@ class Values(NamedTuple):
     first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
     of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
     in the table, and their prior mass; inside: whether the attacker knows the column, when it is not the one that is
-    scored. axes: how far values are apart.
+    scored. axes: how far values are apart; None where that does not matter.
     """
 
     first: npt.NDArray[np.int64]
@@ -77,7 +78,7 @@ class Values(NamedTuple):
     numbers: npt.NDArray[np.int64]
     masses: npt.NDArray[np.float64]
     inside: npt.NDArray[np.int64]
-    axes: Axes
+    axes: Axes | None
 
 
 class Cells(NamedTuple):
@@ -98,7 +99,7 @@ class Cells(NamedTuple):
         return cls(*integers, *floats)
 
 
-@kernel
+@subroutine
 def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares):
     """As `sum_logs` of all cells of a cohort: the sum as the nearest float, where its rows are fewer than FEW_ROWS.
 
@@ -124,7 +125,7 @@ def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts,
     return float64(upper) * TO_UPPER + float64(lower), size
 
 
-@kernel
+@subroutine
 def sum_logs(kind, span, base, unit_bits, log2_priors, codes, counts, log2_shares):
     """The sum of counts times logarithms over some cells of a cohort: (high, low), see `whole_sums.py`.
 
@@ -141,7 +142,7 @@ def sum_logs(kind, span, base, unit_bits, log2_priors, codes, counts, log2_share
     return high, low
 
 
-@kernel
+@subroutine
 def sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_shares, posteriors):
     """The sum of terms over some cells of a cohort: (high, low), see `wide_of_digits`.
 
@@ -158,7 +159,7 @@ def sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_sha
     return wide_of_digits(upper, lower)
 
 
-@kernel
+@subroutine
 def sum_priors(span, base, priors, codes):
     """Prior mass of the values of some cells: (high, low), see `wide_of_digits`. span: see `sum_logs`."""
     first, stop, step = span
@@ -170,7 +171,7 @@ def sum_priors(span, base, priors, codes):
     return wide_of_digits(upper, lower)
 
 
-@kernel
+@subroutine
 def find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors):
     """The largest of what is said of the values of some cells of a cohort, see `of_value` and `sum_terms`."""
     first, stop, step = span
@@ -181,7 +182,7 @@ def find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares,
     return largest
 
 
-@kernel
+@subroutine
 def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
     """A statistic of a cohort (see `term`) that is none of logarithms. span: of all its cells; mass: see `absent`."""
     kind, order, accuracy, _ = statistic
@@ -197,18 +198,19 @@ def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_sha
     return finish_terms(kind, order, scale, high, low, mass, accuracy)
 
 
-@kernel
-def sum_runs(starts, which, target, values, wanted, cells, found):
+@subroutine
+def sum_runs(starts, which, target, values, wanted, orders, cells, found):
     """Put those statistics of cohorts into found[run, statistic] that are sums or largest terms.
 
     Cohort r is the cells starts[r] to starts[r + 1] - 1. which: (first, number, step, longest): the cohorts first,
-    first + step, ... below `number` of at most `longest` cells.
+    first + step, ... below `number` of at most `longest` cells. orders: `wanted.orders`, None only where all statistics
+    are sums of logarithms: then no code for others is compiled.
     """
     # Once, not for each cell: reading an array from a tuple counts a reference.
     priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[target]
     base, all_values, all_mass = values.first[target], values.numbers[target], values.masses[target]
     codes, counts, log2_shares, posteriors = cells.values, cells.counts, cells.log2_shares, cells.posteriors
-    kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[target]
+    kinds, unit_bits = wanted.kinds, values.unit_bits[target]
     first, number, step, longest = which
     for s in range(kinds.size):
         kind = kinds[s]
@@ -224,7 +226,7 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
                     )
                     total = float_of_wide(high, low)
                 found[run, s] = finish_logs(kind, total, size, unit_bits)
-        elif not is_walk(kind):
+        elif orders is not None and not is_walk(kind):
             for run in range(first, number, step):
                 start, stop, mass = starts[run], starts[run + 1], 0.0
                 if stop - start > longest:
@@ -239,11 +241,10 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
                 )
 
 
-@kernel
-def walk_runs(starts, which, target, values, wanted, cells, ordered, found):
+@subroutine
+def walk_runs(starts, which, target, axes, accuracy, wanted, cells, ordered, found):
     """Put the other statistics of cohorts into `found`; `ordered`: their cells in the order of the column's axis."""
     first, number, step = which
-    axes, accuracy = values.axes, values.accuracies[target]
     for s in range(wanted.kinds.size):
         kind, order, out = wanted.kinds[s], wanted.orders[s], found[:, s]
         if kind == MOVER and axes.kinds[target] == NOMINAL:
@@ -255,7 +256,7 @@ def walk_runs(starts, which, target, values, wanted, cells, ordered, found):
                 out[run] = recursive(cells.counts, starts[run], starts[run + 1], order)
 
 
-@kernel
+@subroutine
 def sort_runs(starts, number, cells, ordered):
     """Put the cells of each cohort into `ordered` by value: values and shares. Most are few: Shell's sort."""
     values, shares, sorted_values, sorted_shares = cells.values, cells.shares, ordered.values, ordered.shares

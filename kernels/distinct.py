@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import uint64
 
-from gpupif.kernels.groups import block_of, group_rows, sum_groups
+from gpupif.kernels.groups import group_rows, sum_groups
 from gpupif.kernels.jit import kernel
 
 
@@ -19,9 +19,10 @@ def find_first_rows(order, rows, offsets, blocks, room, sizes, first, counts):
     heads = room.heads
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        part, places = block_of(rows, start, stop), order[start:stop]
-        group_rows(part, 0, ~uint64(0), room)
-        sum_groups(part[1], places.size, heads, sizes)
+        # Loops over a block begin at 0: from another row on, compilers do not see that no index is negative.
+        keys, own, hashes, places = rows[0][start:stop], rows[1][start:stop], rows[2][start:stop], order[start:stop]
+        group_rows(keys, hashes, uint64(0), ~uint64(0), room)
+        sum_groups(own, places.size, heads, sizes)
         for i in range(places.size):
             place = places[i]
             first[place] = places[heads[i]]

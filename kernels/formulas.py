@@ -14,7 +14,7 @@ import math
 
 from numba import int64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, log2
 
@@ -24,7 +24,7 @@ OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANC
 COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE = range(9, 13)
 
 
-@kernel
+@subroutine
 def posterior(count, cohort_size, prior, accuracy):
     """Probability of the value for an attacker who knows the cohort: a c/C + (1 - a) q."""
     share = count / cohort_size
@@ -33,20 +33,20 @@ def posterior(count, cohort_size, prior, accuracy):
     return accuracy * share + (1.0 - accuracy) * prior
 
 
-@kernel
+@subroutine
 def surprise(posterior, prior):
     """Cell surprise factor: how far the probability of the cell's value moves, in [0, 1]."""
     return min(1.0, abs(posterior - prior))
 
 
-@kernel
+@subroutine
 def log2_gain(log2_share, log2_prior, unit_bits):
     """log2(c/C / prior) in units of 2^-unit_bits bits."""
     cut = LOG_BITS - unit_bits
     return ((log2_share + ((int64(1) << cut) >> 1)) >> cut) - log2_prior
 
 
-@kernel
+@subroutine
 def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
     """log2(posterior / prior), in bits.
 
@@ -57,13 +57,13 @@ def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
     return log2(posterior / prior)
 
 
-@kernel
+@subroutine
 def relative_gain(posterior, prior):
     """By what share of itself the probability of the cell's value rises (below 0: falls); 0 where it stays."""
     return 0.0 if posterior == prior else (posterior - prior) / prior
 
 
-@kernel
+@subroutine
 def enhanced_gain(posterior, prior, content):
     """`relative_gain` where it is at most -ln q, else infinite: no bound allows it. content: -log2 q, in bits."""
     gain = relative_gain(posterior, prior)
@@ -71,13 +71,13 @@ def enhanced_gain(posterior, prior, content):
     return math.inf if (posterior >= 1.0 > prior) or gain > content * LN2 else gain
 
 
-@kernel
+@subroutine
 def is_of_size(measure):
     """Whether a measure follows from how many people are in the cohort, or the class."""
     return measure in (COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE)
 
 
-@kernel
+@subroutine
 def size_measure(measure, cohort_size, class_size, unit):
     """Value of a measure that is of the size of the cohort, or the class, in units of so many people.
 
@@ -92,19 +92,19 @@ def size_measure(measure, cohort_size, class_size, unit):
     return 1.0 / people if measure == REIDENTIFICATION else 0.0
 
 
-@kernel
+@subroutine
 def content(prior, log2_prior, unit_bits):
     """Information content of a value, -log2 of its prior, in bits."""
     return bits_of_units(-log2_prior, unit_bits) if prior > 0.0 else math.inf
 
 
-@kernel
+@subroutine
 def is_of_probabilities(measure):
     """Whether a measure follows from the posterior and the prior of the cell's value, without a logarithm."""
     return measure in (SURPRISE, POSTERIOR, PRIOR, RELATIVE_GAIN)
 
 
-@kernel
+@subroutine
 def probability_measure(measure, posterior, prior):
     """Value of such a measure."""
     if measure == SURPRISE:
@@ -116,9 +116,15 @@ def probability_measure(measure, posterior, prior):
     return relative_gain(posterior, prior)
 
 
-@kernel
+@subroutine
+def needs_logarithm(measure):
+    """Whether a measure of the cell's own value needs a logarithm."""
+    return measure in (POINTWISE, CONTENT, ENHANCED_GAIN, LOG_RATIO)
+
+
+@subroutine
 def logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
-    """Value of a measure of the cell's own value that needs a logarithm."""
+    """Value of such a measure."""
     if measure == POINTWISE:
         return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
     if measure == CONTENT:
@@ -128,7 +134,7 @@ def logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accurac
     return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)) * LN2
 
 
-@kernel
+@subroutine
 def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
     """Value of one measure (one of the constants above, but those of sizes) for one cell, before any weighting.
 
@@ -141,7 +147,7 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
     return logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
 
 
-@kernel
+@subroutine
 def absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits):
     """Value of a measure of the cell's own value, where no row of the cohort has that value: its row counts 0.
 

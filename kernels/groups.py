@@ -16,10 +16,10 @@ import numpy.typing as npt
 from numba import uint64
 
 from gpupif.kernels.hashing import hash_row, mix, mix_word, spread_word
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 
-# Slots of the first round at most: many rows often are few groups, and a larger table leaves the cache.
-MOST_FIRST_SLOTS = 1 << 16
+# Bits of the slots of the first round at most: many rows often are few groups, and a larger table leaves the cache.
+MOST_FIRST_BITS = 16
 
 # Rounds after which keys are hashed anew: by chance four are hardly ever needed.
 EASY_ROUNDS = 4
@@ -28,8 +28,9 @@ EASY_ROUNDS = 4
 class Room(NamedTuple):
     """What `group_rows` works in, for blocks of at most so many rows.
 
-    seen: the masked key of a row, or its hash. slots: where a row looks in `table`. heads: for each row the first row
-    of its group, both counted from the start of the block. left: rows that a later round decides.
+    seen: the masked key of a row, or its hash. slots: where a row looks in `table`, of which blocks hardly ever touch
+    more than the beginning. heads: for each row the first row of its group, both counted from the start of the block.
+    left: rows that a later round decides.
     """
 
     seen: npt.NDArray[np.uint64]
@@ -42,13 +43,12 @@ class Room(NamedTuple):
     def of(cls, rows: int) -> Room:
         """Room for blocks of at most `rows` rows."""
         dtype = np.uint32 if rows < 2**32 else np.uint64
-        slots = min(1 << slot_bits.py_func(rows), MOST_FIRST_SLOTS)
-        seen, table = np.empty(rows, np.uint64), np.empty(slots, dtype)
+        seen, table = np.empty(rows, np.uint64), np.empty(1 << slot_bits.py_func(rows), dtype)
         # One row more, for the number that is written before it is known whether the row is left.
         return cls(seen, np.empty(rows, dtype), table, np.empty(rows, dtype), np.empty(rows + 1, dtype))
 
 
-@kernel
+@subroutine
 def slot_bits(rows):
     """Base-2 logarithm of the slots for so many rows, such that at most a quarter of them is used."""
     bits = 4
@@ -57,7 +57,7 @@ def slot_bits(rows):
     return bits
 
 
-@kernel
+@subroutine
 def same_key(keys, a, b, word, keep):
     """Whether rows a and b have the same key where `word` is seen through the mask `keep`."""
     for w in range(keys.shape[1]):
@@ -69,20 +69,9 @@ def same_key(keys, a, b, word, keep):
     return True
 
 
-@kernel
-def block_of(rows, start, stop):
-    """The rows start to stop of (keys, counts, hashes), empty ones staying empty.
-
-    Loops over such a block begin at 0: from another row on, compilers do not see that no index is negative.
-    """
-    keys, counts, hashes = rows
-    return keys[start:stop], counts[start:stop], hashes[start:stop]
-
-
-@kernel
-def see_keys(rows, word, keep, seen):
+@subroutine
+def see_keys(keys, hashes, word, keep, seen):
     """What tells the rows' groups apart: their one masked word, or the hash of several."""
-    keys, _, hashes = rows
     if keys.shape[1] == 1:
         for row in range(len(keys)):
             seen[row] = keys[row, 0] & keep
@@ -92,7 +81,7 @@ def see_keys(rows, word, keep, seen):
             seen[row] = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
 
 
-@kernel
+@subroutine
 def see_left(keys, word, keep, turn, left, seen):
     """Another hash for rows that are left after many rounds: someone may have chosen keys that share the first."""
     for j in range(left.size):
@@ -106,7 +95,7 @@ def see_left(keys, word, keep, turn, left, seen):
         seen[i] = h
 
 
-@kernel
+@subroutine
 def settle(keys, word, keep, room):
     """Heads of the block's rows after the first round; returns how many are left for the next."""
     seen, slots, table, heads, left = room
@@ -126,10 +115,10 @@ def settle(keys, word, keep, room):
     return count
 
 
-@kernel
-def settle_left(keys, word, keep, count, room, table):
+@subroutine
+def settle_left(keys, word, keep, count, room):
     """The same for the `count` rows left by the round before."""
-    seen, slots, _, heads, left = room
+    seen, slots, table, heads, left = room
     still = 0
     for j in range(count):
         i = left[j]
@@ -140,20 +129,17 @@ def settle_left(keys, word, keep, count, room, table):
     return still
 
 
-@kernel
-def group_rows(rows, word, keep, room):
+@subroutine
+def group_rows(keys, hashes, word, keep, room):
     """Find for each row of a block the first row of its group: room.heads[row].
 
-    rows: (keys, counts, hashes) of the block; two rows are one group where all words of their keys agree, `word` seen
-    through the mask `keep`. hashes are the rows' full hashes, used with keys of several words.
+    Two rows of the block are one group where all words of their keys agree, `word` seen through the mask `keep`.
+    hashes: the rows' full hashes, used with keys of several words.
     """
-    keys = rows[0]
     seen, slots, table, _, left = room
     size = len(keys)
-    see_keys(rows, word, keep, seen)
-    bits = slot_bits(size)
-    while (1 << bits) > table.size:
-        bits -= 1
+    see_keys(keys, hashes, word, keep, seen)
+    bits = min(slot_bits(size), MOST_FIRST_BITS)
     shift = uint64(64 - bits)
     for i in range(size):
         slots[i] = spread_word(seen[i]) >> shift
@@ -167,18 +153,15 @@ def group_rows(rows, word, keep, room):
         rounds += 1
         if rounds > EASY_ROUNDS and keys.shape[1] > 1:
             see_left(keys, word, keep, turn, left[:count], seen)
-        bits = slot_bits(count)
-        if (1 << bits) > table.size:
-            table = np.empty(1 << bits, table.dtype)
-        shift = uint64(64 - bits)
+        shift = uint64(64 - slot_bits(count))
         for j in range(count):
             slots[j] = mix(seen[left[j]] + turn) >> shift
         for j in range(count - 1, -1, -1):
             table[slots[j]] = left[j]
-        count = settle_left(keys, word, keep, count, room, table)
+        count = settle_left(keys, word, keep, count, room)
 
 
-@kernel
+@subroutine
 def sum_groups(counts, size, heads, sizes):
     """Sum of the counts of each group, at its head; 0 at all other rows. Empty counts: each row counts once."""
     for i in range(size):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numba import uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import subroutine
 
 
-@kernel
+@subroutine
 def mix(word):
     """Bijective mix of 64 bits (the finaliser of SplitMix64): different words never share a hash."""
     z = uint64(word)
@@ -16,19 +16,19 @@ def mix(word):
     return z ^ (z >> uint64(31))
 
 
-@kernel
+@subroutine
 def spread_word(word):
     """Cheaper bijective mix, whose upper bits are good enough for a small table."""
     return uint64(word) * uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
+@subroutine
 def mix_word(word, position):
     """Hash of one word of a key; the position enters, so equal words in different places differ."""
     return mix(uint64(word) + uint64(position + 1) * uint64(0x9E3779B97F4A7C15))
 
 
-@kernel
+@subroutine
 def hash_row(keys, row, masks):
     """Hash of the masked words of one row: a sum over words, so that one word can be exchanged cheaply."""
     total = uint64(0)

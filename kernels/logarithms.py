@@ -13,7 +13,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numba import float64, int64, uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.whole_sums import (
     EXPONENT_BIAS,
@@ -53,7 +53,7 @@ FACTORS, FACTOR_LOGS, _terms = _tables()
 TERM_1, TERM_2, TERM_3, TERM_4, TERM_5, TERM_6, TERM_7, TERM_8, TERM_9 = map(uint64, _terms)
 
 
-@kernel
+@subroutine
 def _log2_of_fraction(digits):
     """log2 of digits / 2^63, which is in [1, 2), in units of 2^-LOG_BITS."""
     place = int64((digits >> uint64(63 - TABLE_BITS)) & uint64((1 << TABLE_BITS) - 1))
@@ -76,7 +76,7 @@ def _log2_of_fraction(digits):
     return int64((exact >> uint64(64 - LOG_BITS)) + ((exact >> uint64(63 - LOG_BITS)) & uint64(1)))
 
 
-@kernel
+@subroutine
 def log2_of_count(count):
     """log2 of a whole number from 1 to 2^63 - 1, in units of 2^-LOG_BITS; of 0 `LOG_OF_NOTHING`."""
     if count <= 0:
@@ -89,7 +89,7 @@ def log2_of_count(count):
     return (int64(bits) << int64(LOG_BITS)) + _log2_of_fraction(digits << uint64(63 - bits))
 
 
-@kernel
+@subroutine
 def _split(x):
     """Whole part of log2 of a positive float, and the rest in units of 2^-LOG_BITS."""
     whole = int64(0)
@@ -101,7 +101,7 @@ def _split(x):
     return whole, _log2_of_fraction(((bits & FRACTION) | LEADING) << uint64(11))
 
 
-@kernel
+@subroutine
 def log2_scaled(x, exponent):
     """log2 of x times 2^exponent, of a float, 0 or more."""
     if not 0.0 < x < math.inf:
@@ -113,13 +113,13 @@ def log2_scaled(x, exponent):
     return float64(whole) + float64(rest) * power_of_two(-LOG_BITS)
 
 
-@kernel
+@subroutine
 def log2(x):
     """log2 of a float, 0 or more."""
     return log2_scaled(x, int64(0))
 
 
-@kernel
+@subroutine
 def exp2(x):
     """2^x, to an ulp or two, for x up to 1,000; 0 for x below -200, which is nothing beside 1.
 
@@ -134,7 +134,7 @@ def exp2(x):
     return total * power_of_two(int64(whole))
 
 
-@kernel
+@subroutine
 def log2_in_units(x, bits):
     """log2 of a positive float in units of 2^-bits, bits being LOG_BITS or COARSE_LOG_BITS."""
     whole, rest = _split(x)
@@ -144,7 +144,7 @@ def log2_in_units(x, bits):
     return (whole << int64(bits)) + rest
 
 
-@kernel
+@subroutine
 def bits_of_units(units, bits):
     """Units of 2^-bits in bits, as the nearest float."""
     return float64(units) * power_of_two(-bits)

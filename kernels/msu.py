@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.subsets import combine
 
+# Rows at once, so that their places in the table of counters stay in the cache.
 BLOCK = 8192
 
 
-@kernel
+@subroutine
 def saturate(index, times, table):
     """Add times[i] to table[index[i]], which stays at 2: several are as good as many."""
     for i in range(index.size):
         table[index[i]] = min(table[index[i]] + times[i], 2)
 
 
-@kernel
+@subroutine
 def mark_ones(index, table, words):
     """Bit i of words: whether table[index[i]] is 1."""
     for w in range(words.size):
@@ -30,20 +30,20 @@ def mark_ones(index, table, words):
 
 
 @kernel
-def mark_unique(codes, columns, radices, times, table, words):
+def mark_unique(codes, columns, radices, times, table, index, words):
     """Bit i of words: whether row i differs from all others on these columns.
 
     codes: (columns, rows). radices: their cardinalities, below 2^32 when multiplied. times: how often a row occurs, 2
-    for more. table: zeros, one for each combination of codes.
+    for more. table: zeros, one for each combination of codes. index: BLOCK numbers, to work in.
     """
     rows = times.size
-    index = np.empty(BLOCK, np.uint32)
-    for start in range(0, rows, BLOCK):
-        part = index[: min(BLOCK, rows - start)]
+    block = index.size
+    for start in range(0, rows, block):
+        part = index[: min(block, rows - start)]
         combine(codes, start, columns, radices, part)
         saturate(part, times[start : start + part.size], table)
-    for start in range(0, rows, BLOCK):
-        part = index[: min(BLOCK, rows - start)]
+    for start in range(0, rows, block):
+        part = index[: min(block, rows - start)]
         combine(codes, start, columns, radices, part)
         mark_ones(part, table, words[start // 64 : (start + part.size + 63) // 64])
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.logarithms import log2_of_count
 from gpupif.kernels.whole_sums import add_wide, multiply_wide
 
 
-@kernel
+@subroutine
 def log2_count(count, logs):
     """log2 of a count >= 1 in units, from the table `logs` (see `log2_of_counts`) as far as it goes."""
     if count < logs.size:
@@ -41,14 +41,14 @@ def count_sizes(sizes, number, small, large, listed):
     return listed
 
 
-@kernel
+@subroutine
 def count_heads(sizes, several, size, small, large, listed):
     """`count_sizes` of the cohorts of a block; most are of one row, so the others are picked out first."""
     ones = 0
     for i in range(size):
         ones += sizes[i] == 1
     small[1] += ones
-    number = 0
+    number = int64(0)
     for i in range(size):
         several[number] = sizes[i]
         number += sizes[i] > 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpupif.kernels.formulas import size_measure
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.stream import finish_stores, store_past_cache
 
 # Scores of some rows that are fetched once and then written column by column: they stay in the first-level cache.
@@ -46,7 +46,7 @@ def place_repeated(distinct, numbers, factor, order, out):
         out[order[i]] = factor * distinct[numbers[i]]
 
 
-@kernel
+@subroutine
 def spread_measure(scores, k, factor, index, out):
     """out[i] = factor * scores[index[i], k]."""
     for i in range(index.size):

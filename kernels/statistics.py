@@ -13,7 +13,7 @@ import math
 from numba import float64, int64
 
 from gpupif.kernels.formulas import content, enhanced_gain, log2_gain, log2_ratio, relative_gain
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, exp2, log2, log2_in_units, log2_scaled
 from gpupif.kernels.whole_sums import float_of_digits, power_of_two
@@ -42,19 +42,19 @@ NEAR_ONE_SCALE = 2.0**8
 LEAST_SCALE = -1000
 
 
-@kernel
+@subroutine
 def is_walk(kind):
     """Whether a statistic needs the cohort's values in order."""
     return kind >= MOVER
 
 
-@kernel
+@subroutine
 def is_of_logs(kind, accuracy):
     """Whether it is a sum of counts times logarithms, divided by the cohort's size."""
     return kind == ENTROPY or (kind == DIVERGENCE and accuracy == 1.0)
 
 
-@kernel
+@subroutine
 def needs_mass(kind, accuracy):
     """Whether the prior mass of the values that do not occur in the cohort matters."""
     if kind in (JENSEN_SHANNON, HELLINGER):
@@ -62,19 +62,19 @@ def needs_mass(kind, accuracy):
     return accuracy < 1.0 and kind in (DIVERGENCE, RENYI, RENYI_NEAR_ONE, RENYI_ZERO)
 
 
-@kernel
+@subroutine
 def is_scaled(kind):
     """Whether terms may be of any size, so that they are divided by a power of two: see `scale_of_powers`."""
     return kind in (RENYI, RENYI_ZERO)
 
 
-@kernel
+@subroutine
 def is_largest(kind):
     """Whether it is the largest of what is said of single values."""
     return kind in (RENYI_MOST, GAIN_MOST, ENHANCED_GAIN_MOST, LOG_RATIO_MOST)
 
 
-@kernel
+@subroutine
 def of_value(statistic, p, log2_share, q, log2_q):
     """What is said of one value of the cohort, where the largest is looked for; of others the logarithm of their term.
 
@@ -92,7 +92,7 @@ def of_value(statistic, p, log2_share, q, log2_q):
     return log2_power(statistic, p, log2_share, q, log2_q)
 
 
-@kernel
+@subroutine
 def finish_largest(kind, largest):
     """The statistic, from the largest of what is said of its values."""
     if kind == RENYI_MOST:
@@ -100,7 +100,7 @@ def finish_largest(kind, largest):
     return max(0.0, largest)
 
 
-@kernel
+@subroutine
 def log2_power(statistic, p, log2_share, q, log2_q):
     """The logarithm of what a value adds to a Rényi divergence, p (p / q)^(order - 1). statistic: see `term`."""
     _, order, accuracy, unit_bits = statistic
@@ -108,7 +108,7 @@ def log2_power(statistic, p, log2_share, q, log2_q):
     return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
 
 
-@kernel
+@subroutine
 def scale_of_powers(largest, values):
     """Exponent of the power of two by which the terms of a sum of powers are divided, of so many values.
 
@@ -121,7 +121,7 @@ def scale_of_powers(largest, values):
     return spare
 
 
-@kernel
+@subroutine
 def term(statistic, scale, p, log2_share, q, log2_q):
     """What one value of the cohort adds to a sum that is none of logarithms.
 
@@ -157,14 +157,14 @@ def term(statistic, scale, p, log2_share, q, log2_q):
     return difference * difference
 
 
-@kernel
+@subroutine
 def log2_absent_power(order, mass, accuracy):
     """The logarithm of what the values add to a Rényi divergence that do not occur in the cohort; see `absent`."""
     doubt = 1.0 - accuracy
     return log2(mass) + order * log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
 
 
-@kernel
+@subroutine
 def absent(kind, order, scale, mass, accuracy):
     """What the values add that do not occur in the cohort, of prior mass `mass` together. scale: see `term`."""
     doubt = 1.0 - accuracy
@@ -192,14 +192,14 @@ def absent(kind, order, scale, mass, accuracy):
     return 0.0
 
 
-@kernel
+@subroutine
 def finish_logs(kind, total, size, unit_bits):
     """Divergence or entropy of a cohort of so many rows, from the sum of counts times logarithms."""
     bits = LOG_BITS if kind == ENTROPY else unit_bits
     return max(0.0, total / float64(size) * power_of_two(-bits))
 
 
-@kernel
+@subroutine
 def finish_terms(kind, order, scale, high, low, mass, accuracy):
     """The statistic, from the sum of its terms; rounding may not take it out of its range."""
     total = float_of_digits(high, low)
@@ -219,7 +219,7 @@ def finish_terms(kind, order, scale, high, low, mass, accuracy):
     return max(0.0, total)
 
 
-@kernel
+@subroutine
 def absent_mass(values, present, all_values, all_mass):
     """Prior mass of the values that do not occur in a cohort of so many values, of prior mass `present` together.
 

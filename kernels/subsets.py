@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numba import uint64
+from numba import int64, uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 
 
 @kernel
@@ -26,7 +26,7 @@ def combine(codes, start, columns, radices, index):
             index[i] = index[i] * radix + digits[i]
 
 
-@kernel
+@subroutine
 def count_index(index, times, counts):
     """counts[index[i]] += times[i]; empty `times`: 1 each."""
     if times.size:
@@ -37,7 +37,7 @@ def count_index(index, times, counts):
             counts[index[i]] += 1
 
 
-@kernel
+@subroutine
 def count_pair(high, low, radix, counts):
     """counts[high[i] * radix + low[i]] += 1."""
     for i in range(high.size):
@@ -58,5 +58,5 @@ def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables)
             high, low = codes[subsets[s, 0]][: index.size], codes[subsets[s, 1]][: index.size]
             count_pair(high, low, radices[s, 1], counts)
         else:
-            combine(codes, 0, subsets[s, :size], radices[s, :size], index)
+            combine(codes, int64(0), subsets[s, :size], radices[s, :size], index)
             count_index(index, times, counts)

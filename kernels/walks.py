@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import subroutine
 from gpupif.kernels.whole_sums import digits_of_float, float_of_digits, wide_of_digits
 
 # How far apart two values are: 1; as many steps as there are between them in their order; by a tree.
@@ -49,7 +49,7 @@ class Axes(NamedTuple):
     bases: npt.NDArray[np.float64]
 
 
-@kernel
+@subroutine
 def carried(prior, prior_sum, start, stop, share):
     """Sum of |share - Q_i| over the steps i = start to stop - 1.
 
@@ -74,13 +74,13 @@ def carried(prior, prior_sum, start, stop, share):
     return max(0.0, below) + max(0.0, above)
 
 
-@kernel
+@subroutine
 def carried_out(share, mass, length):
     """What a node adds that holds `share` of the cohort and `mass` of the prior, beyond what it adds when empty."""
     return length * (abs(share - mass) - mass)
 
 
-@kernel
+@subroutine
 def move_ordered(places, prior, prior_sum, steps, values, shares, start, stop):
     """Work between ordered values; values[start:stop] are those of the cohort, ascending, with their shares."""
     total, share, at = 0.0, 0.0, 0
@@ -92,7 +92,7 @@ def move_ordered(places, prior, prior_sum, steps, values, shares, start, stop):
     return total + carried(prior, prior_sum, at, steps - 1, share)
 
 
-@kernel
+@subroutine
 def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, start, stop):
     """The same in a tree: the cohort's values that have a node in common stand side by side."""
     total = base
@@ -109,7 +109,7 @@ def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, st
     return max(0.0, total)
 
 
-@kernel
+@subroutine
 def move_nominal(starts, which, target, axes, accuracy, values, shares, out):
     """As `move_runs`, between values of which each is as far from each: what rises."""
     first, number, step = which
@@ -124,7 +124,7 @@ def move_nominal(starts, which, target, axes, accuracy, values, shares, out):
         out[run] = accuracy * float_of_digits(high, low)
 
 
-@kernel
+@subroutine
 def move_runs(starts, which, target, axes, accuracy, values, shares, out):
     """Earth mover's distance of posterior and prior in each cohort: of c/C and prior, times the accuracy.
 
@@ -146,7 +146,7 @@ def move_runs(starts, which, target, axes, accuracy, values, shares, out):
         out[run] = accuracy * total
 
 
-@kernel
+@subroutine
 def recursive(counts, start, stop, least):
     """C of recursive (c,l)-diversity, r_1 / (r_l + ... + r_m): the bound that a c must exceed (l-Diversity, 2007, 4.2).
 

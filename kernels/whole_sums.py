@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, uint64
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import subroutine
 
 HALF = uint64(32)
 LOW_HALF = uint64(0xFFFFFFFF)
@@ -23,7 +23,7 @@ EXPONENT_BIAS = 1023
 UPPER_BITS, FIXED_BITS = 50, 80
 
 
-@kernel
+@subroutine
 def multiply_words(a, b):
     """The product of two words of 64 bits: (its upper word, its lower word)."""
     a, b = uint64(a), uint64(b)
@@ -34,21 +34,21 @@ def multiply_words(a, b):
     return a_high * b_high + (middle >> HALF) + (other >> HALF), a * b
 
 
-@kernel
+@subroutine
 def upper_word(a, b):
     """The upper word of the product of two words of 64 bits."""
     upper, _ = multiply_words(a, b)
     return upper
 
 
-@kernel
+@subroutine
 def add_wide(high, low, more_high, more_low):
     """The sum of two numbers."""
     total = uint64(low) + uint64(more_low)
     return int64(high) + int64(more_high) + int64(total < uint64(low)), total
 
 
-@kernel
+@subroutine
 def multiply_wide(count, factor):
     """The product of a count, 0 or more, and a whole number of either sign."""
     high, low = multiply_words(uint64(count), uint64(factor))
@@ -58,13 +58,13 @@ def multiply_wide(count, factor):
     return signed, low
 
 
-@kernel
+@subroutine
 def power_of_two(exponent):
     """2^exponent as a float, for exponents from -1022 to 1023."""
     return np.uint64(uint64(exponent + EXPONENT_BIAS) << FRACTION_BITS).view(np.float64)
 
 
-@kernel
+@subroutine
 def float_of_wide(high, low):
     """A number as the nearest float."""
     sign, high, low = 1.0, int64(high), uint64(low)
@@ -84,7 +84,7 @@ def float_of_wide(high, low):
     return sign * float64(top) * power_of_two(bits)
 
 
-@kernel
+@subroutine
 def digits_of_float(x):
     """A float in two digits, which are added up apart: in units of 2^-UPPER_BITS, and the rest of 2^-FIXED_BITS.
 
@@ -96,14 +96,14 @@ def digits_of_float(x):
     return upper, int64((scaled - float64(upper)) * power_of_two(FIXED_BITS - UPPER_BITS))
 
 
-@kernel
+@subroutine
 def wide_of_digits(upper, lower):
     """The sum of what `digits_of_float` makes, in units of 2^-FIXED_BITS, from the sums of both digits."""
     shift = int64(FIXED_BITS - UPPER_BITS)
     return add_wide(upper >> (int64(64) - shift), uint64(upper) << uint64(shift), lower >> int64(63), uint64(lower))
 
 
-@kernel
+@subroutine
 def float_of_digits(high, low):
     """Such a sum as the nearest float."""
     return float_of_wide(high, low) * power_of_two(-FIXED_BITS)

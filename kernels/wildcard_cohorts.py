@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import int64, uint64
 
 from gpupif.kernels.groups import full_hashes
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 
 
 class Keys(NamedTuple):
@@ -92,7 +92,7 @@ def sort_by_group(groups, ends, order):
         ends[group] += 1
 
 
-@kernel
+@subroutine
 def same_masked(keys, a, b, masks):
     """Whether two keys agree where seen through masks."""
     same = True
@@ -101,7 +101,7 @@ def same_masked(keys, a, b, masks):
     return same
 
 
-@kernel
+@subroutine
 def make_groups(keys, start, masks, seen, last, table, firsts, groups):
     """Group keys from `start` on, of hashes `seen`, where they agree through masks; returns how many groups there are.
 
@@ -127,7 +127,7 @@ def make_groups(keys, start, masks, seen, last, table, firsts, groups):
     return number
 
 
-@kernel
+@subroutine
 def find_groups(keys, start, masks, seen, last, table, firsts, groups):
     """As `make_groups`, the groups that there are: -1 for keys that have none."""
     one_word = masks.size == 1
@@ -143,7 +143,7 @@ def find_groups(keys, start, masks, seen, last, table, firsts, groups):
         groups[i] = group
 
 
-@kernel
+@subroutine
 def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
     """Groups of the keys that answer and links of the keys that ask, each (first, last + 1), to them; -1 where none of
     the other side is in it. Returns how many there are. hashes, table, firsts: to work in.
@@ -168,7 +168,7 @@ def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
     return number
 
 
-@kernel
+@subroutine
 def add_up(values, counts, start, stop, amounts):
     """Make the entries start to stop - 1 one for each value; returns where they end then."""
     end = start
@@ -184,7 +184,7 @@ def add_up(values, counts, start, stop, amounts):
     return end
 
 
-@kernel
+@subroutine
 def list_answers(known, asking, start, stop, answering, room, lists, end):
     """Lists of what the keys of a pattern have for the keys start to stop - 1 of another.
 

@@ -6,7 +6,7 @@ import math
 
 from gpupif.kernels.blocks import find_statistics
 from gpupif.kernels.formulas import OF_COHORT, absent_measure, cell_measure, is_of_size, posterior, size_measure
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import bits_of_units
 from gpupif.kernels.sizes import log2_count
@@ -14,18 +14,7 @@ from gpupif.kernels.statistics import ENTROPY, RECURSIVE
 from gpupif.kernels.wildcard_cohorts import list_answers
 
 
-@kernel
-def of_target(values, target):
-    """The code of a target's missing values, the priors of its others and their logarithms, and its accuracy.
-
-    And the unit of these logarithms, see `Values`.
-    """
-    base, end = values.first[target], values.first[target + 1]
-    accuracy, unit_bits = values.accuracies[target], values.unit_bits[target]
-    return end - base, values.priors[base:end], values.log2_priors[base:end], accuracy, unit_bits
-
-
-@kernel
+@subroutine
 def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells):
     """Put the values of a cohort into `cells` from `cell` on, but missing ones; returns rows, known ones, next cell.
 
@@ -48,28 +37,31 @@ def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touc
     return size, certain, cell
 
 
-@kernel
+@subroutine
 def of_nothing(kind):
     """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown."""
     return math.nan if kind in (ENTROPY, RECURSIVE) else 0.0
 
 
-@kernel
+@subroutine
 def loss(count, log2_share):
     """What so many rows add to H(X|known), in bits; log2_share: of their value in their cohort, in units."""
     return count * bits_of_units(-log2_share, LOG_BITS)
 
 
-@kernel
+@subroutine
 def score_rows(asked, first, number, scratch, results):
     """Put the measures of the rows of the keys `first` and on into `results`, see `score_patterns`.
 
     Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
     there whose value is known. own[row]: those with the row's own value.
     """
-    known, target, values, logs, wanted = asked
+    known, target, values, _, logs, wanted = asked
     own, losses, out = results
-    missing, priors, log2_priors, accuracy, unit_bits = of_target(values, target)
+    # Behind the codes of its values is that of missing ones.
+    base, end = values.first[target], values.first[target + 1]
+    missing, priors, log2_priors = end - base, values.priors[base:end], values.log2_priors[base:end]
+    accuracy, unit_bits = values.accuracies[target], values.unit_bits[target]
     starts, row_values, row_counts = known.starts, known.values, known.counts
     runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
     unit, inside = wanted.unit[0], values.inside[target]
@@ -107,13 +99,14 @@ def score_rows(asked, first, number, scratch, results):
                 losses[row] = loss(row_counts[row], log2_count(own[row], logs) - log2_count(certains[j], logs))
 
 
-@kernel
+@subroutine
 def score_keys(asked, start, stop, memory, results):
     """Score the rows of the keys start to stop - 1, in batches that there is memory for; see `score_patterns`."""
-    known, target, values, logs, wanted = asked
+    known, target, values, axes, logs, wanted = asked
     room, scratch, ordered = memory
     own = results[0]
-    missing, priors, _, accuracy, _ = of_target(values, target)
+    base, end = values.first[target], values.first[target + 1]
+    missing, priors, accuracy = end - base, values.priors[base:end], values.accuracies[target]
     row_starts, row_values, row_counts = known.starts, known.values, known.counts
     links, list_starts, list_ends, list_values, list_counts = (
         room.links,
@@ -151,7 +144,7 @@ def score_keys(asked, start, stop, memory, results):
                         number += 1
                     amounts[value] += list_counts[entry]
         if cell + number > cells[0].size or key - first == sizes.size:
-            find_statistics(run, target, values, wanted, scratch, ordered)
+            find_statistics(starts, run, target, values, axes, wanted, scratch.cells, ordered, scratch.found)
             score_rows(asked, first, key - first, scratch, results)
             first, run, cell = key, 0, 0
         size, certain, cell = describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells)
@@ -164,7 +157,7 @@ def score_keys(asked, start, stop, memory, results):
             own[row] = amounts[row_values[row]]
         for i in range(number):
             amounts[touched[i]] = 0
-    find_statistics(run, target, values, wanted, scratch, ordered)
+    find_statistics(starts, run, target, values, axes, wanted, scratch.cells, ordered, scratch.found)
     score_rows(asked, first, stop - first, scratch, results)
 
 
@@ -172,11 +165,11 @@ def score_keys(asked, start, stop, memory, results):
 def score_patterns(asked, segments, memory, results):
     """Score the rows of segments (pattern, first key, last key + 1).
 
-    asked: (known, target, values, logs, wanted): `Keys`, which of the `Values` is scored, see `log2_count`, `Wanted`.
-    memory: (room, scratch, ordered), see `Room`, `Scratch` and `ordered_cells`. results: (own, losses, out): out[row,
-    k] gets measure k, before weighting: NaN what is of the row's own value where that is missing. losses[row]: -log2 of
-    the share of its cohort that has its value, times how often it occurs; own: to work in. Rows that occur 0 times are
-    scored, and are in no cohort.
+    asked: (known, target, values, axes, logs, wanted): `Keys`, which of the `Values` is scored, and where a statistic
+    needs them their axes, see `log2_count`, `Wanted`. memory: (room, scratch, ordered), see `Room`, `Scratch` and
+    `ordered_cells`. results: (own, losses, out): out[row, k] gets measure k, before weighting: NaN what is of the row's
+    own value where that is missing. losses[row]: -log2 of the share of its cohort that has its value, times how often
+    it occurs; own: to work in. Rows that occur 0 times are scored, and are in no cohort.
     """
     known, room = asked[0], memory[0]
     for s in range(len(segments)):

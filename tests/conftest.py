@@ -15,7 +15,7 @@ from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.gpu.base import Library
 from gpupif.gpu.open import STREAMS
 from gpupif.gpu.status import cuda_status
-from gpupif.kernels.jit import CACHE_FOLDER
+from gpupif.kernels.cache import CACHE_FOLDER
 from gpupif.utils.versions import installed_version
 
 pytest.register_assert_rewrite("tests.helpers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import warnings
@@ -28,6 +29,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+# That are made before garbage is looked for.
+LEAST_OBJECTS = 100_000
 
 for command in (score, risk, toxic, suda, measures, demo, info):
     app.command()(command)
@@ -66,6 +70,9 @@ def main() -> None:
             signal.signal(other, signal.SIG_IGN)
         raise _Interrupted(number)
 
+    # Importing makes a million objects, which stay: to look for garbage among them as often as usual takes a tenth of a
+    # short command's time.
+    gc.set_threshold(LEAST_OBJECTS)
     warnings.showwarning = show_warning
     complete.clear()
     for number in numbers:

@@ -7,7 +7,7 @@ import csv
 import io
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..attack.population import Population
+    from ..dask.client import Place
     from ..results.scores import Scores
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
@@ -111,6 +112,24 @@ def configured(
         yield
 
 
+@contextlib.contextmanager
+def compiling_ahead(measures: Sequence[str], extremes_only: bool = False) -> Iterator[None]:
+    """While the block runs, another process compiles what scores these measures on the CPU, where that is needed.
+
+    measures: none where that is not what scores. extremes_only: no score of a cell is asked for. To be entered within
+    `configured`, and before the command imports what else it needs. Raises what `choose_engine` does.
+    """
+    if not measures:
+        yield
+        return
+    from ..engines.choose import choose_engine, requested_device
+    from ..engines.cpu import ahead
+
+    on_cpu = choose_engine(requested_device()).device == "cpu"
+    with ahead.compiling_ahead(measures, extremes_only) if on_cpu else contextlib.nullcontext():
+        yield
+
+
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
     """What was found: as one JSON document, drawn on a console, or not at all."""
     if as_json:
@@ -136,6 +155,13 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 140)
+
+
+def check_table(table: Path, sep: str | None, place: Place) -> None:
+    """Raise what `find_input` does: at once, before what a command needs is imported."""
+    from ..io.paths import find_input
+
+    find_input(table, None if place.named else sep)
 
 
 def as_names(text: str | None, argument: str = "columns") -> list[str] | None:

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import as_distances, as_names, as_population, configured, show
+from .options import as_distances, as_names, as_population, check_table, compiling_ahead, configured, show
 
 
 def risk(
@@ -58,31 +58,46 @@ def risk(
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
     from ..dask.client import Place
-    from ..disclosure.request import pick_needed
-    from ..disclosure.risk import risk as find_risk
-    from .cluster import find_anywhere
 
+    place = Place(scheduler, workers)
+    check_table(table, sep, place)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
-    find = partial(
-        find_risk,
-        quasi_identifiers=known,
-        sensitive=attributes,
-        models=as_names(models, "models"),
-        l=l,
-        distance=_distances(distance or (), attributes or ()),
-        k=k,
-        threshold=threshold,
-        groups=groups,
-        population=as_population(population, population_lacks),
-        sampling_fraction=sampling_fraction,
-        population_size=population_size,
-        weights=weights,
-        missing=missing,
-    )
-    pick = partial(pick_needed, known, attributes or [], weights=weights)
-    with configured(quiet, device, gpu_grouping, memory_limit, temp):
-        found = find_anywhere(find, table, pick, Place(scheduler, workers), sep, memory_limit, temp)
+    asked = as_names(models, "models")
+    on_blocks = not place.named and missing != "wildcard"
+    with (
+        configured(quiet, device, gpu_grouping, memory_limit, temp),
+        compiling_ahead(_cells(asked if attributes else ["k"]) if on_blocks else (), extremes_only=True),
+    ):
+        from ..disclosure.request import pick_needed
+        from ..disclosure.risk import risk as find_risk
+        from .cluster import find_anywhere
+
+        find = partial(
+            find_risk,
+            quasi_identifiers=known,
+            sensitive=attributes,
+            models=asked,
+            l=l,
+            distance=_distances(distance or (), attributes or ()),
+            k=k,
+            threshold=threshold,
+            groups=groups,
+            population=as_population(population, population_lacks),
+            sampling_fraction=sampling_fraction,
+            population_size=population_size,
+            weights=weights,
+            missing=missing,
+        )
+        pick = partial(pick_needed, known, attributes or [], weights=weights)
+        found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
+
+
+def _cells(models: list[str] | None) -> list[str]:
+    """The measures of cells that these disclosure measures are extremes of; l, where there is one, does not matter."""
+    from ..disclosure.models import resolve_models
+
+    return [model.measure(2) for model in resolve_models(models)]
 
 
 def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:

@@ -11,7 +11,17 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import as_distances, as_names, as_population, complete, configured, show, show_scores
+from .options import (
+    as_distances,
+    as_names,
+    as_population,
+    check_table,
+    compiling_ahead,
+    complete,
+    configured,
+    show,
+    show_scores,
+)
 
 if TYPE_CHECKING:
     from ..attack.arguments import Knowledge
@@ -114,16 +124,24 @@ def score(
     quiet: options.Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
-    from ..attack.arguments import Arguments
     from ..dask.client import Place
-    from ..io.paths import find_input
-    from ..io.write import write_text
-    from ..out_of_core.options import OutputOptions
-    from ..scoring.files import score_file
+    from ..measures import resolve_measures
 
-    with configured(quiet, device, gpu_grouping, memory_limit, temp, compression):
+    place, names = Place(scheduler, workers), list(dict.fromkeys(as_names(measures) or []))
+    check_table(table, sep, place)
+    resolve_measures(names)
+    with (
+        configured(quiet, device, gpu_grouping, memory_limit, temp, compression),
+        compiling_ahead(() if place.named or missing == "wildcard" else names),
+    ):
+        from ..attack.arguments import Arguments
+        from ..io.paths import find_input
+        from ..io.write import write_text
+        from ..out_of_core.options import OutputOptions
+        from ..scoring.files import score_file
+
         asked = Arguments.of(
-            list(dict.fromkeys(as_names(measures) or [])),
+            names,
             as_names(columns),
             **_attack(known, known_any, attacker, attacker_any, _AnyOptions(among, subsets, seed)),
             priors=_read_priors(priors) if priors else None,
@@ -135,7 +153,6 @@ def score(
             dtype=dtype,
         )
         selection = _selection(where, min_cig, top, by)
-        place = Place(scheduler, workers)
         given = {"keep_input": keep_input, "rows_per_file": rows_per_file, "resume": resume}
         if summary_only:
             asked_cells = {"where": where, "min_cig": min_cig, "top": top, "by": by}

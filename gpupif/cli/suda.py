@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import as_names, complete, configured, show
+from .options import as_names, check_table, complete, configured, show
 
 MissingInSets = Annotated[
     str,
@@ -53,6 +53,10 @@ def suda(
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
     from ..dask.client import Place
+
+    place = Place(scheduler, workers)
+    check_table(table, sep, place)
+
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
@@ -78,9 +82,7 @@ def suda(
     with configured(quiet, device, memory_limit=memory_limit, temp=temp, compression=compression):
         if output is not None:
             check_output(output, overwrite, find_input(table, sep).places)
-        found = find_anywhere(
-            find, table, CountRequest(names, weights).pick, Place(scheduler, workers), sep, memory_limit, temp
-        )
+        found = find_anywhere(find, table, CountRequest(names, weights).pick, place, sep, memory_limit, temp)
         if output is not None:
             found.write(output, overwrite)
             complete.append(output)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import as_names, configured, show
+from .options import as_names, check_table, configured, show
 
 
 def toxic(
@@ -29,6 +29,10 @@ def toxic(
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
     from ..dask.client import Place
+
+    place = Place(scheduler, workers)
+    check_table(table, sep, place)
+
     from ..marginals.request import CountRequest
     from ..marginals.toxic_pairs import toxic_pairs
     from .cluster import find_anywhere
@@ -36,5 +40,5 @@ def toxic(
     request = CountRequest(as_names(columns), weights, missing)
     find = partial(toxic_pairs, size=size, columns=request.columns, top=top, weights=weights, missing=missing)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = find_anywhere(find, table, request.pick, Place(scheduler, workers), sep, memory_limit, temp)
+        found = find_anywhere(find, table, request.pick, place, sep, memory_limit, temp)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..attack.known_subsets import folded_name
 from ..engines.base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset
 from ..engines.known_subsets import score_attacker
 from ..engines.partition_plan import WeightSums, compact_codes, part_job
+from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
 from .one_part import shares_of
-from .parcels import Parcel, pack, rows_in, unpack
+from .packed_scores import Room, SentScores, pack_scores
+from .parcels import Parcel, pack, row_count, rows_in, unpack
 from .plan import Plan
 from .shuffle import Routes
 from .worker import task_engine, task_workers
@@ -29,71 +32,85 @@ if TYPE_CHECKING:
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
     """Score the rows that reached a part; returns the parcels that go back, and what weights are made of."""
-    engine = task_engine(plan.device)
+    engine, sent = task_engine(plan.device), SentScores.of(plan.request)
+    several = unpack(frame, part)
     back: list[Parcel] = []
     sums: list[WeightSums] = []
-    for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
-        several = list(group)
-        parcels = [parcel for parcel in several if parcel.source < routes.partitions]
-        if not parcels:
-            continue
-        targets = routes.cuts[cut].targets
-        words = plan.layout.words + 1
-        others = rows_in((parcel for parcel in several if parcel.source >= routes.partitions), words)
-        values, found = _Scorer(plan, engine, targets, rows_in(parcels, words), others).score()
-        ends = np.cumsum([0, *(parcel.items.size // words for parcel in parcels)]).tolist()
-        back += [
-            Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
-            for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
-        ]
-        sums.append(found)
-    return pack(back), WeightSums.total(*sums)
+    words = plan.layout.words
+    # Keys and counts, and what scores are packed in: what is not touched takes none.
+    memory = sum(map(row_count, several)) * 8 * (words + 1 + 3 * sent.number + 8)
+    with task_workers(memory) as workers:
+        for cut, group in groupby(several, key=lambda parcel: parcel.cut):
+            targets, own, others = routes.cuts[cut].targets, *_by_table(group, routes.partitions)
+            if not own:
+                continue
+            rows = rows_in(own, words, workers.empty)
+            scorer = _Scorer(plan, engine, targets, rows, rows_in(others, words, workers.empty))
+            values, found = scorer.score()
+            sums.append(found)
+            sizes = list(map(row_count, own))
+            room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
+            for parcel, (start, stop) in zip(own, edges, strict=True):
+                packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, values, start, room)
+                back.append(Parcel(parcel.source, part, cut, packed))
+        return pack(back), WeightSums.total(*sums)
+
+
+def _by_table(parcels: Iterable[Parcel], partitions: int) -> tuple[list[Parcel], list[Parcel]]:
+    """Parcels of the table's partitions, of which there are so many, and those of the population."""
+    several = list(parcels)
+    return [one for one in several if one.source < partitions], [one for one in several if one.source >= partitions]
 
 
 @dataclass(eq=False)
 class _Scorer:
-    """Rows of the table in one part, and `others` of the population; both as keys and counts."""
+    """Rows of the table in one part, and `others` of the population."""
 
     plan: Plan
     engine: Engine
     targets: list[int]
-    rows: npt.NDArray[np.uint64]
-    others: npt.NDArray[np.uint64]
+    rows: Rows
+    others: Rows
 
     @cached_property
     def _sets(self) -> Sequence[KnownSubset] | None:
         subsets = self.plan.request.subsets(self.plan.rows)
         return None if subsets is None else subsets.sets
 
-    def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
-        """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
+    def score(self) -> tuple[dict[str, Any], WeightSums]:
+        """Scores (targets, rows), arrays or `SharedScores`, of each of the outputs that has scores of its own, by name;
+        what weights are made of.
+        """
         plan = self.plan
-        codes = plan.layout.unpack(self.rows)
+        codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self.targets, codes, self.rows[:, -1].astype(np.int64))
-        if self._sets is not None:
+        job = part_job(plan.job, self.targets, codes, self.rows.counts)
+        if self._sets is None and self.engine.device == "cpu":
+            job = replace(job, scores_on="either")
+        elif self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job)
-        folds = list(result.by_fold().values())
-        values = [scores[measure.name] for measure in job.measures for scores in folds]
-        sizes = [] if plan.population is None else self._population_sizes()
-        return values + sizes, WeightSums.of(result, self.targets, plan.in_one_part)
+        folds = result.by_fold().items()
+        values = {_output(name, fold): found for fold, scores in folds for name, found in scores.items()}
+        if plan.population is not None:
+            values |= self._population_sizes()
+        return values, WeightSums.of(result, self.targets, plan.in_one_part)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
-        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows), len(self.others))
+        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows.keys), len(self.others.keys))
         return score_attacker(self.engine, compact_codes(job), sets, SILENT, shares)
 
-    def _population_sizes(self) -> list[npt.NDArray[Any]]:
-        """How many rows of the population are in the cohorts of the table's rows, by fold.
+    def _population_sizes(self) -> dict[str, npt.NDArray[Any]]:
+        """How many rows of the population are in the cohorts of the table's rows, by output.
 
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
-        plan, asked = self.plan, len(self.rows)
+        plan, asked = self.plan, len(self.rows.keys)
         assert plan.population is not None
-        counts = np.concatenate([np.zeros(asked, np.int64), self.others[:, -1].astype(np.int64)])
-        keys = np.ascontiguousarray(np.concatenate([self.rows, self.others])[:, :-1])
+        counts = np.concatenate([np.zeros(asked, np.int64), self.others.counts])
+        keys = np.concatenate([self.rows.keys, self.others.keys])
         with task_workers() as workers:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         job = replace(
@@ -103,5 +120,10 @@ class _Scorer:
             times=found.rows.counts.astype(np.int64),
         )
         place = found.number[:asked]
-        folds = self._score(job).by_fold().values()
-        return [on_host(sizes["cohort_size"])[:, place] for sizes in folds]
+        folds = self._score(job).by_fold().items()
+        return {_output(POPULATION_SIZE.name, fold): on_host(sizes["cohort_size"])[:, place] for fold, sizes in folds}
+
+
+def _output(measure: str, fold: str) -> str:
+    """What the scores of a fold are called; "": of none."""
+    return folded_name(measure, fold) if fold else measure

@@ -1,9 +1,8 @@
-"""Tasks of a partition: encode and collapse its rows, send them to parts, receive their scores."""
+"""Tasks of a partition: encode and collapse its rows, send them to parts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,23 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpupif.kernels import spread
-
 from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.choose import DeviceRequest
-from ..engines.partition_plan import computed_measure
-from ..errors import GpupifError
 from ..frames.open import open_frame
 from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
-from ..rows.partition import Rows, index_type
-from ..rows.threads import Workers
+from ..rows.partition import Rows
 from .graph import Graph, Result
-from .parcels import Parcel, order_by_part, pack, parcel_rows, unpack
+from .parcels import Parcel, pack, parcel_memory, parcel_rows
 from .plan import (
     PartitionTotals,
     Plan,
@@ -80,11 +74,14 @@ def encode_partition(
         empty = EncodedPartition([nothing] * len(parts), nothing, values, first_missing, here)
         return empty, PartitionIndex(frame.index, on_device, nothing)
     layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
-    with task_workers() as workers:
+    # Keys, as they come, in order of blocks and different ones, and numbers: what is not touched takes none.
+    with task_workers(8 * frame.rows * (4 * layout.words + 4)) as workers:
         keys = layout.pack([part.codes for part in parts], workers)
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
-    local = EncodedPartition(layout.unpack(distinct.rows.keys), distinct.rows.counts, values, first_missing, here)
-    return local, PartitionIndex(frame.index, on_device, distinct.number)
+        # Copies, for these stay when the rest of that memory goes.
+        times, number = distinct.rows.counts.copy(), distinct.number.copy()
+        local = EncodedPartition(layout.unpack(distinct.rows.keys), times, values, first_missing, here)
+    return local, PartitionIndex(frame.index, on_device, number)
 
 
 def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str = "") -> Result:
@@ -161,104 +158,12 @@ def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFram
     several: its rows, and others that travel with them but do not come back.
     """
     parcels: list[Parcel] = []
-    with task_workers() as workers:
+    with task_workers(sum(map(parcel_memory, several))) as workers:
         for number, rows in enumerate(several):
             origin = source + number * routes.parts
             for sent in find_sends(rows, plan, routes, workers):
-                parcels += parcel_rows(sent.rows.keys, sent.rows.counts, sent.dest, routes.parts, origin, sent.cut)
+                parcels += parcel_rows(sent.rows, sent.dest, routes.parts, origin, sent.cut, workers)
     return pack(parcels)
-
-
-class Received(NamedTuple):
-    """Scores of the rows of a `Send`: by part (measures, targets of its cut, rows), as 64 bits each.
-
-    source_rows: the distinct rows that they are for; place: which of the scores, part after part, each of them has.
-    """
-
-    targets: list[int]
-    items: list[npt.NDArray[np.int64]]
-    source_rows: npt.NDArray[np.intp]
-    place: npt.NDArray[np.intp]
-
-
-def receive(
-    plan: Plan,
-    routes: Routes,
-    columns: pd.Index[Any],
-    weights: Mapping[str, Sequence[float]] | None,
-    source: int,
-    index: PartitionIndex,
-    rows: Rows,
-    frame: pd.DataFrame,
-) -> dict[str, Any]:
-    """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
-
-    columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
-    GpupifError where scores are missing.
-    """
-    job = plan.job
-    measures = plan.request.outputs
-    sources = list(dict.fromkeys(computed_measure(measure) for measure in measures))
-    shape = (len(job.targets), len(index.number))
-    values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]
-    with task_workers() as workers:
-        received = _receive_scores(plan, routes, len(sources), source, rows, frame, workers)
-        # Most targets come by the same sends.
-        places: tuple[list[int], Any] = ([], None)
-        for target, column in enumerate(job.targets):
-            which = [number for number, one in enumerate(received) if column in one.targets]
-            if places[0] != which or places[1] is None:
-                places = which, _places([received[number] for number in which], len(rows.keys))[index.number]
-            for measure, out in zip(measures, values, strict=True):
-                found = _together(
-                    [received[number] for number in which], sources.index(computed_measure(measure)), column
-                )
-                scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
-                if measure.weighted and weights is not None:
-                    scores = weights[""][target] * scores
-                spread.look_up(scores, places[1], out[target])
-    return {measure.name: frame_of(array, index, columns) for measure, array in zip(measures, values, strict=True)}
-
-
-def _receive_scores(
-    plan: Plan, routes: Routes, measures: int, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
-) -> list[Received]:
-    """The scores of each `Send` of a partition."""
-    parcels = {(parcel.cut, parcel.source): parcel.items.view(np.int64) for parcel in unpack(frame, source)}
-    received = []
-    for sent in find_sends(rows, plan, routes, workers):
-        order, parts = order_by_part(sent.dest, routes.parts)
-        targets = routes.cuts[sent.cut].targets
-        items = []
-        for part, start, stop in parts:
-            shape = (measures, len(targets), stop - start)
-            scores = parcels.get((sent.cut, part))
-            if scores is None or scores.size != math.prod(shape):
-                raise GpupifError(
-                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
-                    "is a fault of the cluster or of gpupif; compute it again."
-                )
-            items.append(scores.reshape(shape))
-        place = np.empty(len(order), np.intp)
-        place[order] = np.arange(len(order))
-        received.append(Received(targets, items, sent.source_rows, place[sent.place]))
-    return received
-
-
-def _places(received: Sequence[Received], rows: int) -> npt.NDArray[Any]:
-    """For each distinct row its place among the scores of several sends together."""
-    places = np.empty(rows, index_type(sum(len(one.source_rows) for one in received)))
-    before = 0
-    for one in received:
-        places[one.source_rows] = one.place + before
-        before += sum(items.shape[-1] for items in one.items)
-    return places
-
-
-def _together(received: Sequence[Received], measure: int, column: int) -> npt.NDArray[np.int64]:
-    """The scores of one target in several sends."""
-    parts = [items[measure, one.targets.index(column)] for one in received for items in one.items]
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def empty_index(partition: Any) -> PartitionIndex:

@@ -16,7 +16,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from . import partition as partition_tasks
 from . import plan
-from .parcels import pack, parcel_rows, part_of_keys, rows_in, unpack
+from .parcels import pack, parcel_memory, parcel_rows, part_of_keys, row_count, rows_in, unpack
 from .plan import PopulationPlan
 from .worker import task_workers
 
@@ -47,7 +47,8 @@ def send_joined_rows(
         return pack([])
     layout = population.columns.layout
     to = np.zeros(len(rows.keys), np.uint32) if wildcards else part_of_keys(rows.keys, layout, layout.fields, parts)
-    return pack(parcel_rows(rows.keys, rows.counts, to, parts, source, origin))
+    with task_workers(parcel_memory(rows)) as workers:
+        return pack(parcel_rows(rows, to, parts, source, origin, workers))
 
 
 class AbsentInPartition(NamedTuple):
@@ -76,19 +77,19 @@ def match_rows(population: PopulationPlan, part: int, frame: pd.DataFrame) -> Me
     words = population.columns.layout.words
     parcels = unpack(frame, part)
     ours = [parcel for parcel in parcels if parcel.cut == SAMPLE]
-    mine, theirs = (rows_in(some, words + 1) for some in (ours, parcels[len(ours) :]))
-    keys = np.concatenate([mine[:, :words], theirs[:, :words]])
+    mine, theirs = (rows_in(some, words) for some in (ours, parcels[len(ours) :]))
+    keys = np.concatenate([mine.keys, theirs.keys])
     if not len(keys):
         return MetRows(MatchedRows(keys, *np.zeros((2, 0), np.int64)), None)
     with task_workers() as workers:
         found = distinct_rows(Rows(keys), len(keys), workers)
-    number, times = found.number[: len(mine)], mine[:, words].astype(np.int64)
+    number = found.number[: len(mine.keys)]
     sampled, in_population = np.zeros((2, len(found.rows.keys)), np.int64)
-    add_times(number, times, sampled)
-    add_times(found.number[len(mine) :], theirs[:, words].astype(np.int64), in_population)
+    add_times(number, mine.counts, sampled)
+    add_times(found.number[len(mine.keys) :], theirs.counts, in_population)
     rows = MatchedRows(found.rows.keys, sampled, in_population)
-    sources, sizes = np.array([(one.source, one.items.size // (words + 1)) for one in ours], np.int64).reshape(-1, 2).T
-    return MetRows(rows, _first_partition(rows, number, np.repeat(sources, sizes), times))
+    sources, sizes = np.array([(one.source, row_count(one)) for one in ours], np.int64).reshape(-1, 2).T
+    return MetRows(rows, _first_partition(rows, number, np.repeat(sources, sizes), mine.counts))
 
 
 def _first_partition(

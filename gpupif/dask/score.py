@@ -33,6 +33,7 @@ from . import partition as partition_tasks
 from .explain import TableTasks
 from .graph import Graph, Result
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population
+from .receive import receive
 from .scores import DaskBacking, LazyOutcome
 
 
@@ -166,7 +167,7 @@ def _add_shuffles(
     given = weights if any(measure.weighted for measure in request.measures) else None
     home = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(rows)]
     count = range(len(rows))
-    received = graph.each("receive", partition_tasks.receive, planned, route, labels, given, count, indexes, rows, home)
+    received = graph.each("receive", receive, planned, route, labels, given, count, indexes, rows, home)
     return received, weights
 
 

@@ -40,7 +40,7 @@ from ..utils.progress import Reporter
 from .cells import DaskCells
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result
-from .parcels import pack, parcel_rows, part_of_keys, rows_in, unpack
+from .parcels import pack, parcel_memory, parcel_rows, part_of_keys, rows_in, unpack
 from .plan import Plan
 from .query import add_query, scores_in
 from .watch import compute
@@ -328,15 +328,16 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
     """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
     to = part_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
-    return pack(parcel_rows(rows.keys, None, to, parts, source, 0))
+    with task_workers(parcel_memory(rows)) as workers:
+        return pack(parcel_rows(Rows(rows.keys), to, parts, source, 0, workers))
 
 
 def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
-    keys = rows_in(unpack(frame, part), plan.layout.words)
-    if not len(keys):
+    rows = rows_in(unpack(frame, part), plan.layout.words)
+    if not len(rows.keys):
         return 0
     with task_workers() as workers:
-        return len(distinct_rows(Rows(keys), len(keys), workers).rows.keys)
+        return len(distinct_rows(rows, len(rows.keys), workers).rows.keys)
 
 
 def _scores_in(frame: Any) -> Any:

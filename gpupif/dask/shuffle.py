@@ -12,14 +12,14 @@ import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..engines.partition_plan import Pass, plan_shuffles
 from ..rows.distinct import distinct_rows
-from ..rows.partition import Rows, split
+from ..rows.partition import Rows, index_type, split
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from .one_part import check_one_part
@@ -74,8 +74,8 @@ class Send:
 
     cut: int
     rows: Rows
-    source_rows: npt.NDArray[np.intp]
-    place: npt.NDArray[np.intp]
+    source_rows: npt.NDArray[Any]
+    place: npt.NDArray[Any]
     dest: npt.NDArray[np.int32]
 
 
@@ -141,7 +141,7 @@ def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list
 
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
     """The sends of the distinct rows of a partition; the same whenever they are asked for."""
-    every = np.arange(len(rows.keys))
+    every = np.arange(len(rows.keys), dtype=index_type(len(rows.keys)))
     total = plan.total if plan.population is None else max(plan.total, plan.population.total)
     if len(every) == 0:
         return
@@ -154,7 +154,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)
             narrow = distinct_rows(Rows(keys, sent.counts), total, workers)
-            sent, place = narrow.rows, narrow.number[place].astype(np.intp)
+            sent, place = narrow.rows, narrow.number[place]
         dest = cut.places[part_of_keys(sent.keys, plan.layout, cut.by, len(cut.places))]
         stay = dest >= 0
         if stay.any():
@@ -165,10 +165,11 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
 
 
 def _keep(
-    keep: npt.NDArray[np.bool_], sent: Rows, source_rows: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
-) -> tuple[Rows, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    keep: npt.NDArray[np.bool_], sent: Rows, source_rows: npt.NDArray[Any], place: npt.NDArray[Any]
+) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
     """Some of the rows sent, and the rows of the partition that they stand for; see `Send`."""
     if keep.all():
         return sent, source_rows, place
     there = keep[place]
-    return Rows(sent.keys[keep], sent.counts[keep]), source_rows[there], (np.cumsum(keep) - 1)[place[there]]
+    kept = (np.cumsum(keep) - 1).astype(place.dtype)
+    return Rows(sent.keys[keep], sent.counts[keep]), source_rows[there], kept[place[there]]

@@ -15,9 +15,9 @@ def task_threads() -> int:
     return resources().threads or 1
 
 
-def task_workers() -> Workers:
-    """The threads of one task."""
-    return Workers(task_threads())
+def task_workers(memory: int = 0) -> Workers:
+    """The threads of one task, and so many bytes to work in; see `Workers`."""
+    return Workers(task_threads(), memory)
 
 
 def task_memory() -> int | None:

@@ -214,15 +214,14 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
         parcels = list(group)
         # The same rows, in the same order, counted in both ways.
         rows, by_people = (
-            rows_in(some, plan.layout.words + 1)
+            rows_in(some, plan.layout.words)
             for some in (
                 [parcel for parcel in parcels if parcel.source < ways.partitions],
                 [parcel for parcel in parcels if parcel.source >= ways.partitions],
             )
         )
-        people = None if plan.weights is None else by_people[:, -1].astype(np.int64)
-        keys, times = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].astype(np.int64)
-        yield TablePart.of(search.job, ways.cuts[cut].targets, columns, keys, times, people)
+        people = None if plan.weights is None else by_people.counts
+        yield TablePart.of(search.job, ways.cuts[cut].targets, columns, rows.keys, rows.counts, people)
 
 
 def conclude(plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:

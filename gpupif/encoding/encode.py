@@ -16,7 +16,7 @@ from gpupif.kernels import codes as kernels
 from ..errors import ColumnTypeError, InputError, reason_of
 from ..rows.keys import code_type
 from ..rows.threads import Workers
-from ..utils.arrays import validate
+from ..utils.arrays import read_only, validate
 from .column import Column, EncodedTable
 from .device import DeviceColumn, encode_on_device
 from .labels import COUNTED_RANGE, hash_values, merge_labels, plain_floats, plan_codes, used_labels
@@ -190,7 +190,7 @@ def _renumber(
 
     Values that do not occur lose their label, so that the codes are dense.
     """
-    offset = int(missing)
+    offset, values = int(missing), read_only(values)
     counters = np.zeros((size + offset, 4 if size <= COUNTED_RANGE else 1), np.int64)
     kernels.count_values(values, low - offset, counters)
     counts = counters.sum(axis=1)

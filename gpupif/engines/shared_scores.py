@@ -85,6 +85,14 @@ def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -
     return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
 
 
+def found_together(arrays: Mapping[str, Any], target: int) -> TargetScores | None:
+    """Where the scores of a target stand, if those of all arrays stand there."""
+    first, *others = arrays.values()
+    if not all(isinstance(array, SharedScores) and array.found[target] is first.found[target] for array in others):
+        return None
+    return first.found[target] if isinstance(first, SharedScores) else None
+
+
 def _put_target(
     shared: Mapping[str, SharedScores], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
 ) -> None:
@@ -106,7 +114,7 @@ def put_rows(found: TargetScores, taken: Sequence[Taken], start: int, outs: Sequ
     for types, several in _by_type(taken):
         slots = tuple(np.array([taken[k].slot for k in some], np.int64) for some in several)
         factors = np.array([taken[k].factor for some in several for k in some])
-        arrays = (_padded([outs[k] for k in some], kind) for kind, some in zip(types, several, strict=True))
+        arrays = (padded([outs[k] for k in some], kind) for kind, some in zip(types, several, strict=True))
         spread.spread(found.scores, slots, factors, where, *arrays)
 
 
@@ -122,6 +130,6 @@ def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[li
         mine = []
 
 
-def _padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
+def padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
     """As many as kernels take."""
     return (*outs, *(np.empty(0, dtype),) * (AT_ONCE - len(outs)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpupif.kernels.jit import CACHE_FOLDER
+from gpupif.kernels.cache import CACHE_FOLDER
 
 from ..utils.versions import installed_version
 from .compile import NUMBA_OPTIONS, NVVM_OPTIONS, CompiledKernel, architecture

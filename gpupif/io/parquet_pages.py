@@ -13,8 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpupif.kernels.dictionary import pack_bits
-
 from ..utils.repeated import find_repeated
 from .thrift import BINARY, I32, I64, LIST, STRUCT, Struct, read_struct, unsigned, write_struct
 
@@ -109,6 +107,8 @@ def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> Co
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
     """Dictionary indices: the bits that each takes, and one run of them (RLE_DICTIONARY)."""
+    from gpupif.kernels.dictionary import pack_bits
+
     if distinct == 1:
         return b"\1" + _repeated(len(numbers), b"\0")
     width, eights = (distinct - 1).bit_length(), -(-len(numbers) // 8)

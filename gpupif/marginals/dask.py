@@ -11,7 +11,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -28,6 +27,7 @@ from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
+from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .request import CountRequest
@@ -149,7 +149,7 @@ def send_combinations(
             keys = layout.pack(found.codes, workers)
             columns = list(one.columns)
             to = part_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
-            parcels += parcel_rows(keys, found.counts, to, parts, source, number)
+            parcels += parcel_rows(Rows(keys, found.counts), to, parts, source, number, workers)
     return pack(parcels)
 
 
@@ -164,10 +164,9 @@ def count_part(
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)
-            items = rows_in(group, layout.words + 1)
-            counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
-            codes = layout.unpack(np.ascontiguousarray(items[:, :-1]))
-            counter.add(codes, items[:, -1].astype(np.int64))
+            rows = rows_in(group, layout.words)
+            counter = counting.counter([list(range(len(columns)))], cardinalities, len(rows.keys))
+            counter.add(layout.unpack(rows.keys), rows.counts)
             found[number].append(find(columns, counter, 0))
     return found
 

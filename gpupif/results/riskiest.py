@@ -159,7 +159,7 @@ def describe(job: Job, position: int, column: Column, code: int, count: CohortCo
     if code < len(job.priors[position]):
         prior = float(job.priors[position][code])
         certain, accuracy = count.size - count.lacking, float(job.accuracies[position])
-        cell["posterior"] = formulas.posterior(count.equal, certain, prior, accuracy) if certain else prior
+        cell["posterior"] = formulas.posterior.py_func(count.equal, certain, prior, accuracy) if certain else prior
         cell["prior"] = prior
     return cell | {"cohort_size": count.size if job.unit is None else count.size * job.unit}
 

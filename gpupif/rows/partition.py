@@ -80,11 +80,24 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     """Partition rows, stably, by the hash of their masked keys into blocks of about `block_rows` rows."""
     size = len(rows.keys)
     parts = max(1, -(-size // block_rows)) if masks.any() else 1
-    ranges = workers.ranges(size)
+    ids = workers.empty(size if parts > 1 else 0, id_type(parts))
+    if parts > 1:
+        ranges = workers.ranges(size)
+        workers.run(lambda a, b: partition.partition_ids(rows.keys[a:b], masks, parts, ids[a:b]), ranges)
+    return partition_by(rows, ids, parts, workers)
+
+
+def id_type(parts: int) -> type[np.unsignedinteger[Any]]:
+    """The type of the numbers of so many blocks."""
+    return np.uint16 if parts <= 2**16 else np.uint32
+
+
+def partition_by(rows: Rows, ids: npt.NDArray[Any], parts: int, workers: Workers) -> Blocks:
+    """Partition rows, stably, into so many blocks; ids: the block of each, if there are several."""
+    size = len(rows.keys)
     if parts == 1:
         return Blocks(rows, np.arange(size, dtype=index_type(size)), np.array([0, size], np.int64))
-    ids = workers.empty(size, np.uint16 if parts <= 2**16 else np.uint32)
-    workers.run(lambda a, b: partition.partition_ids(rows.keys[a:b], masks, parts, ids[a:b]), ranges)
+    ranges = workers.ranges(size)
     bits = (parts - 1).bit_length()
     passes = -(-bits // DIGIT_BITS)
     digit_bits = -(-bits // passes)

@@ -202,7 +202,8 @@ class UniquesSearch:
         used = table[:possible]
         used[:] = 0
         words = np.empty(-(-self.distinct // 64), np.uint64)
-        kernels.mark_unique(self._codes, np.array(columns), self._radices[list(columns)], self._often, used, words)
+        index, radices = np.empty(kernels.BLOCK, np.uint32), self._radices[list(columns)]
+        kernels.mark_unique(self._codes, np.array(columns), radices, self._often, used, index, words)
         self._tables.append(table)
         return words
 

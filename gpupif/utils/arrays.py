@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy.typing as npt
 import pyarrow as pa
 
 # Rows of a row group of a Parquet file at most: what is encoded at once, which keeps a writer's memory small.
@@ -24,3 +25,10 @@ def validate(array: pa.ChunkedArray) -> None:
     kind = array.type
     # Times out of their range, those of a day beyond midnight, are values all the same.
     array.validate(full=not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)))
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that nothing is written to: kernels are compiled once for arrays that may be written to and others."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -112,7 +112,7 @@ def announce_compilation() -> Iterator[None]:
             if not _said and not quiet:
                 _said = True
                 print(
-                    "gpupif: compiling for this machine; once for each kind of question, for 10 to 30 seconds.",
+                    "gpupif: compiling for this machine; once for each kind of question, for 5 to 15 seconds.",
                     file=sys.stderr,
                 )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.dictionary import number_values
+from .arrays import read_only
 
 # Different values at most: finding them takes less time than compressing all, up to so many.
 MOST_DISTINCT = 1 << 19
@@ -40,11 +40,13 @@ def find_repeated(values: npt.NDArray[Any]) -> Repeated | None:
     values: numbers of 4 or 8 bytes. None where there are so many different ones that this takes time and saves little
     room.
     """
+    from gpupif.kernels.dictionary import number_values
+
     sample = values[:: -(-len(values) // SAMPLE)] if len(values) else values
     most = min(MOST_DISTINCT, len(values) // 2)
     if not most or len(np.unique(sample)) > SAMPLE_DIFFERENT * len(sample):
         return None
-    bits, width = values.view(f"u{values.itemsize}"), most.bit_length() + 1
+    bits, width = read_only(values.view(f"u{values.itemsize}")), most.bit_length() + 1
     numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
     count = number_values(bits, 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
     return None if count < 0 else Repeated(distinct[:count].view(values.dtype), numbers)

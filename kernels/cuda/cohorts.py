@@ -60,14 +60,15 @@ def sum_short(cohorts, longest, values, wanted, cells):
     """
     starts, found = cohorts
     which = (cuda.grid(1), len(found), cuda.gridsize(1), longest)
-    sum_runs(starts, which, 0, values, wanted, cells, found)
+    sum_runs(starts, which, 0, values, wanted, wanted.orders, cells, found)
 
 
 @cuda.jit
 def walk_all(cohorts, values, wanted, cells):
     """Those statistics of each cohort that walk over its values, one thread each."""
     starts, found = cohorts
-    walk_runs(starts, (cuda.grid(1), len(found), cuda.gridsize(1)), 0, values, wanted, cells, cells, found)
+    which = (cuda.grid(1), len(found), cuda.gridsize(1))
+    walk_runs(starts, which, 0, values.axes, values.accuracies[0], wanted, cells, cells, found)
 
 
 @cuda.jit(device=True)

@@ -31,8 +31,8 @@ from gpupif.gpu.compile import CompiledKernel
 from gpupif.gpu.kernel_arguments import pack, types_of
 from gpupif.gpu.kernel_cache import code_of
 from gpupif.gpu.launch import DriverError, launch
+from gpupif.kernels.cache import CACHE_FOLDER
 from gpupif.kernels.cuda import any_known, rows
-from gpupif.kernels.jit import CACHE_FOLDER
 from tests.cuda.compile_check import SIGNATURES
 from tests.helpers.gpu.stand_ins import StandIn, arguments_of
 

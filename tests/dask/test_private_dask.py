@@ -38,15 +38,15 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
     """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
     graph, parts = Graph(), range(3)
     sent = [
-        graph.one("sent", pack, [Parcel(to, source, 0, np.full(source + 1, to)) for to in parts], number=source)
-        for source in parts
+        graph.one("sent", pack, [Parcel(to, one, 0, np.full(one + 1, to, np.uint64)) for to in parts], number=one)
+        for one in parts
     ]
     with dask.config.set({"dataframe.shuffle.method": method}):
         arrived = graph.shuffle("out", sent)
     assert len(arrived) == len(parts), ADAPT
     for to, frame in enumerate(arrived):
         found = graph.value(graph.one("arrived", unpack, frame, to, number=to)).compute()
-        assert [(one.to, one.source, one.items.tolist()) for one in found] == [
+        assert [(one.to, one.source, one.words.tolist()) for one in found] == [
             (to, source, [to] * (source + 1)) for source in parts
         ], ADAPT
 

@@ -17,10 +17,18 @@ from gpupif.kernels import logarithms, whole_sums
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import MEASURES
 from gpupif.utils.information import column_weight, conditional_entropy, log2_counts, log2_of_probabilities
+from tests.helpers.kernels import from_python
 
 pytestmark = pytest.mark.every_engine
 
 mpmath.mp.prec = 240
+exp2 = from_python(logarithms.exp2)
+log2 = from_python(logarithms.log2)
+digits_of_float = from_python(whole_sums.digits_of_float)
+float_of_digits = from_python(whole_sums.float_of_digits)
+float_of_wide = from_python(whole_sums.float_of_wide)
+multiply_wide = from_python(whole_sums.multiply_wide)
+wide_of_digits = from_python(whole_sums.wide_of_digits)
 ALL = [
     *MEASURES,
     "recursive_2",
@@ -63,23 +71,23 @@ def test_logarithms_of_all_small_counts_rise():
 def test_logarithms_of_floats(number):
     """Half a unit, and half of one in the last place."""
     exact = exact_log2(number)
-    assert abs(mpmath.mpf(logarithms.log2(number)) - exact) <= 0.51 * (2.0**-LOG_BITS + math.ulp(float(exact)))
+    assert abs(mpmath.mpf(log2(number)) - exact) <= 0.51 * (2.0**-LOG_BITS + math.ulp(float(exact)))
 
 
 @settings(deadline=None)
 @given(st.floats(min_value=-199.0, max_value=1000.0))
 def test_powers_of_two(exponent):
     exact = mpmath.power(2, mpmath.mpf(exponent))
-    assert abs(mpmath.mpf(logarithms.exp2(exponent)) - exact) <= 3 * math.ulp(float(exact))
-    assert logarithms.exp2(float(round(exponent))) == 2.0 ** round(exponent)
+    assert abs(mpmath.mpf(exp2(exponent)) - exact) <= 3 * math.ulp(float(exact))
+    assert exp2(float(round(exponent))) == 2.0 ** round(exponent)
 
 
 def test_logarithms_of_what_has_none():
-    assert logarithms.log2(0.0) == -math.inf
-    assert logarithms.log2(math.inf) == math.inf
-    assert math.isnan(logarithms.log2(math.nan))
-    assert logarithms.log2(8.0) == 3.0
-    assert logarithms.log2(2.0**-1074) == -1074.0
+    assert log2(0.0) == -math.inf
+    assert log2(math.inf) == math.inf
+    assert math.isnan(log2(math.nan))
+    assert log2(8.0) == 3.0
+    assert log2(2.0**-1074) == -1074.0
 
 
 @pytest.mark.parametrize("least", [0.25, 2.0**-60, 2.0**-61, 1e-300, 2.3e-308])
@@ -93,13 +101,13 @@ def test_priors_have_logarithms_however_small_they_are(least):
 @settings(deadline=None)
 @given(st.integers(-(2**122), 2**122) | st.integers(-(2**70), 2**70))
 def test_whole_numbers_become_the_nearest_floats(number):
-    assert whole_sums.float_of_wide(number >> 64, np.uint64(number & (2**64 - 1))) == float(number)
+    assert float_of_wide(number >> 64, np.uint64(number & (2**64 - 1))) == float(number)
 
 
 @settings(deadline=None)
 @given(st.integers(0, 2**61), st.integers(-(2**62), 2**62))
 def test_products_are_exact(count, factor):
-    high, low = whole_sums.multiply_wide(count, factor)
+    high, low = multiply_wide(count, factor)
     assert (int(high) << 64) + int(low) == count * factor
 
 
@@ -109,10 +117,10 @@ def test_sums_of_floats_do_not_depend_on_their_order(numbers, random):
     def total(some):
         upper = lower = 0
         for number in some:
-            digits = whole_sums.digits_of_float(number)
+            digits = digits_of_float(number)
             upper, lower = upper + digits[0], lower + digits[1]
-        high, low = whole_sums.wide_of_digits(upper, lower)
-        return whole_sums.float_of_digits(high, np.uint64(low))
+        high, low = wide_of_digits(upper, lower)
+        return float_of_digits(high, np.uint64(low))
 
     shuffled = random.sample(numbers, len(numbers))
     assert total(numbers) == total(shuffled)

@@ -23,6 +23,14 @@ from gpupif.rows.partition import Rows, partition_rows, split
 from gpupif.rows.threads import Workers
 from gpupif.utils.information import column_weight
 from tests.helpers import naive_attack
+from tests.helpers.kernels import from_python
+
+surprise = from_python(formulas.surprise)
+absent_mass = from_python(statistics.absent_mass)
+finish_logs = from_python(statistics.finish_logs)
+finish_terms = from_python(statistics.finish_terms)
+digits_of_float = from_python(whole_sums.digits_of_float)
+wide_of_digits = from_python(whole_sums.wide_of_digits)
 
 
 def test_two_runs_at_the_same_time():
@@ -73,7 +81,7 @@ def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
 
 
 def test_gains_below_zero_by_rounding_are_zero():
-    assert statistics.finish_logs(statistics.DIVERGENCE, -1.0, 3, LOG_BITS) == 0.0
+    assert finish_logs(statistics.DIVERGENCE, -1.0, 3, LOG_BITS) == 0.0
     frame = pd.DataFrame({"a": [0, 0, 1] * 7, "b": [0] * 21})
     given = {0: np.nextafter(2 / 3, 1), 1: np.nextafter(1 / 3, 0)}
     assert (gpupif.score(frame, "cig", priors={"a": given}).cig >= 0).all(axis=None)
@@ -140,18 +148,18 @@ def test_as_many_blocks_as_numbers_of_16_bits(rows):
 
 
 def whole(number):
-    high, low = whole_sums.wide_of_digits(*whole_sums.digits_of_float(number))
+    high, low = wide_of_digits(*digits_of_float(number))
     return high, np.uint64(low)
 
 
 def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
-    assert formulas.surprise(np.nextafter(1.0, 2), 0.0) == 1.0
-    assert statistics.absent_mass(1, np.nextafter(1.0, 2), 3, 1.0) == 0.0
+    assert surprise(np.nextafter(1.0, 2), 0.0) == 1.0
+    assert absent_mass(1, np.nextafter(1.0, 2), 3, 1.0) == 0.0
     above, below = whole(np.nextafter(1.0, 2)), whole(np.nextafter(1.0, 0))
-    assert statistics.finish_terms(statistics.TOTAL_VARIATION, 0.0, 0, *above, 0.0, 1.0) == 1.0
-    assert statistics.finish_terms(statistics.HELLINGER, 0.0, 0, *whole(np.nextafter(2.0, 3)), 0.0, 1.0) == 1.0
-    assert statistics.finish_terms(statistics.RENYI_ZERO, 0.0, 0, *above, 0.0, 1.0) == 0.0
-    assert statistics.finish_terms(statistics.RENYI, 2.0, 0, *below, 0.0, 1.0) == 0.0
+    assert finish_terms(statistics.TOTAL_VARIATION, 0.0, 0, *above, 0.0, 1.0) == 1.0
+    assert finish_terms(statistics.HELLINGER, 0.0, 0, *whole(np.nextafter(2.0, 3)), 0.0, 1.0) == 1.0
+    assert finish_terms(statistics.RENYI_ZERO, 0.0, 0, *above, 0.0, 1.0) == 0.0
+    assert finish_terms(statistics.RENYI, 2.0, 0, *below, 0.0, 1.0) == 0.0
     assert column_weight(np.nextafter(1.0, 2), 1.0) == 1.0
     assert column_weight(-1e-12, 1.0) == 0.0
     assert column_weight(5.0, 0.0) == 0.0

@@ -36,7 +36,7 @@ gpupif.population_uniques([1, 1, 2, 3], sampling_fraction=0.05)
 
 def compile_if_cold(folder: str) -> None:
     """Have two processes compile what most tests run, where nothing in the cache folder is compiled yet."""
-    if not folder or next(Path(folder).rglob("*.nbi"), None) is not None:
+    if not folder or next(Path(folder).rglob("*.code"), None) is not None:
         return
     running = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", code]) for code in (SCORES, OTHERS)]
     failed = [process.args[-1] for process in running if process.wait() != 0]

@@ -17,7 +17,7 @@ from tests.helpers.checkout import ROOT
 
 pytestmark = pytest.mark.subprocess
 
-CACHE = "from gpupif.kernels import jit; print(jit.CACHE_FOLDER)"
+CACHE = "from gpupif.kernels import cache; print(cache.CACHE_FOLDER)"
 
 
 def cache_folder(before="", **environment):
@@ -106,3 +106,30 @@ def test_cheap_to_import_until_something_is_scored():
     code = f"import sys, {modules}; print([m for m in ('numpy', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_wrong_commands_are_answered_before_numba_and_pandas_are_imported(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    commands = [
+        ["--version"],
+        ["score", "--help"],
+        ["score", "missing.parquet", "-o", "scores.parquet"],
+        ["score", str(table), "-o", "scores.parquet", "--measures", "cigg"],
+        ["risk", "missing.parquet", "--quasi-identifiers", "a"],
+        ["suda", "missing.parquet"],
+        ["toxic", "missing.parquet"],
+    ]
+    code = f"""
+import sys
+from gpupif.cli.main import main
+for command in {commands!r}:
+    sys.argv = ["gpupif", *command]
+    try:
+        main()
+    except SystemExit as end:
+        print("exit", end.code, [name for name in ("numba", "pandas") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if line.startswith("exit")] == ["exit 2 []"] * 5
+    assert done.stderr.count("gpupif: error: ") == 5

@@ -74,7 +74,8 @@ class AnyKnownRun(DistinctRun):
             self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
-        kernel = CpuScorer().describe(self._run, job.targets, job.layout).kernel
+        described = CpuScorer().describe(self._run, job.targets, job.layout)
+        kernel, self._wanted = described.kernel, described.wanted
         # Combinations of a set are few: scores by number of rows are not worth it.
         self._kernel = kernel._replace(few=np.ones_like(kernel.few))
         # Of measures where low is worst, the negative is folded, so that high is: sizes are above 0 here, see
@@ -195,16 +196,16 @@ class AnyKnownRun(DistinctRun):
             fields[target] = layout.fields[one.columns.index(column)]
         values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
         out = blocks.Out(
-            np.empty((len(which), combinations + values, len(run.wanted.measures))),
+            np.empty((len(which), combinations + values, len(self._wanted.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
-        CpuTargets(one.targets, which, self._kernel, values, run.wanted).put_values(out)
+        CpuTargets(one.targets, which, self._kernel, values, self._wanted).put_values(out)
         cohorts = CohortSizes.of(len(which), self.total, combinations)
-        memory = desk.memory_for(combinations, counts.dtype, run.wanted.kinds)
+        memory = desk.memory_for(combinations, counts.dtype, self._wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
         ends = np.zeros(len(which), np.int64)
-        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, memory, tuple(cohorts), ends, out)
+        blocks.score_blocks((keys, counts, hashes), *whole, kernel, self._wanted, memory, tuple(cohorts), ends, out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for target, places in enumerate(out.places):
             take_pairs(out.scores[target], np.array(run.slots), places, scores[target])

@@ -62,18 +62,17 @@ class CpuScorer:
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
         """See `Scorer`."""
         job = run.job
-        values = kernel_values(job, columns)
+        values, axes, wanted = kernels.only_needed(kernel_values(job, columns), run.wanted)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
         numbers = np.diff(values.first)
         # But for its size, a cohort of one value has the same scores however many rows it is.
         most = FEW if any(measure.is_size for measure in job.measures) else 1
         few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
-        kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(run.wanted.measures))), few, run.logs)
+        alone = np.empty((values.first[-1], len(wanted.measures)))
+        kernel = kernels.Targets(fields, values, axes, alone, few, run.logs)
 
         def score_values(target: int, start: int, stop: int) -> None:
-            scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)
-            ordered = kernels.ordered_cells(stop - start, run.wanted.kinds)
-            kernels.score_values(target, start, stop, kernel, run.wanted, scratch, ordered)
+            kernels.score_values(target, start, stop, kernel, wanted)
 
         tasks = [
             (target, *edges)
@@ -81,7 +80,7 @@ class CpuScorer:
             for edges in run.workers.ranges(len(job.priors[column]))
         ]
         run.workers.run(score_values, tasks)
-        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted)
+        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), wanted)
 
     def score(self, run: BlockRun, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[CohortSizes]:
         """See `Scorer`."""
@@ -90,12 +89,12 @@ class CpuScorer:
 
         def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
-            memory = kernels.memory_for(largest, part.rows.counts.dtype, run.wanted.kinds)
+            memory = kernels.memory_for(largest, part.rows.counts.dtype, targets.wanted.kinds)
             rows_here = int(part.offsets[last] - part.offsets[first])
             cohort_sizes = CohortSizes.of(len(targets.columns), run.results.total, rows_here)
             place = (part.offsets, (first, last), targets.which)
             ends = np.full(len(targets.columns), part.offsets[first])
-            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, memory, tuple(cohort_sizes), ends, out)
+            kernels.score_blocks(rows, *place, targets.kernel, targets.wanted, memory, tuple(cohort_sizes), ends, out)
             return cohort_sizes
 
         return run.workers.run(score, blocks.tasks)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gpupif.kernels import pack
 from gpupif.kernels import wildcard_cohorts as cohorts
 from gpupif.kernels import wildcards as kernels
-from gpupif.kernels.blocks import Scratch, ordered_cells
+from gpupif.kernels.blocks import Scratch, only_needed, ordered_cells
 
 from ...rows.distinct import Distinct, distinct_rows
 from ...rows.keys import KeyLayout
@@ -50,10 +50,10 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
     """Score one target on the distinct rows over it and the known columns."""
     job, workers = run.job, run.workers
     known, order = _by_pattern(run, table.rows, layout, column)
-    values, size = kernel_values(job, [column]), len(job.priors[column])
+    size, (values, axes, wanted) = len(job.priors[column]), only_needed(kernel_values(job, [column]), run.wanted)
     scores = workers.empty((len(order), len(run.wanted.measures)), np.float64)
     losses = np.empty(len(order))
-    asked, results = (known, 0, values, run.logs, run.wanted), (np.empty(len(order), np.int64), losses, scores)
+    asked, results = (known, 0, values, axes, run.logs, wanted), (np.empty(len(order), np.int64), losses, scores)
     segments = _segments(known.offsets, workers.threads)
     longest = max(stop - start for _, start, stop in segments)
 

@@ -1,0 +1,265 @@
+"""Scores of rows on their way home: those that differ once, and for each row which of them are its own.
+
+A row that is alone in its cohort has the same scores as any other row of its value that is, and most rows are. So for
+each column most rows of a value have the value's *usual* scores, which are sent once, with a bit for each row that has
+them. Of the others, what is said of cohorts and what is said of their cells are apart: each is sent once for all rows
+of which the same is said, and each row has two numbers, in as few bits as they need. Scores stay as they are, to the
+last bit, whatever they are scores of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import parcels as kernels
+from gpupif.kernels import spread
+
+from ..attack.request import ScoreRequest
+from ..engines.partition_plan import computed_measure
+from ..engines.shared_scores import found_together, put_rows, take_target
+from ..measures import Measure
+from ..rows.keys import Field, KeyLayout
+from .words import WORD_BITS, Empty, WordReader, WordWriter, words_for
+
+# Rows of a parcel that say which scores are usual: about so many.
+VOTES = 1 << 14
+
+
+@dataclass(frozen=True)
+class SentScores:
+    """What is sent of each cell, as 64 bits each: what parts compute, by name, in groups that are numbered together.
+
+    What is said of whole cohorts is one group, what is said of cells another.
+    """
+
+    groups: list[list[str]]
+
+    @classmethod
+    def of(cls, request: ScoreRequest) -> SentScores:
+        """What has to be sent for what is asked for."""
+        of_cohort = {computed_measure(measure): measure.of_cohort for measure in request.outputs}
+        both = ([name for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))
+        return cls([group for group in both if group])
+
+    def place(self, measure: Measure) -> tuple[int, int]:
+        """Where the scores are that an output is made from: in which group, and which of it."""
+        name = computed_measure(measure)
+        return next((group, own.index(name)) for group, own in enumerate(self.groups) if name in own)
+
+    @property
+    def number(self) -> int:
+        """How many scores of a cell are sent."""
+        return sum(map(len, self.groups))
+
+
+class Room:
+    """Memory for packing so many scores of at most so many rows, used for one target after the other.
+
+    empty: makes it, and the words that come out.
+    """
+
+    def __init__(self, rows: int, scores: int, empty: Empty = np.empty) -> None:
+        self._all, self._some = empty((2, rows * scores), np.uint64)
+        self.usual, self.votes, self.others, self.numbers, self.first = empty((5, rows), np.uint32)
+        self.slots = empty(1 << slot_bits(rows), np.uint32)
+        self.empty = empty
+
+    def all_rows(self, scores: int, rows: int) -> npt.NDArray[np.uint64]:
+        """An array (scores, rows)."""
+        array: npt.NDArray[np.uint64] = self._all[: scores * rows].reshape(scores, rows)
+        return array
+
+    def some_rows(self, scores: int, rows: int) -> npt.NDArray[np.uint64]:
+        """Another."""
+        array: npt.NDArray[np.uint64] = self._some[: scores * rows].reshape(scores, rows)
+        return array
+
+
+class RowScores:
+    """Scores of one target, of so many rows from `start` on.
+
+    marks: (any number, rows), what is the same only for rows that have the same scores: where these stand, if all stand
+    together, else all of them.
+    """
+
+    def __init__(self, values: Mapping[str, Any], target: int, start: int, rows: int, room: Room) -> None:
+        self._values, self._target, self._room = values, target, room
+        self._found = found_together(values, target)
+        self.marks: npt.NDArray[Any]
+        if self._found is not None:
+            self.marks = room.empty((1, rows), self._found.places.dtype)
+            spread.look_up(self._found.places, self._found.number[start : start + rows], self.marks[0])
+        else:
+            self.marks = room.all_rows(len(values), rows)
+            for name, own in take_target(values, target, start, start + rows).items():
+                self.marks[list(values).index(name)] = own.view(np.uint64)
+
+    def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+        """The scores (scores, rows) of some of the rows, as bits."""
+        taken = self._room.some_rows(len(self._values), len(rows))
+        if self._found is None:
+            return np.take(self.marks, rows, axis=1, out=taken, mode="clip")
+        shared = list(self._values.values())
+        put_rows(
+            self._found._replace(places=self.marks[0], number=rows),
+            [scores.taken[self._target] for scores in shared],
+            0,
+            [own.view(scores.dtype) for own, scores in zip(taken, shared, strict=True)],
+        )
+        return taken
+
+
+def slot_bits(rows: int) -> int:
+    """Base-2 logarithm of the slots in which items of so many rows are looked up: half of them are used at most."""
+    return max(4, (2 * rows).bit_length())
+
+
+def pack_scores(
+    sent: SentScores,
+    layout: KeyLayout,
+    keys: npt.NDArray[np.uint64],
+    targets: Sequence[int],
+    values: Mapping[str, Any],
+    start: int,
+    room: Room,
+) -> list[npt.NDArray[np.uint64]]:
+    """Scores of the rows with these keys, as words. values: by name arrays (targets, rows), or `SharedScores`, in
+    which these are the rows from `start` on.
+    """
+    writers = [WordWriter(room.empty) for _ in targets]
+    grouped = {name: values[name] for group in sent.groups for name in group}
+    for place, (target, writer) in enumerate(zip(targets, writers, strict=True)):
+        scores = RowScores(grouped, place, start, len(keys), room)
+        _pack_target(writer, sent, keys, _field_of(layout, target, len(keys)), scores, room)
+    head = np.array([len(keys), *(writer.size for writer in writers)], np.uint64)
+    return [head, *(words for writer in writers for words in writer.arrays)]
+
+
+def _field_of(layout: KeyLayout, target: int, rows: int) -> Field:
+    """Where keys hold a target's value; all rows are of one value where there may be more values than rows."""
+    field = layout.fields[target]
+    return field if field.mask < rows else Field(0, 0, 0)
+
+
+def _pack_target(
+    writer: WordWriter,
+    sent: SentScores,
+    keys: npt.NDArray[np.uint64],
+    field: Field,
+    scores: RowScores,
+    room: Room,
+) -> None:
+    """Put the scores of one target, group by group."""
+    rows = len(keys)
+    usual, votes = room.usual[: field.mask + 1], room.votes[: field.mask + 1]
+    usual[:] = rows
+    votes[:] = 0
+    kernels.find_usual(keys, *field, scores.marks, max(1, rows // VOTES), usual, votes)
+    flags = room.empty(words_for(rows), np.uint64)
+    others = room.others[: kernels.find_others(keys, *field, scores.marks, usual, flags, room.others)]
+    writer.put(len(others))
+    writer.put_array(flags)
+    writer.put_array(scores.take(usual[usual < rows]).copy())
+    items, start = scores.take(others), 0
+    for group in sent.groups:
+        _put_others(writer, items[start : start + len(group)], room)
+        start += len(group)
+
+
+def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], room: Room) -> None:
+    """Put the items (scores, rows) of rows that have not the usual ones: those that differ, and the number of each
+    row's own.
+    """
+    scores, rows = items.shape
+    bits = slot_bits(rows)
+    slots, numbers = room.slots[: 1 << bits], room.numbers[:rows]
+    slots[:] = 0
+    first = room.first[: kernels.number_items(items, WORD_BITS - bits, slots, numbers, room.first)]
+    width = max(0, len(first) - 1).bit_length()
+    if words_for(width * rows) + scores * len(first) < scores * rows:
+        writer.put(len(first))
+        writer.put_bits(numbers, 0, width)
+        writer.put_array(items[:, first])
+    else:
+        # Each row's own, in their order.
+        writer.put(rows)
+        writer.put_array(items.copy())
+
+
+class GroupScores(NamedTuple):
+    """Scores of one target, of a group of `SentScores`.
+
+    items: (scores, items), as bits, those that differ and perhaps some again; places: which of them each row has.
+    """
+
+    items: npt.NDArray[np.uint64]
+    places: npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class PackedScores:
+    """What `pack_scores` made of the scores of rows with these keys."""
+
+    sent: SentScores
+    layout: KeyLayout
+    keys: npt.NDArray[np.uint64]
+    targets: Sequence[int]
+    words: npt.NDArray[np.uint64]
+
+    @property
+    def complete(self) -> bool:
+        """Whether they are the scores of so many rows, and nothing is missing."""
+        head = self.words[: 1 + len(self.targets)].tolist()
+        return len(head) == 1 + len(self.targets) and [head[0], len(head) + sum(head[1:])] == [
+            len(self.keys),
+            len(self.words),
+        ]
+
+    def unpack(
+        self,
+        target: int,
+        items: Sequence[list[npt.NDArray[np.uint64]]],
+        places: Sequence[npt.NDArray[np.uint32]],
+        empty: Empty,
+    ) -> None:
+        """Add the items of a target to those of others, and put into `places` which of them each row has; by group."""
+        rows, before = len(self.keys), 1 + len(self.targets)
+        start = before + int(self.words[1 : 1 + self.targets.index(target)].sum())
+        words = WordReader(self.words[start:], empty)
+        field = _field_of(self.layout, target, rows)
+        ranks = np.zeros(field.mask + 1, np.uint32)
+        values = kernels.rank_values(self.keys, *field, ranks)
+        (others,), flags = words.take(1).tolist(), words.take(words_for(rows))
+        usual = words.take(self.sent.number * values).reshape(-1, values)
+        numbers, start = empty(others + 1, np.uint32), 0
+        for group, table, out in zip(self.sent.groups, items, places, strict=True):
+            first = sum(own.shape[1] for own in table)
+            (different,) = words.take(1).tolist()
+            if different < others:
+                words.take_bits(0, (different - 1).bit_length(), numbers[:others])
+            else:
+                numbers[:others] = np.arange(others)
+            table += [usual[start : start + len(group)], words.take(len(group) * different).reshape(len(group), -1)]
+            kernels.find_places(self.keys, *field, ranks, flags, numbers, first, first + values, out)
+            start += len(group)
+
+
+def unpack_target(
+    sent: SentScores, parts: Sequence[PackedScores], target: int, empty: Empty = np.empty
+) -> list[GroupScores]:
+    """The scores of one target that came from some parts, by group, of the rows of these parts together.
+
+    empty: makes their arrays.
+    """
+    edges = [0, *accumulate(len(part.keys) for part in parts)]
+    items: list[list[npt.NDArray[np.uint64]]] = [[] for _ in sent.groups]
+    places = [empty(edges[-1], np.uint32) for _ in sent.groups]
+    for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
+        part.unpack(target, items, [own[start:stop] for own in places], empty)
+    return [GroupScores(np.concatenate(own, axis=1), where) for own, where in zip(items, places, strict=True)]

@@ -1,0 +1,119 @@
+"""The last task of a partition: scores that came home are given to its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import parcels as kernels
+from gpupif.kernels import spread
+
+from ..errors import GpupifError
+from ..rows.partition import Rows, index_type
+from ..rows.threads import Workers
+from .packed_scores import PackedScores, SentScores, unpack_target
+from .parcels import order_by_part, stretches, unpack
+from .partition import PartitionIndex, frame_of
+from .plan import Plan
+from .shuffle import Routes, find_sends
+from .worker import task_workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Received(NamedTuple):
+    """Scores of the rows of a `Send`, by part.
+
+    source_rows: the distinct rows that they are for; sent: which of the rows sent each of them is; place: where each
+    of these is, part after part.
+    """
+
+    targets: list[int]
+    parts: list[PackedScores]
+    source_rows: npt.NDArray[Any]
+    sent: npt.NDArray[Any]
+    place: npt.NDArray[Any]
+
+
+def receive(
+    plan: Plan,
+    routes: Routes,
+    columns: pd.Index[Any],
+    weights: Mapping[str, Sequence[float]] | None,
+    source: int,
+    index: PartitionIndex,
+    rows: Rows,
+    frame: pd.DataFrame,
+) -> dict[str, Any]:
+    """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
+
+    columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
+    GpupifError where scores are missing.
+    """
+    job, outputs = plan.job, plan.request.outputs
+    shape = (len(job.targets), len(index.number))
+    values = [np.empty(shape, measure.type_in(job.dtype)) for measure in outputs]
+    sent = SentScores.of(plan.request)
+    # Of each distinct row its keys, in two orders, and some numbers: what is not touched takes none.
+    memory = 8 * len(rows.keys) * (3 * plan.layout.words + 12) + 8 * len(index.number)
+    with task_workers(memory) as workers:
+        received = list(_receive_scores(plan, routes, sent, source, rows, frame, workers))
+        which: list[int] = []
+        index_of = np.empty(0, np.uint32)
+        for target, column in enumerate(job.targets if len(index.number) else []):
+            mine = [number for number, one in enumerate(received) if column in one.targets]
+            if mine != which:
+                # Most targets come by the same sends, one after the other.
+                which, index_of = mine, _index([received[number] for number in mine], len(rows.keys), index, workers)
+            parts = [part for number in which for part in received[number].parts]
+            groups = unpack_target(sent, parts, column, workers.empty)
+            for measure, out in zip(outputs, values, strict=True):
+                group, place = sent.place(measure)
+                items: npt.NDArray[Any] = groups[group].items[place].view(measure.type_in("float64"))
+                if measure.weighted and weights is not None:
+                    items = weights[""][target] * items
+                kernels.spread_items(items.astype(out.dtype), groups[group].places, index_of, out[target])
+    return {measure.name: frame_of(array, index, columns) for measure, array in zip(outputs, values, strict=True)}
+
+
+def _receive_scores(
+    plan: Plan, routes: Routes, sent: SentScores, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
+) -> Iterator[Received]:
+    """The scores of each `Send` of a partition."""
+    parcels = {(parcel.cut, parcel.source): parcel.words for parcel in unpack(frame, source)}
+    for one in find_sends(rows, plan, routes, workers):
+        # How often they occur played its role.
+        blocks = order_by_part(Rows(one.rows.keys), one.dest, routes.parts, workers)
+        targets = routes.cuts[one.cut].targets
+        parts = []
+        for part, start, stop in stretches(blocks):
+            words = parcels.get((one.cut, part), _NOTHING)
+            scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], targets, words)
+            if not scores.complete:
+                raise GpupifError(
+                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
+                    "is a fault of the cluster or of gpupif; compute it again."
+                )
+            parts.append(scores)
+        place = workers.empty(len(blocks.order), blocks.order.dtype)
+        spread.invert(blocks.order, 0, place)
+        yield Received(targets, parts, one.source_rows, one.place, place)
+
+
+_NOTHING: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+
+
+def _index(received: Sequence[Received], rows: int, index: PartitionIndex, workers: Workers) -> npt.NDArray[Any]:
+    """For each row of a partition, of so many distinct ones, its place among the rows of several sends together."""
+    kind = index_type(sum(len(one.place) for one in received))
+    places, before = workers.empty(rows, kind), 0
+    for one in received:
+        kernels.place_rows(one.source_rows, one.sent, one.place, before, places)
+        before += len(one.place)
+    found = workers.empty(len(index.number), kind)
+    spread.look_up(places, index.number, found)
+    return found

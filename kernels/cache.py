@@ -1,0 +1,207 @@
+"""Where compiled kernels are kept between processes: by the text of the kernels, not by where they are installed.
+
+What is compiled for devices is kept in the same folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import config
+from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+KEPT_SECONDS = 60 * 24 * 3600
+# Where everybody may write, so that somebody else may have made it.
+_LAST_RESORT = Path(tempfile.gettempdir()) / f"gpupif-{os.getuid()}"
+# As long as this another process is waited for that compiles the same; longer than any kernel takes.
+MOST_WAITED, LOOK_EVERY = 60.0, 0.01
+DIGEST_BYTES = 32
+
+
+def _bases() -> Iterator[Path]:
+    """Where caches may lie, the best first."""
+    asked = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME")
+    if asked:
+        yield Path(asked)
+    else:
+        # There may be no home: a container that runs under a number without a name.
+        with contextlib.suppress(RuntimeError):
+            yield Path.home() / ".cache"
+    yield _LAST_RESORT
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can write there: what is found there is run."""
+    status = folder.lstat()
+    return folder.is_dir() and not folder.is_symlink() and status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _remove_old(parent: Path) -> None:
+    """Remove what other versions compiled and nothing was added to for long; they would compile it again."""
+    for folder in parent.iterdir():
+        if folder.is_dir() and not folder.is_symlink() and time.time() - folder.lstat().st_mtime > KEPT_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cache_folder() -> str:
+    """Folder for compiled kernels, a new one for any other text of kernels or compiler; "" where there is none to use.
+
+    Of all kernels, for a formula that changes is part of what was compiled of its callers in other files.
+    """
+    folder_here = Path(__file__).parent
+    compiled_from = [numba.__version__, llvmlite.__version__, *map(str, sys.version_info)]
+    for source in sorted(folder_here.rglob("*.py")):
+        compiled_from += [str(source.relative_to(folder_here)), source.read_text(encoding="utf-8")]
+    fingerprint = hashlib.sha256("\0".join(compiled_from).encode()).hexdigest()[:16]
+    for base in _bases():
+        parent = base / "gpupif"
+        folder = parent / fingerprint
+        try:
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if base == _LAST_RESORT and not _is_ours(base):
+                continue
+            parent.mkdir(mode=0o700, exist_ok=True)
+            if not folder.exists() and _is_ours(parent):
+                _remove_old(parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if _is_ours(parent) and _is_ours(folder) and os.access(folder, os.W_OK):
+                return str(folder)
+        except OSError:
+            continue
+    return ""
+
+
+# For all compiled kernels, of these sources only; "" where there is none to use.
+CACHE_FOLDER = _cache_folder()
+
+
+class KernelCache:
+    """What was compiled of one kernel: one file for each signature and processor, written whole or not at all.
+
+    Of several processes that need the same at once one compiles, and the others wait for it. In place of Numba's own
+    cache, which goes by where the source file lies and when it was written, whose index two processes damage that add
+    to it at once, and which imports all that compiling needs before it loads anything: a third of a second.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], folder: str) -> None:
+        self.cache_path = folder
+        self._options = tuple(sorted(map(str, options.items())))
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        # Locks of what this process compiles, by file.
+        self._claims: dict[Path, int] = {}
+
+    def has_overload(self, sig: Any, target_context: Any) -> bool:
+        """Whether something was kept for these types of arguments."""
+        return self._file(self._key(sig, target_context.codegen())).exists()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled for these types of arguments; None where that is to be done, by this process then."""
+        # What the code refers to; compiling would do that too.
+        rtsys.initialize(target_context)
+        key = self._key(sig, target_context.codegen())
+        file = self._file(key)
+        stored = _read(file, key)
+        if stored is None:
+            self._claim(file)
+            stored = _read(file, key)
+        if stored is None:
+            return None
+        self._give_up(file)
+        return CompileResult._rebuild(target_context, *stored)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled; where there is no room for it, the next process compiles it again."""
+        if data.library.has_dynamic_globals:
+            raise RuntimeError(f"{self._name}: compiled with addresses of this process, so that it cannot be kept")
+        key = self._key(sig, data.codegen)
+        file = self._file(key)
+        _write(file, dumps((key, data._reduce())))
+        self._give_up(file)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def _key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        """What machine code depends on beside the sources and the versions of the folder."""
+        asked = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK)
+        return signature, codegen.magic_tuple(), self._options, tuple(map(str, asked))
+
+    def _file(self, key: tuple[Any, ...]) -> Path:
+        return Path(self.cache_path) / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.code"
+
+    def _claim(self, file: Path) -> None:
+        """Have other processes wait for this one; or wait for the one that compiles this already."""
+        if file in self._claims:
+            return
+        # Where files cannot be locked, each process compiles for itself.
+        with contextlib.suppress(OSError):
+            claim = os.open(_lock_of(file), os.O_RDWR | os.O_CREAT, 0o600)
+            until = time.monotonic() + MOST_WAITED
+            while not _locked(claim):
+                if time.monotonic() > until:
+                    os.close(claim)
+                    return
+                time.sleep(LOOK_EVERY)
+            self._claims[file] = claim
+
+    def _give_up(self, file: Path) -> None:
+        claim = self._claims.pop(file, None)
+        if claim is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(_lock_of(file))
+            # Said, not only closed: a process that was forked off meanwhile has it open too.
+            fcntl.flock(claim, fcntl.LOCK_UN)
+            os.close(claim)
+
+
+def _read(file: Path, key: tuple[Any, ...]) -> Any:
+    """What `_write` put there for this key; None where there is nothing, or what is there is damaged."""
+    try:
+        stored = file.read_bytes()
+    except OSError:
+        return None
+    digest, content = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
+    if digest != hashlib.sha256(content).digest():
+        return None
+    written_for, result = pickle.loads(content)
+    return result if written_for == key else None
+
+
+def _write(file: Path, content: bytes) -> None:
+    with contextlib.suppress(OSError):
+        descriptor, written = tempfile.mkstemp(dir=file.parent, prefix=file.name)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+            os.replace(written, file)
+        except BaseException:
+            os.unlink(written)
+            raise
+
+
+def _lock_of(file: Path) -> Path:
+    return file.with_suffix(".lock")
+
+
+def _locked(descriptor: int) -> bool:
+    """Lock a file if no other process has done so."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
