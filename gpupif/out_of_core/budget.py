@@ -29,6 +29,8 @@ MOST_FILES, SPARE_FILES = 1 << 13, 128
 CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 # And what all distinct rows may take that are scored in one place, beside which little else is there.
 DISTINCT_SHARE = 0.85
+# And, beside a chunk, the different scores of all parts, whose numbers alone are read chunk by chunk.
+DISTINCT_SCORES_SHARE = 0.2
 # Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
@@ -43,14 +45,19 @@ TEXT_BYTES = 18
 
 
 class Budget(NamedTuple):
-    """Rows that are in memory at once, of a chunk; bytes to work with."""
+    """Rows that are in memory at once, of a chunk; bytes to work with; how many attackers share them."""
 
     chunk_rows: int
     working: int
+    attackers: int = 1
 
     def values_bytes(self) -> int:
         """Bytes that the values of a column may take while they are numbered."""
         return int(VALUES_SHARE * self.working)
+
+    def distinct_scores(self, columns: int) -> int:
+        """How many different scores each of so many columns of all parts may have, of one attacker."""
+        return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.attackers)
 
     def part_rows(self, job: Job) -> int:
         """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
@@ -110,7 +117,8 @@ def plan_budget(limit: int, request: ScoreRequest) -> Budget:
     # A chunk is written while the next one is put together of what parts have for it.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
     most = _fitting(limit, row, "score")
-    return most._replace(chunk_rows=min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1)))
+    chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))
+    return most._replace(chunk_rows=chunk_rows, attackers=len(request.attackers or [None]))
 
 
 def plan_reading(limit: int, columns: int) -> Budget:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import Engine, Job
-from ..engines.partition_plan import Pass, WeightSums, plan_shuffles
+from ..engines.partition_plan import Pass, WeightSums, part_measures, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
 from ..rows.threads import Workers
@@ -93,7 +93,8 @@ class PartitionedRun(TableRun):
             timed("cut", started)
             started = time.perf_counter()
             report.stage(f"score{of}", sum(chunks.sizes[: self.asked]) * len(one.targets), "cells")
-            scorer = PartScorer(self.context.engine, job, limit, report, self.units, self.asked)
+            distinct = budget.distinct_scores(parts * len(job.targets) * len(part_measures(job)))
+            scorer = PartScorer(self.context.engine, job, limit, report, self.units, self.asked, distinct)
             for part in range(pieces.parts):
                 step = self.step(f"scored-{number}-{part}")
                 if store.done(step) is None:

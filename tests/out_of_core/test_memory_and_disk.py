@@ -9,9 +9,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import budget, part_scoring
 from gpupif.utils import memory
-from tests.helpers.pieces import assert_same, census_folder, write_parts
+from gpupif.utils.repeated import Repeated
+from tests.helpers.pieces import assert_same, census_folder, in_pieces, write_parts
 from tests.helpers.runs_that_fail import MEASURES
 
 
@@ -136,3 +137,25 @@ def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
     rows = budget.Budget(1, 1).planned_rows(1, 10**6, 5, files)
     parts = -(-(10**6) // rows)
     assert 1024 - budget.SPARE_FILES - 4 * files < 2 * files * parts + 2 * 5 <= 1024 - budget.SPARE_FILES
+
+
+def test_different_scores_of_all_parts_have_their_share_of_memory(tmp_path, monkeypatch):
+    """They are in memory together when scores are put together; columns with more are kept as they are."""
+    source = census_folder(tmp_path / "in", rows=3000)
+    kept = []
+    real = part_scoring.kept_small
+
+    def noted(values, most):
+        kept.append(real(values, most))
+        return kept[-1]
+
+    monkeypatch.setattr(part_scoring, "kept_small", noted)
+    given = budget.Budget(1, 1 << 30, attackers=2)
+    assert 2 * 100 * 8 * given.distinct_scores(100) <= budget.DISTINCT_SCORES_SHARE * (1 << 30)
+    monkeypatch.setattr(budget.Budget, "distinct_scores", lambda self, columns: 40)
+    with in_pieces(700, 1000):
+        scores = gpupif.score_files(source, tmp_path / "out", MEASURES)
+    assert_same(scores, gpupif.score(source, MEASURES))
+    repeated = [one for one in kept if isinstance(one, Repeated)]
+    assert 0 < max(len(one.distinct) for one in repeated) <= 40
+    assert max(len(np.unique(one)) for one in kept if not isinstance(one, Repeated)) > 40
