@@ -38,6 +38,9 @@ CODE_BYTES, SCORE_BYTES = 0.6, 4.5
 # Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
 CELL_BYTES = 32
 ELSEWHERE = "choose another place with temp (--temp)"
+# Of one of the riskiest cells while they are found and made a table, and of each of its scores; measured. What part of
+# the working memory they may take.
+RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
 # Of the sum of a row, and the few cells of it that are kept, where scores are folded.
 FOLDED_BYTES = 8
 # Of a score in a format of text.
@@ -119,6 +122,26 @@ def plan_budget(limit: int, request: ScoreRequest) -> Budget:
     most = _fitting(limit, row, "score")
     chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))
     return most._replace(chunk_rows=chunk_rows, attackers=len(request.attackers or [None]))
+
+
+def riskiest_bytes(top: int, cells: int, scores: int) -> int:
+    """Bytes that so many of the riskiest of a number of cells take at most, each with so many scores."""
+    return min(top, cells) * (RISKIEST_BYTES + RISKIEST_SCORE_BYTES * scores)
+
+
+def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, options: OutputOptions) -> None:
+    """Raise InputError where so many of the riskiest cells are asked for that memory is too little."""
+    top = None if options.selection is None else options.selection.top
+    if top is None:
+        return
+    scores = len(request.outputs) * budget.attackers
+    needed = riskiest_bytes(top, source.about_rows() * len(request.targets), scores)
+    if needed > RISKIEST_SHARE * budget.working:
+        raise InputError(
+            f"memory_limit: the {top:,} riskiest cells take about {shown(needed)}, and the limit leaves "
+            f"{shown(RISKIEST_SHARE * budget.working)} for them. Raise it, ask for fewer (top=), or for all above a "
+            "threshold (where=)."
+        )
 
 
 def plan_reading(limit: int, columns: int) -> Budget:

@@ -24,6 +24,19 @@ def test_too_little_disk(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
+def test_too_many_of_the_riskiest(tmp_path, monkeypatch):
+    """They are found in memory; of a small table there are no more than its cells."""
+    source = census_folder(tmp_path / "in", rows=100)
+    assert gpupif.score_files(source, tmp_path / "out.parquet", top=10**12).cells().count() == 1000
+    monkeypatch.setattr(budget, "RISKIEST_SHARE", 1e-4)
+    with (
+        gpupif.config(memory_limit="1GiB"),
+        pytest.raises(InputError, match=r"memory_limit: the 500 riskiest cells take about 125\.0 KiB, .*\(top=\)"),
+    ):
+        gpupif.score_files(source, tmp_path / "more.parquet", top=500)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in", "out.parquet"]
+
+
 def test_too_many_values(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
