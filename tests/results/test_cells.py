@@ -284,6 +284,7 @@ CONDITIONS = {
     "cig > 1_0": "got '1_0'",
     "cig > 1e999": "got '1e999'",
     "cig > nan": "got 'nan'",
+    "cig <= 1and csf > 0": "got '1and csf > 0'",
     "__import__('os')": "character 12",
     "(" * 200 + "cig > 1" + ")" * 200: "at most 100 brackets",
     "entropy > 1": "'entropy' is not scored .*measures=",
@@ -297,8 +298,10 @@ def test_conditions_that_are_none(text):
         gpupif.score(TABLE[:9]).cells(text)
 
 
-def test_conditions():
-    scores = gpupif.score(TABLE, attackers={"my friend": ["sex"], "or": ["age"]}, measures=["renyi_0.5", "cig"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_conditions(dtype):
+    measures = ["renyi_0.5", "cig"]
+    scores = gpupif.score(TABLE, measures, attackers={"my friend": ["sex"], "or": ["age"]}, dtype=dtype)
     frame, column = scores.frame(), "age"
 
     def rows(text):
@@ -307,14 +310,14 @@ def test_conditions():
 
     near, other = frame[f"my friend_renyi_0.5_{column}"], frame[f"or_cig_{column}"]
     both = [row for row in range(len(TABLE)) if near[row] > 0.1 or (other[row] <= 1 and other[row] > -1e-3)]
-    assert rows('"my friend_renyi_0.5">.1 or or_cig<=1and or_cig>-1e-3'.replace("1and", "1 and")) == both
+    assert rows('"my friend_renyi_0.5">.1 or or_cig<=1 and or_cig>-1e-3') == both
     assert rows('("my friend_renyi_0.5" > +1E-1 OR (or_cig <= 1. AND or_cig > -.001))') == both
-    # Neighbours in the order of floats are told apart, also by scores of float32.
     values = np.unique(other)
     for low, high in pairwise(values[:5]):
-        assert rows(f"or_cig > {low!r}".replace("np.float64(", "").replace(")", "")) == [
-            row for row in range(len(TABLE)) if other[row] >= high
-        ]
+        assert rows(f"or_cig > {float(low)!r}") == [row for row in range(len(TABLE)) if other[row] >= high]
+    # Numbers are not rounded to scores of float32: one just above a score is above it.
+    above = float(np.nextafter(np.float64(values[1]), np.inf))
+    assert rows(f"or_cig >= {above!r}") == [row for row in range(len(TABLE)) if other[row] > values[1]]
 
 
 BAD = {
