@@ -302,17 +302,20 @@ def test_conditions_that_are_none(text):
 def test_conditions(dtype):
     measures = ["renyi_0.5", "cig"]
     scores = gpupif.score(TABLE, measures, attackers={"my friend": ["sex"], "or": ["age"]}, dtype=dtype)
-    frame, column = scores.frame(), "age"
+    # One that neither knows.
+    frame, column = scores.frame(), "region"
 
     def rows(text):
         cells = scores.cells(text).to_pandas()
         return cells["row"][cells["column"] == column].tolist()
 
     near, other = frame[f"my friend_renyi_0.5_{column}"], frame[f"or_cig_{column}"]
-    both = [row for row in range(len(TABLE)) if near[row] > 0.1 or (other[row] <= 1 and other[row] > -1e-3)]
-    assert rows('"my friend_renyi_0.5">.1 or or_cig<=1 and or_cig>-1e-3') == both
-    assert rows('("my friend_renyi_0.5" > +1E-1 OR (or_cig <= 1. AND or_cig > -.001))') == both
+    both = [row for row in range(len(TABLE)) if near[row] > 0.5 or (other[row] <= 3 and other[row] > -1e-3)]
+    assert rows('"my friend_renyi_0.5">.5 or or_cig<=3 and or_cig>-1e-3') == both
+    assert rows('("my friend_renyi_0.5" > +5E-1 OR (or_cig <= 3. AND or_cig > -.001))') == both
+    assert 0 < len(both) < len(TABLE)
     values = np.unique(other)
+    assert len(values) > 5
     for low, high in pairwise(values[:5]):
         assert rows(f"or_cig > {float(low)!r}") == [row for row in range(len(TABLE)) if other[row] >= high]
     # Numbers are not rounded to scores of float32: one just above a score is above it.
