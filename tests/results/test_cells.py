@@ -393,3 +393,13 @@ def test_folders_that_dask_writes(tmp_path, asked):
         renamed.cells(top=1)
     with pytest.raises(InputError, match="write_index: goes with scores of a Dask frame only"):
         gpupif.score(table).cells().write(tmp_path / "cells.parquet", write_index=False)
+
+
+@pytest.mark.dask
+@pytest.mark.usefixtures("dask_in_one_thread")
+def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
+    """Each cell has its own, also where some batches of all are looked at."""
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(TABLE.iloc[100:], npartitions=3, sort=False)
+    assert gpupif.score(frame, columns=["age"]).cells().head(3).index.tolist() == [100, 101, 102]
