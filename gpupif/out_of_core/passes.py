@@ -78,7 +78,8 @@ class PartitionedRun(TableRun):
         """Partition the table and score its parts, once for each pass; what weights are made of."""
         job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.context
         limit = budget.part_rows(job)
-        files = 1 if self.folding is None else self.folding.files
+        # Scores against all attackers are put together at the same time, unless they are folded.
+        files = budget.attackers if self.folding is None else self.folding.files
         planned = store.once(
             self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), files)
         )
