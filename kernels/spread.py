@@ -40,10 +40,10 @@ def place(values, factor, order, out):
 
 
 @kernel
-def place_repeated(distinct, numbers, order, out):
-    """out[order[i]] = distinct[numbers[i]]."""
+def place_repeated(distinct, numbers, factor, order, out):
+    """out[order[i]] = factor * distinct[numbers[i]]."""
     for i in range(order.size):
-        out[order[i]] = distinct[numbers[i]]
+        out[order[i]] = factor * distinct[numbers[i]]
 
 
 @subroutine

@@ -210,9 +210,9 @@ def _check_summary(output: Path | None, overwrite: bool, idle: Mapping[str, Any]
     from ..io.write import check_output
 
     for name, value in idle.items():
-        if value not in (None, False):
+        if value is not None and value is not False:
             raise InputError(
-                f"--{name.replace('_', '-')}: is of scores that are written; --summary-only writes none. Leave one out."
+                f"--{name.replace('_', '-')}: does not go with --summary-only, which writes no scores. Leave one out."
             )
     if output is None and overwrite:
         raise InputError("--overwrite: replaces an output, and none is named. Add -o, or leave it out.")

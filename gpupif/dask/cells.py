@@ -71,7 +71,7 @@ class DaskCells(CellSource):
         table = pa.concat_tables(part.cells for part in found)
         if not all(counted):
             labels = found[0].labels.append([part.labels for part in found[1:]])
-            beside = index_columns(labels)
+            beside = index_columns(labels, each=True)
             for name, column in zip(beside.column_names, beside.columns, strict=True):
                 table = table.append_column(name, column)
             table = table.replace_schema_metadata(beside.schema.metadata)

@@ -29,6 +29,8 @@ MOST_FILES, SPARE_FILES = 1 << 13, 128
 CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 # And what all distinct rows may take that are scored in one place, beside which little else is there.
 DISTINCT_SHARE = 0.85
+# And, beside a chunk, the different scores of all parts, whose numbers alone are read chunk by chunk.
+DISTINCT_SCORES_SHARE = 0.2
 # Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
@@ -36,6 +38,9 @@ CODE_BYTES, SCORE_BYTES = 0.6, 4.5
 # Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
 CELL_BYTES = 32
 ELSEWHERE = "choose another place with temp (--temp)"
+# Of one of the riskiest cells while they are found and made a table, and of each of its scores; measured. What part of
+# the working memory they may take.
+RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
 # Of the sum of a row, and the few cells of it that are kept, where scores are folded.
 FOLDED_BYTES = 8
 # Of a score in a format of text.
@@ -43,14 +48,19 @@ TEXT_BYTES = 18
 
 
 class Budget(NamedTuple):
-    """Rows that are in memory at once, of a chunk; bytes to work with."""
+    """Rows that are in memory at once, of a chunk; bytes to work with; how many attackers share them."""
 
     chunk_rows: int
     working: int
+    attackers: int = 1
 
     def values_bytes(self) -> int:
         """Bytes that the values of a column may take while they are numbered."""
         return int(VALUES_SHARE * self.working)
+
+    def distinct_scores(self, columns: int) -> int:
+        """How many different scores each of so many columns of all parts may have, of one attacker."""
+        return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.attackers)
 
     def part_rows(self, job: Job) -> int:
         """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
@@ -84,9 +94,12 @@ class Budget(NamedTuple):
             )
         return found
 
-    def planned_rows(self, limit: int, rows: int, columns: int) -> int:
-        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out."""
-        parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // 2)
+    def planned_rows(self, limit: int, rows: int, columns: int, files: int = 1) -> int:
+        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out.
+
+        files: of each part, that are read together, those of all parts of two passes.
+        """
+        parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // (2 * files))
         return max(1, int(SLACK * limit), -(-rows // parts))
 
 
@@ -107,7 +120,28 @@ def plan_budget(limit: int, request: ScoreRequest) -> Budget:
     # A chunk is written while the next one is put together of what parts have for it.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
     most = _fitting(limit, row, "score")
-    return most._replace(chunk_rows=min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1)))
+    chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))
+    return most._replace(chunk_rows=chunk_rows, attackers=len(request.attackers or [None]))
+
+
+def riskiest_bytes(top: int, cells: int, scores: int) -> int:
+    """Bytes that so many of the riskiest of a number of cells take at most, each with so many scores."""
+    return min(top, cells) * (RISKIEST_BYTES + RISKIEST_SCORE_BYTES * scores)
+
+
+def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, options: OutputOptions) -> None:
+    """Raise InputError where so many of the riskiest cells are asked for that memory is too little."""
+    top = None if options.selection is None else options.selection.top
+    if top is None:
+        return
+    scores = len(request.outputs) * budget.attackers
+    needed = riskiest_bytes(top, source.about_rows() * len(request.targets), scores)
+    if needed > RISKIEST_SHARE * budget.working:
+        raise InputError(
+            f"memory_limit: the {top:,} riskiest cells take about {shown(needed)}, and the limit leaves "
+            f"{shown(RISKIEST_SHARE * budget.working)} for them. Raise it, ask for fewer (top=), or for all above a "
+            "threshold (where=)."
+        )
 
 
 def plan_reading(limit: int, columns: int) -> Budget:

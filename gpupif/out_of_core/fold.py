@@ -70,6 +70,11 @@ class Folding:
         looked = [output for one in (query, *best.values()) if one is not None for output in one.looked_at]
         return None if any(outputs[output].weighted for output in looked) else cls(query, best, outputs)
 
+    @property
+    def files(self) -> int:
+        """How many files of a part are read together, see `PartFiles`."""
+        return 1 if self.query is None else 2
+
     def output(self, fold: str, measure: str) -> str | None:
         """The output that has the scores of a measure as they are; None where there is none."""
         found = (name for name, one in self.outputs.items() if one.raw == (fold, measure) and not one.weighted)

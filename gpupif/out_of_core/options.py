@@ -93,7 +93,7 @@ def _check_nothing_written(
         "top": None if selection is None else selection.top,
     }
     for name, value in options.items():
-        if value not in (None, False):
+        if value is not None and value is not False:
             raise InputError(
                 f"{name}: goes with scores that are written, not with summary_only. Leave one of them out."
             )

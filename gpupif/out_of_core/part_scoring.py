@@ -32,7 +32,7 @@ from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts
-from ..utils.repeated import Repeated, kept_small
+from ..utils.repeated import MOST_DISTINCT, Repeated, kept_small
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
 from .fold import Folding, FoldWriter, RawScores
@@ -59,7 +59,8 @@ class PartScorer:
 
     job: of the whole table, without codes. limit: rows of a part that are scored at once. progress: hears of cells.
     units: of the weights, whose codes are the last column of parts. asked: only the rows of so many chunks are scored;
-    those after them count in cohorts, and each row that is scored is equal to one of them.
+    those after them count in cohorts, and each row that is scored is equal to one of them. most_distinct: different
+    scores of a column that are kept beside their numbers: all parts' are in memory when scores are put together.
     """
 
     engine: Engine
@@ -68,6 +69,7 @@ class PartScorer:
     progress: Progress
     units: Units | None = None
     asked: int | None = None
+    most_distinct: int = MOST_DISTINCT
 
     def __post_init__(self) -> None:
         self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
@@ -217,7 +219,7 @@ class PartScorer:
 
         def keep(place: int) -> list[Scores]:
             taken = take_target(result.values, place, 0, job.rows)
-            return [kept_small(on_host(scores)) for scores in taken.values()]
+            return [kept_small(on_host(scores), self.most_distinct) for scores in taken.values()]
 
         with Workers() as workers:
             values = workers.run(keep, [(place,) for place in range(len(one.targets))])

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import Engine, Job
-from ..engines.partition_plan import Pass, WeightSums, plan_shuffles
+from ..engines.partition_plan import Pass, WeightSums, part_measures, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
 from ..rows.threads import Workers
@@ -78,7 +78,11 @@ class PartitionedRun(TableRun):
         """Partition the table and score its parts, once for each pass; what weights are made of."""
         job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.context
         limit = budget.part_rows(job)
-        planned = store.once(self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts)))
+        # Scores against all attackers are put together at the same time, unless they are folded.
+        files = budget.attackers if self.folding is None else self.folding.files
+        planned = store.once(
+            self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), files)
+        )
         self.passes = plan_shuffles(job, chunks.rows, planned)
         found: list[WeightSums] = []
         for number, one in enumerate(self.passes):
@@ -90,7 +94,8 @@ class PartitionedRun(TableRun):
             timed("cut", started)
             started = time.perf_counter()
             report.stage(f"score{of}", sum(chunks.sizes[: self.asked]) * len(one.targets), "cells")
-            scorer = PartScorer(self.context.engine, job, limit, report, self.units, self.asked)
+            distinct = budget.distinct_scores(parts * len(job.targets) * len(part_measures(job)))
+            scorer = PartScorer(self.context.engine, job, limit, report, self.units, self.asked, distinct)
             for part in range(pieces.parts):
                 step = self.step(f"scored-{number}-{part}")
                 if store.done(step) is None:

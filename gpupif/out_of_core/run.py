@@ -22,7 +22,7 @@ from ..results.scores import Scores
 from ..utils.progress import Reporter
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
-from .budget import Budget, check_disk, check_files, plan_budget
+from .budget import Budget, check_disk, check_files, check_riskiest, plan_budget
 from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
 
@@ -57,6 +57,7 @@ def score_source(
         about = about_run(source, request, engine, population, {})
         settings = _settings(about, request, options)
         budget = plan_budget(options.memory_limit, request)
+        check_riskiest(budget, source, request, options)
         finished = _published(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
         if there and finished is not None:

@@ -169,14 +169,11 @@ class PartScores:
             def fill(name: str, columns: Any = columns, rows: Any = rows) -> None:
                 values = columns[self._place[name]]
                 for factor, out in outs[name]:
-                    if isinstance(values, Repeated):
-                        distinct = np.multiply(values.distinct, factor).astype(out.dtype, casting="same_kind")
-                        if isinstance(rows, slice):
-                            np.take(distinct, values.numbers, out=out[rows])
-                        else:
-                            spread.place_repeated(distinct, values.numbers, rows, out)
-                    elif isinstance(rows, slice):
-                        np.multiply(values, factor, out=out[rows], casting="same_kind")
+                    if isinstance(rows, slice):
+                        np.multiply(np.asarray(values), factor, out=out[rows], casting="same_kind")
+                    elif isinstance(values, Repeated):
+                        # Not the distinct ones before: these may be more than the rows here.
+                        spread.place_repeated(values.distinct, values.numbers, factor, rows, out)
                     else:
                         spread.place(values, factor, rows, out)
 

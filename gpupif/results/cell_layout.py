@@ -84,11 +84,10 @@ class CellLayout:
         """Cells as tables of many rows, but for the last; at least one, of no rows perhaps."""
         waiting = [self.schema.empty_table()]
         for cells in found:
-            if not len(cells.rows):
-                continue
-            waiting.append(self.table(cells))
-            if sum(map(len, waiting)) >= GROUP_ROWS:
-                yield pa.concat_tables(waiting).combine_chunks()
-                waiting = []
+            for start in range(0, len(cells.rows), GROUP_ROWS):
+                waiting.append(self.table(cells.take(slice(start, start + GROUP_ROWS))))
+                if sum(map(len, waiting)) >= GROUP_ROWS:
+                    yield pa.concat_tables(waiting).combine_chunks()
+                    waiting = []
         if waiting:
             yield pa.concat_tables(waiting).combine_chunks()

@@ -65,8 +65,8 @@ class Comparison(Condition):
         return [self.name]
 
     def holds(self, scores_of: ScoresOf) -> npt.NDArray[np.bool_]:
-        # In the type of the number, which is not rounded to that of the scores.
-        found: npt.NDArray[np.bool_] = COMPARISONS[self.sign](scores_of(self.name), np.float64(self.number))
+        # An array, whose type counts: a number alone is rounded to that of the scores by NumPy before 2.
+        found: npt.NDArray[np.bool_] = COMPARISONS[self.sign](scores_of(self.name), np.array([self.number]))
         return found
 
 

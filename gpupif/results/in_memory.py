@@ -164,7 +164,7 @@ class MemoryBacking(OutcomeBacking):
         return found
 
     def cells(self, query: CellQuery) -> CellSource:
-        labels, encoded = index_table(self._frame), self.row_values()
+        labels, encoded = index_table(self._frame, each=True), self.row_values()
         columns = None if encoded is None else encoded.columns
         layout = CellLayout.of(self.about.columns, query.types, columns, labels)
 
@@ -260,18 +260,22 @@ class _OutputRows:
         return table.replace_schema_metadata(self._labels.schema.metadata)
 
 
-def index_table(frame: Frame) -> pa.Table | None:
-    """The index of a pandas table, as pandas stores it, where it is more than row numbers. Raises OutputError."""
+def index_table(frame: Frame, each: bool = False) -> pa.Table | None:
+    """The index of a pandas table, where it is more than row numbers, see `index_columns`. Raises OutputError."""
     index = frame.host_index()
     if index is None or (index.equals(pd.RangeIndex(frame.rows)) and index.name is None):
         return None
-    return index_columns(index)
+    return index_columns(index, each)
 
 
-def index_columns(index: pd.Index[Any]) -> pa.Table:
-    """Labels of rows, as pandas stores them. Raises OutputError."""
+def index_columns(index: pd.Index[Any], each: bool = False) -> pa.Table:
+    """Labels of rows, as pandas stores them; each: of each row, so that some can be taken. Raises OutputError.
+
+    Without it numbers in steps are no column: only where they begin and end is stored, which is of all rows together.
+    """
+    empty = pd.DataFrame(index=index, columns=pd.Index([], dtype=object))
     try:
-        return pa.Table.from_pandas(pd.DataFrame(index=index, columns=pd.Index([], dtype=object)))
+        return pa.Table.from_pandas(empty, preserve_index=True if each else None)
     except (pa.ArrowException, TypeError) as error:
         raise OutputError(
             f"output: the index of the table cannot be stored ({error}). Convert it, to text for instance, or drop "

@@ -96,7 +96,7 @@ class FoundCells(NamedTuple):
     risks: npt.NDArray[Any] | None
     scores: list[npt.NDArray[Any]]
 
-    def take(self, places: npt.NDArray[np.intp]) -> FoundCells:
+    def take(self, places: npt.NDArray[np.intp] | slice) -> FoundCells:
         """Some of them."""
         codes, risks = (None if one is None else one[places] for one in (self.codes, self.risks))
         return FoundCells(self.rows[places], self.targets[places], codes, risks, [one[places] for one in self.scores])

@@ -20,6 +20,7 @@ from ..io.paths import find_input
 from ..io.read import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
+from ..out_of_core.budget import riskiest_bytes
 from ..out_of_core.options import OutputOptions, PopulationFiles
 from ..out_of_core.run import score_source
 from ..results.scores import Scores
@@ -192,7 +193,10 @@ def _memory_needed(
     """About how many bytes scoring a table takes in memory, with its population."""
     used = source.names if options.keep_input else arguments.needed(source.names) or source.names
     each = sum(map(len, arguments.outputs.values()))
-    need = memory_needed(source, len(used), len(arguments.columns or source.names), each)
+    targets = len(arguments.columns or source.names)
+    need = memory_needed(source, len(used), targets, each)
+    if options.selection is not None and options.selection.top is not None:
+        need += riskiest_bytes(options.selection.top, source.about_rows() * targets, each)
     return need if population is None else need + memory_needed(population.source, len(used), 0, 0)
 
 

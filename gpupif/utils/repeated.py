@@ -34,17 +34,17 @@ class Repeated:
         return np.take(distinct, self.numbers)
 
 
-def find_repeated(values: npt.NDArray[Any]) -> Repeated | None:
+def find_repeated(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> Repeated | None:
     """The values that differ, by their bits, in order of first appearance, and for each row which of them it has.
 
     values: numbers of 4 or 8 bytes. None where there are so many different ones that this takes time and saves little
-    room.
+    room, or more than `most`.
     """
     from gpupif.kernels.dictionary import number_values
 
     sample = values[:: -(-len(values) // SAMPLE)] if len(values) else values
-    most = min(MOST_DISTINCT, len(values) // 2)
-    if not most or len(np.unique(sample)) > SAMPLE_DIFFERENT * len(sample):
+    most = min(most, MOST_DISTINCT, len(values) // 2)
+    if most < 1 or len(np.unique(sample)) > SAMPLE_DIFFERENT * len(sample):
         return None
     bits, width = read_only(values.view(f"u{values.itemsize}")), most.bit_length() + 1
     numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
@@ -52,9 +52,9 @@ def find_repeated(values: npt.NDArray[Any]) -> Repeated | None:
     return None if count < 0 else Repeated(distinct[:count].view(values.dtype), numbers)
 
 
-def kept_small(values: npt.NDArray[Any]) -> npt.NDArray[Any] | Repeated:
-    """A column as it is, or, where it is `Repeated`, as such, in as few bytes as it needs."""
-    found = find_repeated(values)
+def kept_small(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> npt.NDArray[Any] | Repeated:
+    """A column as it is, or, where it is `Repeated`, as such, in as few bytes as it needs; most: different values."""
+    found = find_repeated(values, most)
     if found is None:
         return values
     kind = np.uint16 if len(found.distinct) <= 1 << 16 else np.uint32

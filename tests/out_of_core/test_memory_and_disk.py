@@ -9,9 +9,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import budget, part_scoring
 from gpupif.utils import memory
-from tests.helpers.pieces import assert_same, census_folder, write_parts
+from gpupif.utils.repeated import Repeated
+from tests.helpers.pieces import assert_same, census_folder, in_pieces, write_parts
 from tests.helpers.runs_that_fail import MEASURES
 
 
@@ -21,6 +22,19 @@ def test_too_little_disk(tmp_path, monkeypatch):
     with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
         gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_too_many_of_the_riskiest(tmp_path, monkeypatch):
+    """They are found in memory; of a small table there are no more than its cells."""
+    source = census_folder(tmp_path / "in", rows=100)
+    assert gpupif.score_files(source, tmp_path / "out.parquet", top=10**12).cells().count() == 1000
+    monkeypatch.setattr(budget, "RISKIEST_SHARE", 1e-4)
+    with (
+        gpupif.config(memory_limit="1GiB"),
+        pytest.raises(InputError, match=r"memory_limit: the 500 riskiest cells take about 125\.0 KiB, .*\(top=\)"),
+    ):
+        gpupif.score_files(source, tmp_path / "more.parquet", top=500)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in", "out.parquet"]
 
 
 def test_too_many_values(tmp_path, monkeypatch):
@@ -127,3 +141,34 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
     scores = gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert len(chunks) > 3
     assert_same(scores, gpupif.score(source, MEASURES))
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
+    """Those of two passes, beside those of the columns, however small parts should be."""
+    monkeypatch.setattr(budget, "files_to_open", lambda: 1024)
+    rows = budget.Budget(1, 1).planned_rows(1, 10**6, 5, files)
+    parts = -(-(10**6) // rows)
+    assert 1024 - budget.SPARE_FILES - 4 * files < 2 * files * parts + 2 * 5 <= 1024 - budget.SPARE_FILES
+
+
+def test_different_scores_of_all_parts_have_their_share_of_memory(tmp_path, monkeypatch):
+    """They are in memory together when scores are put together; columns with more are kept as they are."""
+    source = census_folder(tmp_path / "in", rows=3000)
+    kept = []
+    real = part_scoring.kept_small
+
+    def noted(values, most):
+        kept.append(real(values, most))
+        return kept[-1]
+
+    monkeypatch.setattr(part_scoring, "kept_small", noted)
+    given = budget.Budget(1, 1 << 30, attackers=2)
+    assert 2 * 100 * 8 * given.distinct_scores(100) <= budget.DISTINCT_SCORES_SHARE * (1 << 30)
+    monkeypatch.setattr(budget.Budget, "distinct_scores", lambda self, columns: 40)
+    with in_pieces(700, 1000):
+        scores = gpupif.score_files(source, tmp_path / "out", MEASURES)
+    assert_same(scores, gpupif.score(source, MEASURES))
+    repeated = [one for one in kept if isinstance(one, Repeated)]
+    assert 0 < max(len(one.distinct) for one in repeated) <= 40
+    assert max(len(np.unique(one)) for one in kept if not isinstance(one, Repeated)) > 40

@@ -196,6 +196,9 @@ def test_a_frame_keeps_its_labels(tmp_path):
     assert found["row"].tolist() == top["row"].tolist()
     with pytest.raises(gpupif.OutputError, match="two columns would be called 'row'"):
         gpupif.score(table.rename_axis("row")).cells(top=5)
+    # Numbers in steps, which pandas stores as where they begin and end: not those of the cells.
+    some = gpupif.score(TABLE.iloc[100:]).cells(top=100).to_pandas()
+    assert some.index.tolist() == (100 + some["row"]).tolist()
 
 
 def test_worst_and_mean_and_one_attacker():
@@ -281,6 +284,7 @@ CONDITIONS = {
     "cig > 1_0": "got '1_0'",
     "cig > 1e999": "got '1e999'",
     "cig > nan": "got 'nan'",
+    "cig <= 1and csf > 0": "got '1and csf > 0'",
     "__import__('os')": "character 12",
     "(" * 200 + "cig > 1" + ")" * 200: "at most 100 brackets",
     "entropy > 1": "'entropy' is not scored .*measures=",
@@ -294,24 +298,29 @@ def test_conditions_that_are_none(text):
         gpupif.score(TABLE[:9]).cells(text)
 
 
-def test_conditions():
-    scores = gpupif.score(TABLE, attackers={"my friend": ["sex"], "or": ["age"]}, measures=["renyi_0.5", "cig"])
-    frame, column = scores.frame(), "age"
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_conditions(dtype):
+    measures = ["renyi_0.5", "cig"]
+    scores = gpupif.score(TABLE, measures, attackers={"my friend": ["sex"], "or": ["age"]}, dtype=dtype)
+    # One that neither knows.
+    frame, column = scores.frame(), "region"
 
     def rows(text):
         cells = scores.cells(text).to_pandas()
         return cells["row"][cells["column"] == column].tolist()
 
     near, other = frame[f"my friend_renyi_0.5_{column}"], frame[f"or_cig_{column}"]
-    both = [row for row in range(len(TABLE)) if near[row] > 0.1 or (other[row] <= 1 and other[row] > -1e-3)]
-    assert rows('"my friend_renyi_0.5">.1 or or_cig<=1and or_cig>-1e-3'.replace("1and", "1 and")) == both
-    assert rows('("my friend_renyi_0.5" > +1E-1 OR (or_cig <= 1. AND or_cig > -.001))') == both
-    # Neighbours in the order of floats are told apart, also by scores of float32.
+    both = [row for row in range(len(TABLE)) if near[row] > 0.5 or (other[row] <= 3 and other[row] > -1e-3)]
+    assert rows('"my friend_renyi_0.5">.5 or or_cig<=3 and or_cig>-1e-3') == both
+    assert rows('("my friend_renyi_0.5" > +5E-1 OR (or_cig <= 3. AND or_cig > -.001))') == both
+    assert 0 < len(both) < len(TABLE)
     values = np.unique(other)
+    assert len(values) > 5
     for low, high in pairwise(values[:5]):
-        assert rows(f"or_cig > {low!r}".replace("np.float64(", "").replace(")", "")) == [
-            row for row in range(len(TABLE)) if other[row] >= high
-        ]
+        assert rows(f"or_cig > {float(low)!r}") == [row for row in range(len(TABLE)) if other[row] >= high]
+    # Numbers are not rounded to scores of float32: one just above a score is above it.
+    above = float(np.nextafter(np.float64(values[1]), np.inf))
+    assert rows(f"or_cig >= {above!r}") == [row for row in range(len(TABLE)) if other[row] > values[1]]
 
 
 BAD = {
@@ -324,7 +333,9 @@ BAD = {
     ("--by", "cig"): "--by: says by what",
     ("--top", "3", "--by", "prior"): "--by: 'prior' is not scored",
     ("--top", "3", "--keep-input"): "--keep-input: goes with the scores of all cells",
-    ("--top", "3", "--summary-only"): "-only writes none",
+    ("--top", "3", "--summary-only"): "--top: does not go with --summary-only",
+    ("--min-cig", "0", "--summary-only"): "--min-cig: does not go with --summary-only",
+    ("--rows-per-file", "0", "--summary-only"): "--rows-per-file: does not go with --summary-only",
     ("--summary-only",): "expected an output name ending in .json",
 }
 
@@ -382,3 +393,13 @@ def test_folders_that_dask_writes(tmp_path, asked):
         renamed.cells(top=1)
     with pytest.raises(InputError, match="write_index: goes with scores of a Dask frame only"):
         gpupif.score(table).cells().write(tmp_path / "cells.parquet", write_index=False)
+
+
+@pytest.mark.dask
+@pytest.mark.usefixtures("dask_in_one_thread")
+def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
+    """Each cell has its own, also where some batches of all are looked at."""
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(TABLE.iloc[100:], npartitions=3, sort=False)
+    assert gpupif.score(frame, columns=["age"]).cells().head(3).index.tolist() == [100, 101, 102]
