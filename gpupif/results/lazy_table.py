@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..utils.validation import whole_number
+
 
 class LazyTable(ABC):
     """Rows that come in batches; a subclass says where from. columns: their names."""
@@ -35,7 +37,8 @@ class LazyTable(ABC):
         return pl.DataFrame(self.to_arrow())
 
     def head(self, n: int = 5) -> pd.DataFrame:
-        """The first n rows as a pandas DataFrame; no more is read than they need."""
+        """The first n rows as a pandas DataFrame; no more is read than they need. Raises InputError for n below 0."""
+        n = whole_number("n", n, "rows", 0)
         found: list[pa.RecordBatch] = []
         rows = 0
         for batch in self.to_batches():

@@ -403,3 +403,11 @@ def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
 
     frame = dd.from_pandas(TABLE.iloc[100:], npartitions=3, sort=False)
     assert gpupif.score(frame, columns=["age"]).cells().head(3).index.tolist() == [100, 101, 102]
+
+
+def test_the_first_rows_are_a_whole_number_of_them():
+    cells = gpupif.score(pd.DataFrame({"a": list("xxy")}), "cig").cells()
+    assert len(cells.head(0)) == 0
+    assert len(cells.head(2)) == 2
+    with pytest.raises(gpupif.InputError, match="n: expected a whole number of rows, 0 or more; got -2"):
+        cells.head(-2)
