@@ -152,6 +152,8 @@ def score(
             missing=missing,
             dtype=dtype,
         )
+        if min_cig is not None and "cig" not in names:
+            raise InputError(f"--min-cig: CIG is not scored (scored: {', '.join(names)}). Add it to --measures.")
         selection = _selection(where, min_cig, top, by)
         given = {"keep_input": keep_input, "rows_per_file": rows_per_file, "resume": resume}
         if summary_only:
@@ -189,7 +191,8 @@ def score(
             more["spilled_bytes"] = scores.spilled_bytes
         show_scores(scores, as_json, quiet, more)
         if output is not None and not quiet and not as_json:
-            typer.echo(f"{_what_is_written(summary_only, cells)} written to {output}")
+            whole = "" if cells is None else "; the summary is of all cells"
+            typer.echo(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
 
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:

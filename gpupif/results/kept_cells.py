@@ -123,8 +123,8 @@ class KeptCells(WithoutScores):
 
     def _not_there(self) -> NotScoredError:
         return NotScoredError(
-            f"{self.path}: holds {self._selection}, not the scores of all. Read them with scores.cells(), or score "
-            "the table again without where= and top=."
+            f"{self.path}: holds {self._selection}, not the scores of all. Read them with scores.cells(), "
+            "without a condition, or score the table again without where= and top=."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
 from .kept_cells import KeptCells
-from .provenance import FOLDER_FILE, read_description
+from .provenance import FOLDER_FILE, read_description, read_text
 from .scores import Scores
 from .stored import FileBacking
 from .stored_base import StoredBacking
@@ -63,6 +64,16 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
         raise TableReadError(f"{place}: could not be read as scores: {reason_of(error)}.") from error
 
 
+def _check_of_one_run(place: Path, files: Sequence[Path]) -> None:
+    """Raise InputError where a folder, which says nothing itself, has files that say different things."""
+    for file in files[1:]:
+        if read_text(file) != read_text(files[0]):
+            raise InputError(
+                f"{place}: expected the files of one run, got those of several: {files[0].relative_to(place)} and "
+                f"{file.relative_to(place)} say different things of themselves. Open each of them."
+            )
+
+
 def _open(place: Path) -> StoredBacking:
     if written_format(place) is CSV and not place.is_dir():
         raise InputError(
@@ -74,6 +85,8 @@ def _open(place: Path) -> StoredBacking:
     whole = place / FOLDER_FILE if place.is_dir() else place
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
     told = whole if whole.exists() else next(iter(files), place)
+    if not whole.exists():
+        _check_of_one_run(place, files)
     description = read_description(told) if told.is_file() else None
     if description is None:
         raise InputError(

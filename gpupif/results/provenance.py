@@ -147,17 +147,22 @@ def write_folder_file(file: Any, schema: pa.Schema, description: ScoresDescripti
     pq.write_metadata(schema.with_metadata(to_metadata(description)), file)
 
 
-def read_description(file: Path) -> ScoresDescription | None:
-    """What a file says of itself; None where it says nothing.
+def read_text(file: Path) -> bytes | None:
+    """What a file says of itself, as `to_metadata` put it there; None where it says nothing.
 
-    Raises InputError for what another version says; pyarrow.ArrowException or OSError for a file that cannot be read.
+    Raises pyarrow.ArrowException or OSError for a file that cannot be read.
     """
     if read_format(file) is FEATHER:
         with pa.memory_map(str(file)) as source:
             metadata = pa.ipc.open_file(source).schema.metadata
     else:
         metadata = pq.read_metadata(file).metadata
-    text = (metadata or {}).get(KEY)
+    return (metadata or {}).get(KEY)
+
+
+def read_description(file: Path) -> ScoresDescription | None:
+    """As `read_text`, as it was said. Raises InputError for what another version says."""
+    text = read_text(file)
     if text is None:
         return None
     document = json.loads(text)

@@ -339,3 +339,12 @@ def test_what_was_scored_is_never_written_over(tmp_path, limit):
 def test_no_path(path, said):
     with pytest.raises(InputError, match=said):
         gpupif.open_scores(path)
+
+
+def test_a_folder_of_files_of_several_runs(tmp_path):
+    for seed, name in enumerate(("a", "b")):
+        gpupif.score(gpupif.datasets.census(20, columns=3, seed=seed), "cig").to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(InputError, match=r"expected the files of one run.*a\.parquet and b\.parquet say different"):
+        gpupif.open_scores(tmp_path)
+    (tmp_path / "b.parquet").unlink()
+    assert gpupif.open_scores(tmp_path).rows == 20
