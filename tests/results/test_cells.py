@@ -156,7 +156,7 @@ def test_files_of_cells(run, folder, source, ending, limit):
     with in_pieces(16, 25):
         ended = run("score", source, "-o", f"cells.{ending}", *options, *(["--memory-limit", limit] if limit else []))
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.splitlines()[-1] == f"25 cells written to cells.{ending}"
+    assert ended.out.splitlines()[-1] == f"25 cells written to cells.{ending}; the summary is of all cells"
     expected = gpupif.score(TABLE, ["cig", "csf", "wcig"]).cells("csf > 0.2 and cig >= 1", top=25, by="csf")
     if ending == "csv":
         texts = csv.ConvertOptions(column_types={"value": pa.string()})
@@ -328,7 +328,7 @@ BAD = {
     ("--where", "cig) or (csf > 1", "--min-cig", "1"): "--where: expected",
     ("--where", "emd > 1"): "--where: 'emd' is not scored",
     ("--min-cig", "nan"): "--min-cig: expected a number",
-    ("--min-cig", "1", "--measures", "csf"): "--where: 'cig' is not scored",
+    ("--min-cig", "1", "--measures", "csf"): "--min-cig: CIG is not scored (scored: csf)",
     ("--top", "0"): "--top: expected a whole number of cells, 1 or more; got 0",
     ("--by", "cig"): "--by: says by what",
     ("--top", "3", "--by", "prior"): "--by: 'prior' is not scored",
