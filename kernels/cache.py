@@ -130,7 +130,8 @@ class KernelCache:
             raise RuntimeError(f"{self._name}: compiled with addresses of this process, so that it cannot be kept")
         key = self._key(sig, data.codegen)
         file = self._file(key)
-        _write(file, dumps((key, data._reduce())))
+        content = dumps((key, data._reduce()))
+        write_whole(file, hashlib.sha256(content).digest() + content)
         self._give_up(file)
 
     def flush(self) -> None:
@@ -170,7 +171,7 @@ class KernelCache:
 
 
 def _read(file: Path, key: tuple[Any, ...]) -> Any:
-    """What `_write` put there for this key; None where there is nothing, or what is there is damaged."""
+    """What `save_overload` put there for this key; None where there is nothing, or what is there is damaged."""
     try:
         stored = file.read_bytes()
     except OSError:
@@ -182,12 +183,13 @@ def _read(file: Path, key: tuple[Any, ...]) -> Any:
     return result if written_for == key else None
 
 
-def _write(file: Path, content: bytes) -> None:
+def write_whole(file: Path, content: bytes) -> None:
+    """Keep a file for other processes, or, where there is no room for it, none."""
     with contextlib.suppress(OSError):
         descriptor, written = tempfile.mkstemp(dir=file.parent, prefix=file.name)
         try:
             with os.fdopen(descriptor, "wb") as stream:
-                stream.write(hashlib.sha256(content).digest() + content)
+                stream.write(content)
             os.replace(written, file)
         except BaseException:
             os.unlink(written)

@@ -1,4 +1,4 @@
-"""Columns of numbers as dictionary indices, packed into bits, as Parquet files hold them."""
+"""Columns of numbers as dictionary indices: which of those that differ each is."""
 
 from __future__ import annotations
 
@@ -41,22 +41,3 @@ def count_numbers(numbers, times):
     """Add to times[k] how often k is among the numbers."""
     for i in range(numbers.size):
         times[numbers[i]] += 1
-
-
-@kernel
-def pack_bits(numbers, width, words):
-    """Numbers of `width` bits each, at most 32, one after the other from the lowest bit on, in words of 32 bits.
-
-    words: as many as are needed.
-    """
-    held, bits, word = uint64(0), uint64(0), 0
-    for i in range(numbers.size):
-        held |= uint64(numbers[i]) << bits
-        bits += uint64(width)
-        if bits >= 32:
-            words[word] = held & uint64(0xFFFFFFFF)
-            held >>= uint64(32)
-            bits -= uint64(32)
-            word += 1
-    if bits:
-        words[word] = held & uint64(0xFFFFFFFF)

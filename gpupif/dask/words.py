@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import parcels as kernels
+from gpupif.kernels.bits import pack_bits, unpack_bits
 
 WORD_BITS = 64
 # What makes arrays: `numpy.empty`, or of a run's working memory.
@@ -39,7 +40,7 @@ class WordWriter:
         """Put numbers of which only so many bits from `shift` on are set."""
         if width:
             words = self._empty(words_for(width * len(numbers)), np.uint64)
-            kernels.pack_bits(numbers, shift, width, words)
+            pack_bits(numbers, shift, width, words)
             self.arrays.append(words)
 
     def put_numbers(self, numbers: npt.NDArray[np.uint64]) -> None:
@@ -83,7 +84,7 @@ class WordReader:
     def take_bits(self, shift: int, width: int, numbers: npt.NDArray[np.unsignedinteger[Any]]) -> None:
         """Read what `put_bits` put into `numbers`, of any type that holds them."""
         if width:
-            kernels.unpack_bits(self.take(words_for(width * len(numbers))), shift, width, numbers)
+            unpack_bits(self.take(words_for(width * len(numbers))), shift, width, numbers)
         else:
             numbers[:] = 0
 

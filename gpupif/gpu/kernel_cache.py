@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpupif.kernels.cache import CACHE_FOLDER
+from gpupif.kernels.cache import CACHE_FOLDER, write_whole
 
 from ..utils.versions import installed_version
 from .compile import NUMBA_OPTIONS, NVVM_OPTIONS, CompiledKernel, architecture
@@ -72,12 +69,4 @@ def _read(file: Path, key: str) -> Code | None:
 def _write(file: Path, key: str, code: Code) -> None:
     """Keep code for other processes, which have to compile it where there is no room for it."""
     content = code.name.encode() + b"\0" + code.cubin
-    with contextlib.suppress(OSError):
-        descriptor, written = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(_digest(key, content) + content)
-            os.replace(written, file)
-        except BaseException:
-            os.unlink(written)
-            raise
+    write_whole(file, _digest(key, content) + content)

@@ -107,13 +107,13 @@ def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> Co
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
     """Dictionary indices: the bits that each takes, and one run of them (RLE_DICTIONARY)."""
-    from gpupif.kernels.dictionary import pack_bits
+    from gpupif.kernels.bits import pack_bits
 
     if distinct == 1:
         return b"\1" + _repeated(len(numbers), b"\0")
     width, eights = (distinct - 1).bit_length(), -(-len(numbers) // 8)
-    words = np.zeros(-(-eights * width // 4), np.uint32)
-    pack_bits(numbers, width, words)
+    words = np.zeros(-(-eights * width // 8), np.uint64)
+    pack_bits(numbers, 0, width, words)
     return bytes([width]) + unsigned(eights << 1 | 1) + words.tobytes()[: eights * width]
 
 
