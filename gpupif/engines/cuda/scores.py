@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
@@ -20,6 +20,8 @@ from .rows import DeviceRows, Runs
 
 if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values, Wanted
+
+Group = TypeVar("Group", bound=tuple[Any, ...])
 
 # Cohorts of more distinct rows than this are summed by a block of threads each.
 LONG = 1024
@@ -44,15 +46,18 @@ class TargetUploader:
         self._library, self._job = library, job
         wanted = wanted_of(job.measures, job.unit)
         self._walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-        self._wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+        self._wanted = _brought(library, wanted)
         self._logs = library.bring(small_logs())
 
     def __call__(self, target: int) -> DeviceTarget:
         """What the kernels have to know of a target and the job's measures."""
-        bring, values = self._library.bring, kernel_values(self._job, [target])
-        axes = values.axes._replace(**{name: bring(array) for name, array in values.axes._asdict().items()})
-        arrays = {name: bring(array) for name, array in values._asdict().items() if name != "axes"}
-        return DeviceTarget(values._replace(axes=axes, **arrays), self._wanted, self._walks, self._logs)
+        values = _brought(self._library, kernel_values(self._job, [target]))
+        return DeviceTarget(values, self._wanted, self._walks, self._logs)
+
+
+def _brought(library: Library, group: Group) -> Group:
+    """A named tuple of arrays, and of other such tuples, with its arrays on the device."""
+    return type(group)(*(_brought(library, part) if isinstance(part, tuple) else library.bring(part) for part in group))
 
 
 def score_targets(
