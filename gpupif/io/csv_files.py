@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from ..errors import InputError, OutputError, TableReadError
-from ..rows.threads import Workers
 from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
+from .csv_writer import CsvWriter
 
 SEPARATORS = ",;\t|"
 HEAD_BYTES = 1 << 16
@@ -58,33 +58,6 @@ class CsvFormat(FileFormat):
                     "leave it out."
                 )
         return CsvWriter(sink, first.schema)
-
-
-class CsvWriter:
-    """Writes tables of one schema to `sink` as CSV, some rows of them by each thread."""
-
-    def __init__(self, sink: IO[bytes], schema: pa.Schema) -> None:
-        self._sink = sink
-        sink.write(_as_csv(schema.empty_table(), header=True))
-
-    def __enter__(self) -> CsvWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def write_table(self, table: pa.Table) -> None:
-        """Write rows."""
-        with Workers() as workers:
-            tasks = [(table.slice(start, stop - start), False) for start, stop in workers.ranges(len(table))]
-            for text in workers.run(_as_csv, tasks):
-                self._sink.write(text)
-
-
-def _as_csv(table: pa.Table, header: bool) -> pa.Buffer:
-    out = pa.BufferOutputStream()
-    arrow_csv.write_csv(table, out, arrow_csv.WriteOptions(include_header=header))
-    return out.getvalue()
 
 
 def check_separator(sep: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -70,6 +71,41 @@ class Workers:
         if errors:
             raise errors[min(errors)]
         return results
+
+    def run_in_turn(
+        self, make: Callable[..., Any], take: Callable[[Any], None], tasks: Iterable[tuple[Any, ...]]
+    ) -> None:
+        """Call take(make(*task)) for each task: `make` at the same time, `take` one after the other in their order.
+
+        No thread begins a task before what it made of the last one is taken, so that no more than `threads` wait.
+        """
+        waiting, turn = enumerate(tasks), threading.Condition()
+        taken, failed = 0, False
+
+        def work() -> None:
+            nonlocal taken, failed
+            try:
+                while not failed:
+                    with turn:
+                        place, task = next(waiting, (-1, ()))
+                    if place < 0:
+                        return
+                    made = make(*task)
+                    with turn:
+                        turn.wait_for(lambda: failed or taken == place)
+                    if failed:
+                        return
+                    take(made)
+                    with turn:
+                        taken += 1
+                        turn.notify_all()
+            except BaseException:
+                with turn:
+                    failed = True
+                    turn.notify_all()
+                raise
+
+        self.run(work, [()] * self.threads)
 
     def ranges(self, size: int) -> list[tuple[int, int]]:
         """Cut range(size) into (start, stop) pieces, a few for each thread."""
