@@ -17,9 +17,11 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from ..errors import InputError, OutputError, TableReadError
+from ..rows.threads import Workers
 from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
+from .csv_pieces import Fields, read_pieces
 from .csv_writer import CsvWriter
 
 SEPARATORS = ",;\t|"
@@ -42,9 +44,12 @@ class CsvFormat(FileFormat):
         heads = read_heads(found.files, found.sep)
         names = heads[0].names
         columns = pick(names)
+        wanted = columns or names
         files = zip(found.files, heads, strict=True)
-        table = pa.concat_tables([_read_texts(file, head, columns).select(columns or names) for file, head in files])
-        return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
+        table = pa.concat_tables([_read_texts(file, head, wanted).select(wanted) for file, head in files])
+        with Workers() as workers:
+            typed = workers.run(_typed, [(column,) for column in table.columns])
+        return mark_encoded(pa.table(typed, names=wanted), names)
 
     def open(self, found: Input) -> Source:
         return CsvSource(found)
@@ -69,31 +74,34 @@ def check_separator(sep: str) -> None:
 
 
 class Head(NamedTuple):
-    """The beginning of a CSV file: its separator and column names; alone: nothing comes after them."""
+    """The beginning of a CSV file: its separator and column names, in so many bytes; alone: nothing comes after them."""
 
     separator: str
     names: list[str]
+    size: int
     alone: bool
 
 
 def read_head(file: Path, sep: str | None) -> Head:
     """What a CSV file begins with; raises TableReadError where that is no header, InputError for repeated names."""
     try:
-        head, whole = _read_start(file)
+        head, marked, whole = _read_start(file)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file, "CSV", error) from error
     separator = sep if sep is not None else _sniff_separator(head, whole)
     records = list(islice(_records(head, separator), 2))
     if not records:
         raise TableReadError(f"{file}: could not be read as CSV: it has no line with anything in it.")
-    names = records[0]
+    names, lines = records[0]
     others = [other for other in SEPARATORS if other in names[0]] if sep is not None and len(names) == 1 else []
     if others:
         raise TableReadError(
             f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={others[0]!r} instead."
         )
     check_unique(names)
-    return Head(separator, names, whole and len(records) == 1)
+    header = "".join(islice(io.StringIO(head, newline=""), lines))
+    size = len(codecs.BOM_UTF8) * marked + len(header.encode())
+    return Head(separator, names, size, whole and len(records) == 1)
 
 
 def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
@@ -103,7 +111,7 @@ def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
     return list(heads.values())
 
 
-def parser_options(file: Path, head: Head, columns: list[str] | None) -> dict[str, Any]:
+def parser_options(file: Path, head: Head, columns: Sequence[str]) -> dict[str, Any]:
     """How pyarrow is to parse a CSV file: every field as text, empty ones missing."""
     names = head.names
     return {
@@ -115,18 +123,19 @@ def parser_options(file: Path, head: Head, columns: list[str] | None) -> dict[st
             null_values=[""],
             strings_can_be_null=True,
             column_types=dict.fromkeys(names, TEXT),
-            include_columns=names if columns is None else columns,
+            include_columns=list(columns),
         ),
     }
 
 
-def _read_texts(file: Path, head: Head, columns: list[str] | None) -> pa.Table:
-    """A CSV file with all fields as text."""
+def _read_texts(file: Path, head: Head, columns: Sequence[str]) -> pa.Table:
+    """Columns of a CSV file, all fields as text."""
     if head.alone:
-        names = head.names if columns is None else columns
-        return pa.table({name: pa.array([], TEXT) for name in names})
+        return pa.table({name: pa.array([], TEXT) for name in columns})
     try:
-        return _parse(file, parser_options(file, head, columns))
+        places = [columns.index(name) if name in columns else -1 for name in head.names]
+        table = None if is_packed(file) else read_pieces(file, Fields(head.size, head.separator, columns, places))
+        return _parse(file, parser_options(file, head, columns)) if table is None else table
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file, "CSV", error) from error
 
@@ -171,8 +180,10 @@ def typed_texts(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def _read_start(file: Path) -> tuple[str, bool]:
-    """The beginning of a file, long enough for its first records, and whether it is the whole file."""
+def _read_start(file: Path) -> tuple[str, bool, bool]:
+    """The beginning of a file, long enough for its first records; whether a byte order mark is before it, and whether
+    it is the whole file.
+    """
     size = HEAD_BYTES
     while True:
         with pa.input_stream(str(file)) as stream:
@@ -184,17 +195,19 @@ def _read_start(file: Path) -> tuple[str, bool]:
             raise not_utf8(file) from error
         # A line break in quotes does not end the header, so two records tell that it is complete.
         if whole or len(list(islice(_records(head, ","), 3))) == 3:
-            return head, whole
+            return head, start.startswith(codecs.BOM_UTF8), whole
         size *= 8
 
 
-def _records(head: str, separator: str) -> Iterator[list[str]]:
+def _records(head: str, separator: str) -> Iterator[tuple[list[str], int]]:
+    """Records with something in them, and how many lines it is to the end of each."""
     limit = csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
     try:
-        yield from (record for record in csv.reader(io.StringIO(head, newline=""), delimiter=separator) if record)
+        yield from ((record, reader.line_num) for record in reader if record)
     except csv.Error:
         # The parser proper will say what is wrong; this record is not the last one.
-        yield [""]
+        yield [""], reader.line_num
     finally:
         csv.field_size_limit(limit)
 
@@ -203,7 +216,7 @@ def _sniff_separator(head: str, whole: bool) -> str:
     """The separator that gives the first records the same number of fields, or else the header the most."""
 
     def fields(separator: str) -> tuple[int, int]:
-        counts = [len(record) for record in islice(_records(head, separator), SNIFFED_RECORDS + 1)]
+        counts = [len(record) for record, _ in islice(_records(head, separator), SNIFFED_RECORDS + 1)]
         # The last record may be cut off.
         counts = counts[:SNIFFED_RECORDS] if whole or len(counts) > SNIFFED_RECORDS else counts[:-1]
         header = counts[0] if counts else 0
@@ -217,10 +230,15 @@ def has_any(file: Path, signs: bytes) -> bool:
 
     Without quotes, which may hold line breaks, the parser is faster.
     """
-    if file.name.lower().endswith(".gz"):
+    if is_packed(file):
         return True
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(bytes([sign])) >= 0 for sign in signs)
+
+
+def is_packed(file: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return file.name.lower().endswith(".gz")
 
 
 def not_utf8(file: Path) -> TableReadError:
@@ -263,7 +281,7 @@ class CsvSource(Source):
         before = self.bytes_read
         try:
             with pa.OSFile(str(file)) as raw:
-                stream = pa.CompressedInputStream(raw, "gzip") if file.name.lower().endswith(".gz") else raw
+                stream = pa.CompressedInputStream(raw, "gzip") if is_packed(file) else raw
                 with arrow_csv.open_csv(stream, **parser_options(file, head, columns)) as opened:
                     for batch in opened:
                         self.bytes_read = before + raw.tell()

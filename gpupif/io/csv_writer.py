@@ -47,7 +47,8 @@ class CsvWriter:
 
     def _lines(self, block: pa.Table) -> tuple[npt.NDArray[np.uint8], int]:
         """The lines of some rows: so many bytes of a buffer."""
-        from gpupif.kernels.lines import STEP, put_lines
+        from gpupif.kernels.lines import put_lines
+        from gpupif.kernels.words import STEP
 
         columns = [_column_texts(column.combine_chunks()) for column in block.columns]
         numbers = np.empty((len(columns), len(block)), np.uint32)

@@ -1,0 +1,163 @@
+"""Large CSV files read to dictionaries by all cores, piece by piece, where they are as most are.
+
+That is: in UTF-8, quotes only around whole fields, no line of more than 64 KiB. Of any other file Arrow says what is in
+it, or what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..rows.threads import Workers
+
+# Bytes of a file that is worth loading a kernel, or compiling it.
+SMALLEST = 1 << 23
+# Bytes of a piece, and of the longest line.
+PIECE, LONGEST = 1 << 22, 1 << 16
+# Different texts of a column that are numbered together: at first, and at most where there are many.
+FEW_TEXTS, MOST_TEXTS = 1 << 12, 1 << 16
+
+
+class Fields(NamedTuple):
+    """What the lines of a file hold, from byte `start` on.
+
+    separator: of fields. names: of the columns that are wanted; places: for each field which of them it is of, -1 for
+    none.
+    """
+
+    start: int
+    separator: str
+    names: Sequence[str]
+    places: Sequence[int]
+
+
+def read_pieces(file: Path, fields: Fields) -> pa.Table | None:
+    """Columns of a file as dictionaries of texts, empty fields missing; None where Arrow is to read it."""
+    size = file.stat().st_size
+    # In a column alone an empty line is a missing value.
+    if size < SMALLEST or len(fields.places) < 2:
+        return None
+    reader = _PieceReader(file, fields, size)
+    try:
+        with Workers() as workers:
+            pieces = workers.run(reader.read, [(start,) for start in range(fields.start, size, PIECE)])
+    except (_OddPieceError, pa.ArrowInvalid):
+        return None
+    return pa.Table.from_batches([batch for piece in pieces for batch in piece])
+
+
+class _OddPieceError(Exception):
+    """A piece of a file that is not as most are."""
+
+
+class _PieceReader:
+    """Reads pieces of a file of so many bytes, several at the same time."""
+
+    def __init__(self, file: Path, fields: Fields, size: int) -> None:
+        self._file = file
+        self._fields = fields
+        self._size = size
+        self._places = np.array(fields.places, np.int64)
+        self._most = FEW_TEXTS
+        # Memory for bytes of the file and for texts, used again.
+        self._memory: list[tuple[bytearray, npt.NDArray[np.uint8]]] = []
+
+    def read(self, start: int) -> list[pa.RecordBatch]:
+        """The lines that begin in the piece from `start` on; raises _OddPieceError, or ArrowInvalid for no UTF-8."""
+        from gpupif.kernels.words import STEP
+
+        room = 1 + PIECE + LONGEST + 1 + STEP
+        data, texts = self._memory.pop() if self._memory else (bytearray(room), np.empty(room, np.uint8))
+        at, stop = self._load(start, data)
+        batches = []
+        while at < stop:
+            lines = data.count(b"\n", at, stop)
+            done, batch = self._encode(np.frombuffer(data, np.uint8)[at:], stop - at, lines, texts)
+            batches.append(batch)
+            at += done
+        self._memory.append((data, texts))
+        return batches
+
+    def _load(self, start: int, data: bytearray) -> tuple[int, int]:
+        """Bring a piece into memory: where in it the first line begins and the last one ends.
+
+        Where it ends in the middle of quotes, `_encode` finds no end of them, so that the next piece is never taken for
+        one that begins with a line.
+        """
+        before = int(start > self._fields.start)
+        begin, end = start - before, min(self._size, start + PIECE + LONGEST)
+        size = end - begin
+        with self._file.open("rb", buffering=0) as opened:
+            if os.preadv(opened.fileno(), [memoryview(data)[:size]], begin) != size:
+                raise _OddPieceError
+        if end == self._size and data[size - 1] != ord("\n"):
+            data[size] = ord("\n")
+            size += 1
+        first = data.find(b"\n", 0, size) + 1 if before else 0
+        stop = size if start + PIECE >= self._size else data.find(b"\n", before + PIECE - 1, size) + 1
+        if before > first or not stop or _has_lone_returns(data, size):
+            raise _OddPieceError
+        return first, stop
+
+    def _encode(
+        self, data: npt.NDArray[np.uint8], stop: int, lines: int, texts: npt.NDArray[np.uint8]
+    ) -> tuple[int, pa.RecordBatch]:
+        """The first lines of a piece, of so many at most, and how many bytes they take."""
+        from gpupif.kernels.fields import ODD, encode_fields
+
+        columns, most = len(self._fields.names), min(self._most, lines + 1)
+        width = most.bit_length() + 1
+        codes, counts = np.empty((columns, lines), np.int32), np.zeros((2, columns), np.int64)
+        distinct, starts = np.empty((columns, most), np.int32), np.empty(columns * most + 1, np.int32)
+        done, rows = encode_fields(
+            data,
+            stop,
+            ord(self._fields.separator),
+            self._places,
+            64 - width,
+            np.zeros((columns, 1 << width), np.uint32),
+            codes,
+            counts,
+            distinct,
+            starts,
+            texts,
+        )
+        if done == ODD:
+            raise _OddPieceError
+        if done < stop:
+            self._most = min(MOST_TEXTS, 4 * most)
+        found = int(counts[0].sum())
+        different = pa.StringArray.from_buffers(found, pa.py_buffer(starts), pa.py_buffer(texts))
+        different.validate(full=True)
+        arrays = [
+            pa.DictionaryArray.from_arrays(
+                _indices(codes[place, :rows], missing > 0), different.take(pa.array(distinct[place, :known])), safe=False
+            )
+            for place, (known, missing) in enumerate(counts.T.tolist())
+        ]
+        return done, pa.record_batch(arrays, list(self._fields.names))
+
+
+def _indices(codes: npt.NDArray[np.int32], missing: bool) -> pa.Array:
+    """Dictionary indices, -1 for none."""
+    if not missing:
+        return pa.array(codes)
+    absent = codes < 0
+    codes[absent] = 0
+    return pa.array(codes, mask=absent)
+
+
+def _has_lone_returns(data: bytearray, size: int) -> bool:
+    """Whether there is a carriage return without a line feed behind it."""
+    if data.find(b"\r", 0, size) < 0:
+        return False
+    content: npt.NDArray[Any] = np.frombuffer(data, np.uint8)[:size]
+    returns = np.flatnonzero(content == ord("\r"))
+    return bool(returns[-1] + 1 == size or (content[returns + 1] != ord("\n")).any())

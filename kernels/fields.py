@@ -1,0 +1,166 @@
+"""Fields of CSV as dictionary indices: which of the texts that differ each is."""
+
+from __future__ import annotations
+
+from numba import int64, uint64
+
+from gpupif.kernels.hashing import spread_word
+from gpupif.kernels.jit import kernel, subroutine
+from gpupif.kernels.words import STEP, copy_step, load_word, trailing_zeros
+
+LINE_FEED, CARRIAGE_RETURN, QUOTE = 10, 13, 34
+ONES, HIGH_BITS = 0x0101010101010101, 0x8080808080808080
+# What `encode_fields` gives back for lines that it does not know how to read.
+ODD = -1
+
+
+@subroutine
+def byte_found(word, wanted):
+    """The first byte of a word that is as the bytes of `wanted` has its highest bit set; later ones may have, too."""
+    found = word ^ wanted
+    return (found - uint64(ONES)) & ~found & uint64(HIGH_BITS)
+
+
+@subroutine
+def mixed(mix, word):
+    """A hash of a word and of what came before it."""
+    mix = spread_word(mix ^ word)
+    return mix ^ (mix >> uint64(32))
+
+
+@subroutine
+def first_bytes(word, size):
+    """The first bytes of a word, fewer than eight."""
+    return word & ((uint64(1) << uint64(8 * size)) - uint64(1))
+
+
+@subroutine
+def hash_text(texts, start, size):
+    """The hash of a text: of its words, and of the bytes that are left, none perhaps, as one."""
+    mix = uint64(0)
+    for k in range(0, size - 7, 8):
+        mix = mixed(mix, load_word(texts, start + k))
+    left = size & 7
+    return mixed(mix, first_bytes(load_word(texts, start + size - left), left))
+
+
+@subroutine
+def same_text(texts, one, other, size):
+    """Whether so many bytes from `one` and from `other` on are the same."""
+    for k in range(0, size - 7, 8):
+        if load_word(texts, one + k) != load_word(texts, other + k):
+            return False
+    left = size & 7
+    end = size - left
+    return first_bytes(load_word(texts, one + end) ^ load_word(texts, other + end), left) == uint64(0)
+
+
+@subroutine
+def copy_text(texts, free, data, start, size):
+    """texts[free : free + size] = data[start : start + size]."""
+    for k in range(0, size, STEP):
+        copy_step(texts, free + k, data, start + k)
+
+
+@subroutine
+def copy_quoted(texts, free, data, at, stop):
+    """Copy what is in quotes from `at` on, two quotes as one; where the quote is that ends it, and how much it was.
+
+    Where there is none before `stop`, that.
+    """
+    size = 0
+    while at < stop:
+        if data[at] == QUOTE:
+            if data[at + 1] != QUOTE:
+                break
+            at += 1
+        texts[free + size] = data[at]
+        size += 1
+        at += 1
+    return at, size
+
+
+@kernel
+def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, distinct, starts, texts):
+    """Encode the lines data[:stop], the last of which ends in a line feed; lines without anything are none.
+
+    wanted[f]: the column k that field f is of, -1 for none. codes[k, i]: which of the texts of column k line i has, in
+    order of first appearance, -1 for none; counts[0, k]: how many these are; counts[1, k]: lines without. Text j of
+    column k is texts[starts[t] : starts[t + 1]] with t = distinct[k, j]. slots: zeros, for each column 2^(64 - shift),
+    more than texts that it may have. Behind data and texts there are STEP bytes more.
+
+    Returns how far it came, which is not to the end where a column has as many texts as it may have, and the number of
+    lines. How far is `ODD` for lines with more or fewer fields, and for quotes in which there is no end, or not that of
+    a field. A carriage return ends a line if there is a line feed behind it; out of quotes there is no other.
+    """
+    separators, feeds = uint64(separator) * uint64(ONES), uint64(LINE_FEED) * uint64(ONES)
+    quotes, last, most = uint64(QUOTE) * uint64(ONES), slots.shape[1] - 1, distinct.shape[1]
+    at, line, found, free, room = 0, 0, 0, 0, True
+    starts[0] = 0
+    while at < stop and room:
+        if data[at] == CARRIAGE_RETURN:
+            at += 1
+        if data[at] == LINE_FEED:
+            at += 1
+            continue
+        for field in range(wanted.size):
+            # The end of the field, and the hash of what comes before.
+            quoted = data[at] == QUOTE
+            at += quoted
+            start, mix, word, ends = at, uint64(0), uint64(0), uint64(0)
+            while at < stop:
+                word = load_word(data, at)
+                ends = byte_found(word, quotes) if quoted else byte_found(word, separators) | byte_found(word, feeds)
+                if ends:
+                    break
+                mix = mixed(mix, word)
+                at += 8
+            left = int64(trailing_zeros(ends) >> uint64(3))
+            at += left
+            if at >= stop:
+                return ODD, line
+            if quoted and data[at + 1] == QUOTE:
+                at, size = copy_quoted(texts, free, data, start, stop)
+                mix = hash_text(texts, free, size)
+            else:
+                size = at - start
+                copy_text(texts, free, data, start, size)
+                mix = mixed(mix, first_bytes(word, left))
+                if size and not quoted and data[at - 1] == CARRIAGE_RETURN:
+                    size -= 1
+                    mix = hash_text(texts, free, size)
+            if quoted:
+                at += 1
+                if data[at] == CARRIAGE_RETURN:
+                    at += 1
+            if data[at] != (separator if field < wanted.size - 1 else LINE_FEED):
+                return ODD, line
+            at += 1
+            k = wanted[field]
+            if k < 0:
+                continue
+            if size == 0:
+                codes[k, line] = -1
+                counts[1, k] += 1
+                continue
+            # Which of the texts it is: that of its slot, or of the next, or a new one.
+            slot = int64(mix >> uint64(shift))
+            while True:
+                number = int64(slots[k, slot]) - 1
+                if number < 0:
+                    number = counts[0, k]
+                    counts[0, k] += 1
+                    room = room and counts[0, k] < most
+                    slots[k, slot] = number + 1
+                    distinct[k, number] = found
+                    free += size
+                    found += 1
+                    starts[found] = free
+                    break
+                text = distinct[k, number]
+                if starts[text + 1] - starts[text] == size and same_text(texts, starts[text], free, size):
+                    break
+                slot = (slot + 1) & last
+            codes[k, line] = number
+        line += 1
+    return at, line
