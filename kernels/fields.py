@@ -6,7 +6,7 @@ from numba import int64, uint64
 
 from gpupif.kernels.hashing import spread_word
 from gpupif.kernels.jit import kernel, subroutine
-from gpupif.kernels.words import STEP, copy_step, load_word, trailing_zeros
+from gpupif.kernels.words import copy_bytes, load_word, trailing_zeros
 
 LINE_FEED, CARRIAGE_RETURN, QUOTE = 10, 13, 34
 ONES, HIGH_BITS = 0x0101010101010101, 0x8080808080808080
@@ -53,13 +53,6 @@ def same_text(texts, one, other, size):
     left = size & 7
     end = size - left
     return first_bytes(load_word(texts, one + end) ^ load_word(texts, other + end), left) == uint64(0)
-
-
-@subroutine
-def copy_text(texts, free, data, start, size):
-    """texts[free : free + size] = data[start : start + size]."""
-    for k in range(0, size, STEP):
-        copy_step(texts, free + k, data, start + k)
 
 
 @subroutine
@@ -124,7 +117,7 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
                 mix = hash_text(texts, free, size)
             else:
                 size = at - start
-                copy_text(texts, free, data, start, size)
+                copy_bytes(texts, free, data, start, size)
                 mix = mixed(mix, first_bytes(word, left))
                 if size and not quoted and data[at - 1] == CARRIAGE_RETURN:
                     size -= 1

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from gpupif.kernels.jit import kernel
-from gpupif.kernels.words import STEP, copy_step
+from gpupif.kernels.words import copy_bytes
 
 LINE_FEED = 10
 
 
 @kernel
-def put_lines(numbers, starts, texts, separator, out):
-    """Fill `out` with the lines texts[numbers[0, i]], texts[numbers[1, i]], ... for each i; how many bytes they take.
+def put_lines(numbers, starts, texts, own_starts, own_texts, separator, out):
+    """Fill `out` with lines, each of the texts numbers[0, i], numbers[1, i] and so on; how many bytes they take.
 
-    starts: where each text begins, and where the last one ends. separator: the byte between the texts of a line; a line
-    feed ends it. Behind all texts there are STEP more bytes, behind all lines as many may be written to.
+    Text t is texts[starts[t] : starts[t + 1]]; behind the last of these come those of `own_texts`. separator: the byte
+    between the texts of a line. Behind texts and lines there are STEP more bytes, of which any may be read and written.
     """
-    at, last = 0, numbers.shape[0] - 1
+    at, last, first_own = 0, numbers.shape[0] - 1, starts.size - 1
     for i in range(numbers.shape[1]):
         for k in range(numbers.shape[0]):
             number = numbers[k, i]
-            start = starts[number]
-            size = starts[number + 1] - start
-            copy_step(out, at, texts, start)
-            for copied in range(STEP, size, STEP):
-                copy_step(out, at + copied, texts, start + copied)
+            if number < first_own:
+                start = starts[number]
+                size = starts[number + 1] - start
+                copy_bytes(out, at, texts, start, size)
+            else:
+                start = own_starts[number - first_own]
+                size = own_starts[number - first_own + 1] - start
+                copy_bytes(out, at, own_texts, start, size)
             at += size
             out[at] = separator if k < last else LINE_FEED
             at += 1

@@ -9,7 +9,9 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-# Bytes that `copy_step` copies.
+from gpupif.kernels.jit import subroutine
+
+# Bytes that are copied at once: all of a number.
 STEP = 32
 
 
@@ -44,8 +46,9 @@ def copy_step(typing_context: Any, out: Any, at: Any, array: Any, start: Any) ->
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         step = ir.VectorType(ir.IntType(8), STEP)
+        source = _pointer(context, builder, signature.args[2], *arguments[2:], step)
         target = _pointer(context, builder, signature.args[0], *arguments[:2], step)
-        builder.store(builder.load(_pointer(context, builder, signature.args[2], *arguments[2:], step), align=1), target, align=1)
+        builder.store(builder.load(source, align=1), target, align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.intp, array, types.intp), generate
@@ -59,3 +62,10 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
+
+
+@subroutine
+def copy_bytes(out, at, array, start, size):
+    """out[at : at + size] = array[start : start + size], and up to STEP bytes more."""
+    for k in range(0, size, STEP):
+        copy_step(out, at + k, array, start + k)

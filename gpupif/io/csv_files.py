@@ -23,6 +23,7 @@ from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
 from .csv_pieces import Fields, read_pieces
 from .csv_writer import CsvWriter
+from .row_group import RowGroup
 
 SEPARATORS = ",;\t|"
 HEAD_BYTES = 1 << 16
@@ -38,6 +39,7 @@ class CsvFormat(FileFormat):
     written = (".csv",)
     dataset = "csv"
     as_text = True
+    repeated = True
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
         """See `FileFormat`; texts of numbers and dates as such, as dictionaries, see `decode`."""
@@ -64,6 +66,9 @@ class CsvFormat(FileFormat):
                 )
         return CsvWriter(sink, schema)
 
+    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
+        writer.write(groups)
+
 
 def check_separator(sep: str) -> None:
     """Raise InputError where `sep` cannot separate fields."""
@@ -74,7 +79,7 @@ def check_separator(sep: str) -> None:
 
 
 class Head(NamedTuple):
-    """The beginning of a CSV file: its separator and column names, in so many bytes; alone: nothing comes after them."""
+    """The beginning of a CSV file: its separator and column names, in `size` bytes; alone: nothing comes after them."""
 
     separator: str
     names: list[str]

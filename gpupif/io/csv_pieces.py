@@ -136,12 +136,11 @@ class _PieceReader:
         found = int(counts[0].sum())
         different = pa.StringArray.from_buffers(found, pa.py_buffer(starts), pa.py_buffer(texts))
         different.validate(full=True)
-        arrays = [
-            pa.DictionaryArray.from_arrays(
-                _indices(codes[place, :rows], missing > 0), different.take(pa.array(distinct[place, :known])), safe=False
-            )
-            for place, (known, missing) in enumerate(counts.T.tolist())
-        ]
+        arrays = []
+        for place, (known, missing) in enumerate(counts.T.tolist()):
+            values = different.take(pa.array(distinct[place, :known]))
+            indices = _indices(codes[place, :rows], missing > 0)
+            arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
         return done, pa.record_batch(arrays, list(self._fields.names))
 
 

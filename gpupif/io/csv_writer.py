@@ -1,8 +1,9 @@
-"""CSV written by all cores: numbers that come again and again become text once, and lines are put together of texts."""
+"""CSV written by all cores: of numbers that repeat each becomes text once, and lines are put together of texts."""
 
 from __future__ import annotations
 
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +12,20 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from ..rows.threads import Workers
-from ..utils.repeated import find_repeated
+from ..utils.repeated import Repeated, find_repeated
+from .row_group import ArrowColumn, RowGroup
 
 # Cells whose lines are put together at once.
-BLOCK_CELLS = 1 << 20
-COUNTED = (pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())
+BLOCK_CELLS = 1 << 18
+SEPARATOR = ","
 TEXT = pa.large_string()
-SEPARATOR = ord(",")
+# Types of which it is found how they repeat, and the bytes of the longest text of such a number.
+NUMBERS = (pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())
+LONGEST_NUMBER = len("-2.2250738585072014e-308")
 
 
 class CsvWriter:
-    """Writes tables of one schema to `sink` as CSV; the bytes are those of Arrow. threads: see `Workers`."""
+    """Writes rows of one schema to `sink` as CSV, byte for byte as Arrow does; threads: see `Workers`."""
 
     def __init__(self, sink: IO[bytes], schema: pa.Schema, threads: int | None = None) -> None:
         self._sink = sink
@@ -38,63 +42,79 @@ class CsvWriter:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def write_table(self, table: pa.Table) -> None:
-        """Write rows: threads put lines together at the same time, which go out one block after the other."""
-        rows = max(1, BLOCK_CELLS // max(1, table.num_columns))
-        blocks = [(table.slice(start, rows),) for start in range(0, len(table), rows)]
+    def write(self, groups: Iterable[RowGroup]) -> None:
+        """Write rows: several threads put lines together, which go out one block after the other."""
         with Workers(self._threads) as workers:
-            workers.run_in_turn(self._lines, self._write, blocks)
+            for group in groups:
+                columns = workers.run(_repeated, [(column,) for column in group.columns])
+                different = [pa.array(column.distinct) for column in columns if isinstance(column, Repeated)]
+                texts = _Texts.of(workers.run(as_fields, [(values,) for values in different]))
+                rows = max(1, BLOCK_CELLS // max(1, len(columns)))
+                blocks = [
+                    ([column[start : start + rows] for column in columns], texts)
+                    for start in range(0, len(group), rows)
+                ]
+                workers.run_in_turn(self._lines, self._put, blocks)
 
-    def _lines(self, block: pa.Table) -> tuple[npt.NDArray[np.uint8], int]:
-        """The lines of some rows: so many bytes of a buffer."""
+    def _lines(self, columns: Sequence[ArrowColumn | Repeated], texts: _Texts) -> tuple[npt.NDArray[np.uint8], int]:
+        """The lines of some rows: so many bytes of a buffer. texts: of all numbers that repeat, column by column."""
         from gpupif.kernels.lines import put_lines
         from gpupif.kernels.words import STEP
 
-        columns = [_column_texts(column.combine_chunks()) for column in block.columns]
-        numbers = np.empty((len(columns), len(block)), np.uint32)
-        first = most = 0
+        rows = len(columns[0])
+        numbers = np.empty((len(columns), rows), np.uint32)
+        own: list[pa.Array] = []
+        first, first_own = 0, len(texts.starts) - 1
         for place, column in enumerate(columns):
-            np.add(column.numbers, first, out=numbers[place])
-            first += len(column.texts)
-            most += column.most_bytes + len(block)
-        texts = pa.concat_arrays([*(column.texts for column in columns), pa.array([" " * STEP], TEXT)])
-        _, starts, data = texts.buffers()
+            if isinstance(column, Repeated):
+                np.add(column.numbers, first, out=numbers[place])
+                first += len(column.distinct)
+            else:
+                numbers[place] = np.arange(first_own, first_own + rows)
+                first_own += rows
+                own.append(as_fields(column))
+        of_rows = _Texts.of(own)
+        most = (len(columns) - len(own)) * LONGEST_NUMBER * rows + int(of_rows.starts[-1]) + numbers.size + STEP
         buffer = self._buffers.pop() if self._buffers else np.empty(0, np.uint8)
-        if len(buffer) < most + STEP:
-            buffer = np.empty(most + STEP, np.uint8)
-        starts, data = np.frombuffer(starts, np.int64), np.frombuffer(data, np.uint8)
-        return buffer, put_lines(numbers, starts, data, SEPARATOR, buffer)
+        if len(buffer) < most:
+            buffer = np.empty(most, np.uint8)
+        return buffer, put_lines(numbers, *texts, *of_rows, ord(SEPARATOR), buffer)
 
-    def _write(self, lines: tuple[npt.NDArray[np.uint8], int]) -> None:
+    def _put(self, lines: tuple[npt.NDArray[np.uint8], int]) -> None:
         buffer, size = lines
-        self._sink.write(memoryview(buffer)[:size])
+        self._sink.write(buffer[:size].data)
         self._buffers.append(buffer)
 
 
-class _ColumnTexts(NamedTuple):
-    """A column as texts and for each row the number of its own. most_bytes: of the texts of all rows."""
+class _Texts(NamedTuple):
+    """Texts one after the other; starts: where each begins, and where the last one ends."""
 
-    texts: pa.Array
-    numbers: npt.NDArray[Any]
-    most_bytes: int
+    starts: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
 
+    @classmethod
+    def of(cls, several: Sequence[pa.Array]) -> _Texts:
+        """All texts of some arrays, and behind them what kernels may read more."""
+        from gpupif.kernels.words import STEP
 
-def _column_texts(column: pa.Array) -> _ColumnTexts:
-    found = find_repeated(column.to_numpy()) if column.type in COUNTED and not column.null_count else None
-    if found is None:
-        texts = as_texts(column)
-        return _ColumnTexts(texts, np.arange(len(texts), dtype=np.uint32), pc.sum(pc.binary_length(texts)).as_py())
-    texts = as_texts(pa.array(found.distinct))
-    longest = pc.max(pc.binary_length(texts)).as_py()
-    return _ColumnTexts(texts, found.numbers, longest * len(column))
+        _, starts, data = pa.concat_arrays([*several, pa.array([" " * STEP], TEXT)]).buffers()
+        return cls(np.frombuffer(starts, np.int64)[: sum(map(len, several)) + 1], np.frombuffer(data, np.uint8))
 
 
-def as_texts(values: pa.Array) -> pa.Array:
+def _repeated(column: ArrowColumn | Repeated) -> ArrowColumn | Repeated:
+    """A column of numbers as those that differ, where they repeat."""
+    if isinstance(column, Repeated) or column.type not in NUMBERS or column.null_count:
+        return column
+    return find_repeated(column.to_numpy()) or column
+
+
+def as_fields(column: ArrowColumn) -> pa.Array:
     """Values as fields of CSV: numbers such that they read back the same, text in quotes, nothing for missing ones."""
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     texts = values.cast(TEXT)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        quote, nothing = pa.scalar('"', TEXT), pa.scalar("", TEXT)
-        texts = pc.binary_join_element_wise(quote, pc.replace_substring(texts, '"', '""'), quote, nothing)
+        quote, between = pa.scalar('"', TEXT), pa.scalar("", TEXT)
+        texts = pc.binary_join_element_wise(quote, pc.replace_substring(texts, '"', '""'), quote, between)
     return texts.fill_null("")

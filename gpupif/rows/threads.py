@@ -92,7 +92,8 @@ class Workers:
                         return
                     made = make(*task)
                     with turn:
-                        turn.wait_for(lambda: failed or taken == place)
+                        while not failed and taken != place:
+                            turn.wait()
                     if failed:
                         return
                     take(made)
