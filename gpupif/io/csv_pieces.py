@@ -102,7 +102,7 @@ class _PieceReader:
             size += 1
         first = data.find(b"\n", 0, size) + 1 if before else 0
         stop = size if start + PIECE >= self._size else data.find(b"\n", before + PIECE - 1, size) + 1
-        if before > first or not stop or _has_lone_returns(data, size):
+        if before > first or not stop or _has_lone_returns(data, stop):
             raise _OddPieceError
         return first, stop
 
@@ -153,10 +153,9 @@ def _indices(codes: npt.NDArray[np.int32], missing: bool) -> pa.Array:
     return pa.array(codes, mask=absent)
 
 
-def _has_lone_returns(data: bytearray, size: int) -> bool:
-    """Whether there is a carriage return without a line feed behind it."""
-    if data.find(b"\r", 0, size) < 0:
+def _has_lone_returns(data: bytearray, stop: int) -> bool:
+    """Whether there is a carriage return without a line feed behind it in lines that end at `stop`."""
+    if data.find(b"\r", 0, stop) < 0:
         return False
-    content: npt.NDArray[Any] = np.frombuffer(data, np.uint8)[:size]
-    returns = np.flatnonzero(content == ord("\r"))
-    return bool(returns[-1] + 1 == size or (content[returns + 1] != ord("\n")).any())
+    content: npt.NDArray[Any] = np.frombuffer(data, np.uint8)[:stop]
+    return bool((content[np.flatnonzero(content == ord("\r")) + 1] != ord("\n")).any())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
@@ -24,57 +22,102 @@ def small_pieces():
         yield
 
 
-def read_both(path, pick=every_column):
-    """The table, or the message of the error: as files are read, and as Arrow alone reads them; and in how many pieces."""
-    pieces = []
+def read_by(read_pieces, path, pick):
+    """The table, or what the error says."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(csv_files, "read_pieces", read_pieces)
+        try:
+            return read_table(path, pick)
+        except TableReadError as error:
+            return str(error)
+
+
+def assert_as_arrow_reads_it(path, content, pick=every_column):
+    """Returns in how many batches the file was read piece by piece, 0 where it was not."""
+    path.write_bytes(content)
+    batches = []
 
     def read_pieces(*arguments):
-        pieces.append(csv_pieces.read_pieces(*arguments))
-        return pieces[-1]
+        table = csv_pieces.read_pieces(*arguments)
+        batches.append(0 if table is None else table.column(0).num_chunks)
+        return table
 
-    found = []
-    for read in (read_pieces, lambda *_: None):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(csv_files, "read_pieces", read)
-            try:
-                found.append(read_table(path, pick))
-            except TableReadError as error:
-                found.append(str(error))
-    (table,) = pieces or [None]
-    return *found, 0 if table is None else table.column(0).num_chunks
-
-
-def assert_same(one, other):
-    if isinstance(other, str):
-        assert one == other
-        return
-    assert one.schema == other.schema
-    for left, right in zip(one.columns, other.columns, strict=True):
-        assert left.combine_chunks().equals(right.combine_chunks())
+    found, expected = read_by(read_pieces, path, pick), read_by(lambda *_: None, path, pick)
+    if isinstance(expected, str):
+        assert found == expected
+    else:
+        # Numbers of values too are the same: these are numbered in order of first appearance.
+        assert found.schema == expected.schema
+        for one, other in zip(found.columns, expected.columns, strict=True):
+            assert one.combine_chunks().equals(other.combine_chunks())
+    return sum(batches)
 
 
-# What a field may be, as it stands in the file: most of it plain, some of it odd.
-PLAIN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='",\r\n'), max_size=20)
+def quoted(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
+# A field as it stands in a file.
 NUMBERS = st.integers(-5, 500).map(str)
-QUOTED = st.text(st.sampled_from('abcdefgh é,"\n\r '), max_size=24).map(lambda text: '"' + text.replace('"', '""') + '"')
-ODD = st.sampled_from(['a"b', '"a"b', '"', "a\rb", '""""', '""', "\t", "x" * 50, "\0", '"\r\n"'])
+PLAIN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='",\r\n'), max_size=20)
+QUOTED = st.text(st.sampled_from('abcdefgh é,"\n\r '), max_size=24).map(quoted)
 FIELDS = st.one_of(NUMBERS, NUMBERS, PLAIN, QUOTED)
+# Lines that few files have, or none that is whole.
+ODD_FIELDS = st.sampled_from(['a"b', '"a"b', '"', "a\rb", '""""', '""', "\t", "x" * 50, "\0", '"\r\n"'])
+ODD = st.one_of(ODD_FIELDS.map("1,{},2".format), PLAIN, st.just(""))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     lines=st.lists(st.lists(FIELDS, min_size=3, max_size=3).map(",".join), max_size=40),
-    odd=st.lists(st.tuples(st.integers(0, 60), st.one_of(ODD.map(lambda field: f"1,{field},2"), PLAIN, st.just(""))), max_size=1),
-    end=st.sampled_from(["\n", "\n", "\r\n", "\r"]),
-    last=st.sampled_from(["", "\n", "\n\n"]),
+    odd=st.lists(st.tuples(st.integers(0, 60), ODD), max_size=1),
+    newline=st.sampled_from(["\n", "\n", "\r\n", "\r"]),
+    end=st.sampled_from(["", "\n", "\n\n"]),
     mark=st.sampled_from(["", "\ufeff"]),
     columns=st.sampled_from([None, ["b"], ["c", "a"]]),
 )
-@example(lines=['1,"x","y ""z"""'] * 9, odd=[], end="\n", last="\n", mark="", columns=None)
-def test_any_file(tmp_path_factory, lines, odd, end, last, mark, columns):
+def test_any_file(tmp_path_factory, lines, odd, newline, end, mark, columns):
     for place, line in odd:
         lines.insert(place, line)
-    path = tmp_path_factory.getbasetemp() / "any.csv"
-    path.write_bytes((mark + end.join(['a,"b",c', *lines]) + last).encode())
-    found, expected, _ = read_both(path, lambda _: columns)
-    assert_same(found, expected)
+    content = mark + newline.join(['a,"b",c', *lines]) + end
+    assert_as_arrow_reads_it(tmp_path_factory.getbasetemp() / "any.csv", content.encode(), lambda _: columns)
+
+
+LINES = [f'{number % 7},"{number % 3} ""x"", y",' for number in range(40)] + [f"é {n},{n},{n}" for n in range(40)]
+PLAIN_FILES = {
+    "as usual": "a,b,c\n" + "\n".join(LINES) + "\n",
+    "byte order mark, carriage returns": "\ufeffa,b,c\r\n" + "\r\n".join(LINES),
+    "empty lines": "\n\na,b,c\n\n" + "\n\n".join(LINES) + "\n\n\n",
+    "header over two lines": '"a\nb",b,c\n' + "\n".join(LINES),
+    "semicolons": "a;b;c\n" + "\n".join(line.replace(",", ";") for line in LINES),
+}
+
+
+@pytest.mark.parametrize("content", PLAIN_FILES.values(), ids=PLAIN_FILES)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_usual_files_are_read_in_pieces(tmp_path, content, threads):
+    with gpupif.config(threads=threads):
+        assert assert_as_arrow_reads_it(tmp_path / "t.csv", content.encode()) > 10
+
+
+ODD_FILES = {
+    "line too long": "a,b\n" + "1,2\n" * 40 + f"{'x' * 200},2\n",
+    "line breaks in quotes": "a,b\n" + '1,"\n\n\n\n2"\n' * 40,
+    "lone carriage return": "a,b\n" + "1,2\n" * 40 + "1\r,2\n",
+    "too few fields": "a,b\n" + "1,2\n" * 40 + "1\n",
+    "too many fields": "a,b\n" + "1,2\n" * 40 + "1,2,3\n",
+    "quotes without an end": "a,b\n" + "1,2\n" * 40 + '1,"2\n',
+    "one column": "a\n" + "1\n\n" * 40,
+}
+
+
+@pytest.mark.parametrize("content", ODD_FILES.values(), ids=ODD_FILES)
+def test_other_files_are_left_to_arrow(tmp_path, content):
+    assert assert_as_arrow_reads_it(tmp_path / "t.csv", content.encode()) == 0
+
+
+def test_text_in_another_encoding(tmp_path):
+    content = ("a,b\n" + "1,2\n" * 40 + "1,é\n").encode("latin-1")
+    assert assert_as_arrow_reads_it(tmp_path / "t.csv", content) == 0
+    with pytest.raises(TableReadError, match="expected text in UTF-8"):
+        read_table(tmp_path / "t.csv")

@@ -15,7 +15,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv as arrow_csv
 
 import gpupif
 from gpupif.errors import InputError, OutputError
@@ -339,13 +338,3 @@ def test_compression_that_a_format_has_not(name, codec, tmp_path):
     assert not (tmp_path / name).exists()
     with pytest.raises(InputError, match="compression: expected one of auto, zstd, lz4, snappy, none; got 'zst'"):
         gpupif.config(compression="zst")
-
-
-def test_csv_by_several_threads(tmp_path):
-    """As Arrow writes it in one go."""
-    rows = 100_000
-    table = pa.table({'a"b': np.arange(rows) / 7, "c": np.arange(rows), "d": pa.array(['x,"y"', None] * (rows // 2))})
-    with gpupif.config(threads=3):
-        write_table(table, tmp_path / "s.csv")
-    arrow_csv.write_csv(table, tmp_path / "expected.csv")
-    assert (tmp_path / "s.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()

@@ -42,6 +42,45 @@ def test_an_error_in_a_task_is_raised_and_ends_the_rest(threads):
         assert done == [0, 1, 2]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_what_is_made_at_the_same_time_is_taken_in_order(threads):
+    taken, made = [], []
+
+    def make(number):
+        made.append(number)
+        # No thread is ahead of the others by more than what it made.
+        assert number - len(taken) <= threads
+        time.sleep(0.001 * (number % 3))
+        return number * number
+
+    with Workers(threads) as workers:
+        workers.run_in_turn(make, taken.append, [(number,) for number in range(50)])
+        workers.run_in_turn(make, taken.append, [])
+    assert taken == [number * number for number in range(50)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("failing", ["make", "take"])
+def test_an_error_ends_what_is_taken_in_order(threads, failing):
+    taken = []
+
+    def fail(what, number):
+        if what == failing and number == 10:
+            raise IndexError("tenth")
+        return number
+
+    with Workers(threads) as workers:
+        with pytest.raises(IndexError, match="tenth"):
+            workers.run_in_turn(
+                lambda number: fail("make", number),
+                lambda number: taken.append(fail("take", number)),
+                [(number,) for number in range(1000)],
+            )
+        assert taken == list(range(len(taken)))
+        assert len(taken) <= 10
+        assert workers.run(abs, [(-1,)]) == [1]
+
+
 def test_ranges_cover_all_rows_once():
     with Workers(3) as workers:
         for size in (0, 1, 16_384, 100_000, 10_000_001):
