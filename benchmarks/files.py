@@ -1,11 +1,11 @@
-"""From a Parquet file to a Parquet file of scores: `python -m benchmarks.files`.
+"""From a file to a file of scores, Parquet or CSV: `python -m benchmarks.files`.
 
 CIG and CSF of every cell of the synthetic census: `gpupif score TABLE -o SCORES --measures cig,csf`, and Polars, DuckDB
 and pandas doing the same (see `frame_files`, `duckdb_files`), each in a process of its own, in turns; seconds from the
 start of the process to its end. The first run of each is told beside its best. `gpupif` compiles nothing in them: a
-small table is scored before; it runs once more with one thread. Then, in one process, reading alone: the table to
-codes by gpupif, and to Arrow by pyarrow; and writing alone: the same scores in memory, by `Scores.to_parquet`, with one
-thread too, and by Polars. Scores are compared with each other. Writes benchmarks/results/files.json.
+table is scored before; it runs once more with one thread. Then, in one process, reading alone: the table to codes by
+gpupif, and to Arrow by pyarrow; and writing alone: the same scores in memory, by `Scores.write`, with one thread too,
+and by Polars. Scores are compared with each other. Writes benchmarks/results/files.json.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 import gpupif
-from gpupif.cli.demo import WARM_UP_ROWS
 from gpupif.encoding.encode import encode_table
 from gpupif.frames.open import open_file
 from gpupif.io.common import every_column
@@ -38,6 +41,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("gpupif", "numpy", "numba", "pandas", "pyarrow", "polars", "duckdb")
 OURS, ONE_THREAD = "gpupif", "gpupif, 1 thread"
 CONTENDERS = (OURS, ONE_THREAD, "polars", "duckdb", "pandas")
+FORMATS = ("parquet", "csv")
+# CSV of so many rows is read as that of more is.
+WARM_UP_ROWS = 100_000
 
 
 def command(contender: str, table: Path, output: Path, temporary: Path) -> list[str]:
@@ -54,8 +60,8 @@ def command(contender: str, table: Path, output: Path, temporary: Path) -> list[
 
 
 def run_once(contender: str, table: Path, folder: Path, most_seconds: float) -> dict[str, Any]:
-    """One run, its scores in `folder` afterwards."""
-    output = folder / f"{contender}.parquet"
+    """One run, its scores in `folder` afterwards, in the format of the table."""
+    output = folder / f"{contender}{table.suffix}"
     environment = os.environ | ({"GPUPIF_NUM_THREADS": "1"} if contender == ONE_THREAD else {})
     # What the run before has left to be written is not this one's.
     os.sync()
@@ -74,33 +80,39 @@ def run_once(contender: str, table: Path, folder: Path, most_seconds: float) -> 
     return run
 
 
-def measure(rows: int, folder: Path, contenders: list[str], turns: int, most_seconds: float) -> list[dict[str, Any]]:
+def measure(
+    rows: int, table: Path, folder: Path, contenders: list[str], turns: int, most_seconds: float
+) -> list[dict[str, Any]]:
     """All contenders on one table, in turns; one that fails takes no further turn."""
-    table = _make_table(folder, rows)
     runs: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
     for _ in range(turns):
         for contender, before in runs.items():
             if not before or before[-1]["state"] == "done":
                 before.append(run_once(contender, table, folder, most_seconds))
-                print(f"{rows:>12,} {contender:8} {_figures(before[-1])}", flush=True)
+                print(f"{rows:>12,} {table.suffix[1:]:8} {contender:17} {_figures(before[-1])}", flush=True)
     results = []
     for contender, several in runs.items():
         done = [run for run in several if run["state"] == "done"]
-        result: dict[str, Any] = {"contender": contender, "rows": rows, "runs": several, "state": several[-1]["state"]}
+        result = {"contender": contender, "format": table.suffix[1:], "rows": rows, "runs": several}
+        result["state"] = several[-1]["state"]
         if done:
             result |= {"first": done[0]["seconds"], "best": min(run["seconds"] for run in done)}
-            ours, theirs = folder / f"{OURS}.parquet", folder / f"{contender}.parquet"
+            ours, theirs = (folder / f"{name}{table.suffix}" for name in (OURS, contender))
             if contender != OURS and ours.exists():
                 result["difference"] = check_difference(ours, theirs)
         results.append(result)
     return results
 
 
-def _make_table(folder: Path, rows: int) -> Path:
-    place = folder / f"{rows}"
+def _make_table(folder: Path, rows: int, kind: str) -> Path:
+    place = folder / f"{rows} {kind}"
     place.mkdir()
-    gpupif.datasets.census(rows).to_parquet(place / "table.parquet", index=False)
-    return place / "table.parquet"
+    table, file = gpupif.datasets.census(rows), place / f"table.{kind}"
+    if kind == "csv":
+        arrow_csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), file)
+    else:
+        table.to_parquet(file, index=False)
+    return file
 
 
 def _figures(run: dict[str, Any]) -> str:
@@ -121,32 +133,37 @@ def measure_reading(rows: int, table: Path, turns: int) -> list[dict[str, Any]]:
         with Workers() as workers:
             encode_table(frame.names, columns, frame.rows, "category", workers)
 
-    return _timed(rows, {f"{OURS}, to codes": encode, "pyarrow, to Arrow": partial(pq.read_table, table)}, turns)
+    read = partial(arrow_csv.read_csv if table.suffix == ".csv" else pq.read_table, table)
+    return _timed(rows, table.suffix[1:], {f"{OURS}, to codes": encode, "pyarrow, to Arrow": read}, turns)
 
 
-def measure_writing(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]:
-    """The same scores, in memory, to a Parquet file."""
+def measure_writing(rows: int, folder: Path, kind: str, turns: int) -> list[dict[str, Any]]:
+    """The same scores, in memory, to a file."""
     import polars as pl
 
-    file = folder / "written.parquet"
+    file = folder / f"written.{kind}"
     with gpupif.config(device="cpu", progress=False):
         scores = gpupif.score(gpupif.datasets.census(rows))
         # A summary, which files have beside the scores, is made once.
         scores.summary()
-        scores.to_parquet(file)
 
     def write_alone() -> None:
         with gpupif.config(threads=1):
-            scores.to_parquet(file)
+            scores.write(file)
 
-    table: Any = pl.from_arrow(pq.read_table(file))
-    ways: dict[str, Callable[[], Any]] = {f"{OURS}, zstd": partial(scores.to_parquet, file)}
-    ways[f"{OURS}, zstd, 1 thread"] = write_alone
-    ways |= {f"polars, {codec}": partial(table.write_parquet, file, compression=codec) for codec in ("lz4", "zstd")}
-    return _timed(rows, ways, turns, file)
+    table: Any = pl.from_arrow(scores.to_arrow())
+    ours = OURS if kind == "csv" else f"{OURS}, zstd"
+    ways: dict[str, Callable[[], Any]] = {ours: partial(scores.write, file), f"{ours}, 1 thread": write_alone}
+    if kind == "csv":
+        ways["polars"] = partial(table.write_csv, file)
+    else:
+        ways |= {f"polars, {codec}": partial(table.write_parquet, file, compression=codec) for codec in ("lz4", "zstd")}
+    return _timed(rows, kind, ways, turns, file)
 
 
-def _timed(rows: int, ways: dict[str, Callable[[], Any]], turns: int, file: Path | None = None) -> list[dict[str, Any]]:
+def _timed(
+    rows: int, kind: str, ways: dict[str, Callable[[], Any]], turns: int, file: Path | None = None
+) -> list[dict[str, Any]]:
     """Each way in turns: the first time, the best, and the size of the file that is written."""
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     sizes = {}
@@ -158,29 +175,29 @@ def _timed(rows: int, ways: dict[str, Callable[[], Any]], turns: int, file: Path
             seconds[way].append(time.perf_counter() - started)
             sizes[way] = {} if file is None else {"output_bytes": file.stat().st_size}
     return [
-        {"contender": way, "rows": rows, "first": times[0], "best": min(times), **sizes[way]}
+        {"contender": way, "format": kind, "rows": rows, "first": times[0], "best": min(times), **sizes[way]}
         for way, times in seconds.items()
     ]
 
 
 def lines(document: dict[str, Any]) -> list[str]:
     """The figures as Markdown tables."""
-    best = {(one["contender"], one["rows"]): one["best"] for one in document["files"] if "best" in one}
-    told = ["| rows | | first | best | times gpupif | peak memory | page faults |", "|---:|---|" + "---:|" * 5]
+    best = {(one["contender"], one["format"], one["rows"]): one["best"] for one in document["files"] if "best" in one}
+    told = ["| rows | | | first | best | times gpupif | peak memory | page faults |", "|---:|---|---|" + "---:|" * 5]
     for one in document["files"]:
         figures = [one["state"]] * 2 + [""] * 3
         if "best" in one:
-            ratio, first = one["best"] / best.get((OURS, one["rows"]), one["best"]), one["runs"][0]
+            ratio = one["best"] / best.get((OURS, one["format"], one["rows"]), one["best"])
+            first = one["runs"][0]
             figures = [f"{one['first']:.1f} s", f"{one['best']:.1f} s", f"{ratio:.1f}"]
             figures += [f"{first['peak_bytes'] / 2**30:.1f} GiB", f"{first['page_faults']:,}"]
-        told.append(f"| {one['rows']:,} | {one['contender']} | {' | '.join(figures)} |")
+        told.append(f"| {one['rows']:,} | {one['format']} | {one['contender']} | {' | '.join(figures)} |")
     for what in ("reading", "writing"):
-        told += ["", f"| rows | {what} alone | first | best | written |", "|---:|---|---:|---:|---:|"]
+        told += ["", f"| rows | | {what} alone | first | best | written |", "|---:|---|---|---:|---:|---:|"]
         for one in document[what]:
             size = f"{one['output_bytes'] / 1e6:,.0f} MB" if "output_bytes" in one else ""
-            told.append(
-                f"| {one['rows']:,} | {one['contender']} | {one['first']:.2f} s | {one['best']:.2f} s | {size} |"
-            )
+            seconds = f"{one['first']:.2f} s | {one['best']:.2f} s"
+            told.append(f"| {one['rows']:,} | {one['format']} | {one['contender']} | {seconds} | {size} |")
     return told
 
 
@@ -188,6 +205,7 @@ def main() -> None:
     """Measure, as the arguments say; exit code 1 where scores differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 3e6, 1e7], help="sizes of the census")
+    parser.add_argument("--formats", nargs="+", default=list(FORMATS), choices=FORMATS, help="of table and scores")
     parser.add_argument("--contenders", nargs="+", default=list(CONTENDERS), choices=CONTENDERS)
     parser.add_argument("--turns", type=int, default=3, help="runs of each")
     parser.add_argument("--most-seconds", type=float, default=600, help="that a run may take")
@@ -196,14 +214,17 @@ def main() -> None:
     options = parser.parse_args()
     document: dict[str, Any] = {**surroundings(PACKAGES), "files": [], "reading": [], "writing": []}
     with tempfile.TemporaryDirectory(dir=options.temp, prefix="gpupif-files-") as name:
-        warm = _make_table(Path(name), WARM_UP_ROWS)
-        run_once(OURS, warm, Path(name), options.most_seconds)
-        for rows in map(int, options.rows):
-            folder = Path(name) / f"of {rows}"
+        for kind in options.formats:
+            warm = _make_table(Path(name), WARM_UP_ROWS, kind)
+            run_once(OURS, warm, Path(name), options.most_seconds)
+        for rows, kind in product(map(int, options.rows), options.formats):
+            folder = Path(name) / f"of {rows} {kind}"
             folder.mkdir()
-            document["files"] += measure(rows, folder, options.contenders, options.turns, options.most_seconds)
-            document["reading"] += measure_reading(rows, folder / f"{rows}" / "table.parquet", options.turns)
-            document["writing"] += measure_writing(rows, folder, options.turns)
+            table = _make_table(folder, rows, kind)
+            document["files"] += measure(rows, table, folder, options.contenders, options.turns, options.most_seconds)
+            document["reading"] += measure_reading(rows, table, options.turns)
+            document["writing"] += measure_writing(rows, folder, kind, options.turns)
+            shutil.rmtree(folder)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "files.json").write_text(json.dumps(document, indent=1))
     print("\n".join(lines(document)))

@@ -1,7 +1,8 @@
-"""CIG and CSF from a Parquet file to a Parquet file with pandas or Polars, and scores written by themselves.
+"""CIG and CSF from a file to a file with pandas or Polars.
 
 `python -m benchmarks.frame_files pandas|polars TABLE OUTPUT`: read, score and write in one process, as the best user of
-the library would: see `peers` for the scoring; Polars reads text as categories.
+the library would: see `peers` for the scoring; pandas reads CSV by pyarrow, and Polars text as categories. Both files
+are Parquet or CSV, as their names say.
 """
 
 from __future__ import annotations
@@ -16,18 +17,28 @@ def score_with_pandas(table: Path, output: Path) -> None:
 
     from .peers import pandas_scores
 
-    pandas_scores(pd.read_parquet(table)).to_parquet(output, index=False)
+    if table.suffix == ".csv":
+        pandas_scores(pd.read_csv(table, engine="pyarrow")).to_csv(output, index=False)
+    else:
+        pandas_scores(pd.read_parquet(table)).to_parquet(output, index=False)
 
 
 def score_with_polars(table: Path, output: Path) -> None:
-    """Read, score and write with Polars, compressed by lz4, the faster of what it has."""
+    """Read, score and write with Polars, Parquet compressed by lz4, the faster of what it has.
+
+    Rows are written as they are joined to their scores, without a frame of all scores.
+    """
     import polars as pl
     import polars.selectors as cs
 
-    from .peers import polars_scores
+    from .peers import lazy_polars_scores
 
-    read = pl.scan_parquet(table).with_columns(cs.string().cast(pl.Categorical)).collect(engine="streaming")
-    polars_scores(read).write_parquet(output, compression="lz4")
+    scanned = pl.scan_csv(table) if table.suffix == ".csv" else pl.scan_parquet(table)
+    scores = lazy_polars_scores(scanned.with_columns(cs.string().cast(pl.Categorical)).collect(engine="streaming"))
+    if output.suffix == ".csv":
+        scores.sink_csv(output)
+    else:
+        scores.sink_parquet(output, compression="lz4")
 
 
 SCORED_WITH = {"pandas": score_with_pandas, "polars": score_with_polars}

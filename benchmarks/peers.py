@@ -44,6 +44,11 @@ def polars_table(frame: pd.DataFrame) -> Any:
 
 def polars_scores(table: Any) -> Any:
     """Window functions over distinct rows, streaming engine."""
+    return lazy_polars_scores(table).collect(engine="streaming")
+
+
+def lazy_polars_scores(table: Any) -> Any:
+    """As `polars_scores`, but that distinct rows are joined back to all rows only when the scores are asked for."""
     import polars as pl
 
     names, rows, c = table.columns, table.height, pl.col("_c")
@@ -59,7 +64,7 @@ def polars_scores(table: Any) -> Any:
         scores.append((c / size - pl.col(f"_p{name}")).abs().alias(f"csf_{name}"))
     of_distinct = terms.select(*names, *scores).collect(engine="streaming").lazy()
     joined = table.lazy().join(of_distinct, on=names, how="left", maintain_order="left")
-    return joined.select(pl.exclude(names)).collect(engine="streaming")
+    return joined.select(pl.exclude(names))
 
 
 def duckdb_table(frame: pd.DataFrame) -> Any:

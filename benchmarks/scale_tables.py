@@ -67,7 +67,8 @@ def check_difference(ours: Path, theirs: Path) -> float:
 
 
 def _dataset(path: Path) -> Any:
-    return ds.dataset(sorted(str(file) for file in path.glob("*.parquet")) if path.is_dir() else str(path))
+    files = sorted(str(file) for file in path.glob("*.parquet")) if path.is_dir() else str(path)
+    return ds.dataset(files, format="csv" if path.suffix == ".csv" else "parquet")
 
 
 def _values(dataset: Any, name: str) -> npt.NDArray[np.float64]:

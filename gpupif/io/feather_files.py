@@ -9,6 +9,7 @@ from typing import IO, Any
 import pyarrow as pa
 from pyarrow import ipc
 
+from ..rows.threads import default_threads
 from .base import Describe, FileFormat, Input, Source
 from .common import check_alike, check_values, pandas_index_names, unreadable
 
@@ -29,7 +30,9 @@ class FeatherFormat(FileFormat):
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         codec = self.codec(file)
         schema = schema.with_metadata({**(schema.metadata or {}), **describe()})
-        return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression=None if codec == "none" else codec))
+        compression = None if codec == "none" else codec
+        options = ipc.IpcWriteOptions(compression=compression, use_threads=default_threads() > 1)
+        return ipc.new_file(sink, schema, options=options)
 
 
 def feather_fields(file: Path) -> dict[str, object]:
