@@ -114,6 +114,8 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
                 return ODD, line
             if quoted and data[at + 1] == QUOTE:
                 at, size = copy_quoted(texts, free, data, start, stop)
+                if at >= stop:
+                    return ODD, line
                 mix = hash_text(texts, free, size)
             else:
                 size = at - start

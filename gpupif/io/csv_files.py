@@ -21,14 +21,13 @@ from ..rows.threads import Workers
 from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
-from .csv_pieces import Fields, read_pieces
+from .csv_pieces import TEXT, Fields, is_packed, read_pieces, stream_pieces
 from .csv_writer import CsvWriter
 from .row_group import RowGroup
 
 SEPARATORS = ",;\t|"
 HEAD_BYTES = 1 << 16
 SNIFFED_RECORDS = 20
-TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 class CsvFormat(FileFormat):
@@ -138,11 +137,15 @@ def _read_texts(file: Path, head: Head, columns: Sequence[str]) -> pa.Table:
     if head.alone:
         return pa.table({name: pa.array([], TEXT) for name in columns})
     try:
-        places = [columns.index(name) if name in columns else -1 for name in head.names]
-        table = None if is_packed(file) else read_pieces(file, Fields(head.size, head.separator, columns, places))
+        table = read_pieces(file, _fields(head, columns))
         return _parse(file, parser_options(file, head, columns)) if table is None else table
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file, "CSV", error) from error
+
+
+def _fields(head: Head, columns: Sequence[str]) -> Fields:
+    places = [columns.index(name) if name in columns else -1 for name in head.names]
+    return Fields(head.size, head.separator, columns, places)
 
 
 def _parse(file: Path, options: dict[str, Any]) -> pa.Table:
@@ -241,11 +244,6 @@ def has_any(file: Path, signs: bytes) -> bool:
         return any(content.find(bytes([sign])) >= 0 for sign in signs)
 
 
-def is_packed(file: Path) -> bool:
-    """Whether a file is compressed, by its name."""
-    return file.name.lower().endswith(".gz")
-
-
 def not_utf8(file: Path) -> TableReadError:
     """What to raise for a file that holds other bytes than UTF-8 has."""
     return TableReadError(
@@ -282,15 +280,24 @@ class CsvSource(Source):
         if head.alone:
             yield pa.table({name: pa.array([], TEXT) for name in columns})
             return
+        before, end, rows = self.bytes_read, 0, 0
+        for end, piece in stream_pieces(file, _fields(head, columns)):
+            self.bytes_read = before + end
+            yield piece
+            rows += piece.num_rows
+        if end < self.stamps[file].size:
+            yield from self._read_rest(file, head, columns, before, rows)
+
+    def _read_rest(self, file: Path, head: Head, columns: list[str], before: int, rows: int) -> Iterator[pa.Table]:
+        """What comes after so many rows of a file; before: bytes read before it."""
         done = 0
-        before = self.bytes_read
         try:
             with pa.OSFile(str(file)) as raw:
                 stream = pa.CompressedInputStream(raw, "gzip") if is_packed(file) else raw
                 with arrow_csv.open_csv(stream, **parser_options(file, head, columns)) as opened:
                     for batch in opened:
-                        self.bytes_read = before + raw.tell()
-                        yield pa.Table.from_batches([batch])
+                        self.bytes_read = max(self.bytes_read, before + raw.tell())
+                        yield pa.Table.from_batches([batch.slice(min(batch.num_rows, max(0, rows - done)))])
                         done += batch.num_rows
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(f"{error}, after row {done:,}") from error

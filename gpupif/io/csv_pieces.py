@@ -7,7 +7,9 @@ it, or what is wrong with it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..rows.threads import Workers
+from ..rows.threads import Workers, default_threads
 
+TEXT = pa.dictionary(pa.int32(), pa.string())
 # Bytes of a file that is worth loading a kernel, or compiling it.
 SMALLEST = 1 << 23
 # Bytes of a piece, and of the longest line.
 PIECE, LONGEST = 1 << 22, 1 << 16
+# Pieces of a stream that are read at the same time, which keeps a reader's memory small.
+MOST_AHEAD = 4
 # Different texts of a column that are numbered together: at first, and at most where there are many.
 FEW_TEXTS, MOST_TEXTS = 1 << 12, 1 << 16
 
@@ -40,17 +45,44 @@ class Fields(NamedTuple):
 
 def read_pieces(file: Path, fields: Fields) -> pa.Table | None:
     """Columns of a file as dictionaries of texts, empty fields missing; None where Arrow is to read it."""
-    size = file.stat().st_size
-    # In a column alone an empty line is a missing value.
-    if size < SMALLEST or len(fields.places) < 2:
-        return None
-    reader = _PieceReader(file, fields, size)
+    starts, reader = _pieces(file, fields)
     try:
         with Workers() as workers:
-            pieces = workers.run(reader.read, [(start,) for start in range(fields.start, size, PIECE)])
+            pieces = workers.run(reader.read, [(start,) for start in starts])
     except (_OddPieceError, pa.ArrowInvalid):
         return None
-    return pa.Table.from_batches([batch for piece in pieces for batch in piece])
+    return pa.Table.from_batches([batch for piece in pieces for batch in piece]) if pieces else None
+
+
+def stream_pieces(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
+    """As `read_pieces`, piece by piece, each with where it ends, as long as Arrow is not to read what comes then."""
+    starts, reader = _pieces(file, fields)
+    ahead = min(default_threads(), MOST_AHEAD)
+    with ThreadPoolExecutor(ahead) as pool:
+        coming = deque(pool.submit(reader.read, start) for start in starts[:ahead])
+        try:
+            for place, start in enumerate(starts):
+                batches = coming.popleft().result()
+                coming.extend(pool.submit(reader.read, later) for later in starts[place + ahead : place + ahead + 1])
+                yield min(reader.size, start + PIECE), pa.Table.from_batches(batches, reader.schema)
+        except (_OddPieceError, pa.ArrowInvalid):
+            return
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _pieces(file: Path, fields: Fields) -> tuple[range, _PieceReader]:
+    """Where the pieces of a file begin, none if all of it is for Arrow, and what reads them."""
+    size = file.stat().st_size
+    # In a column alone an empty line is a missing value.
+    if size < SMALLEST or len(fields.places) < 2 or is_packed(file):
+        size = 0
+    return range(fields.start, size, PIECE), _PieceReader(file, fields, size)
+
+
+def is_packed(file: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return file.name.lower().endswith(".gz")
 
 
 class _OddPieceError(Exception):
@@ -58,12 +90,13 @@ class _OddPieceError(Exception):
 
 
 class _PieceReader:
-    """Reads pieces of a file of so many bytes, several at the same time."""
+    """Reads pieces of a file of so many bytes, several at the same time. schema: of what it reads."""
 
     def __init__(self, file: Path, fields: Fields, size: int) -> None:
         self._file = file
         self._fields = fields
-        self._size = size
+        self.size = size
+        self.schema = pa.schema([(name, TEXT) for name in fields.names])
         self._places = np.array(fields.places, np.int64)
         self._most = FEW_TEXTS
         # Memory for bytes of the file and for texts, used again.
@@ -92,16 +125,16 @@ class _PieceReader:
         one that begins with a line.
         """
         before = int(start > self._fields.start)
-        begin, end = start - before, min(self._size, start + PIECE + LONGEST)
+        begin, end = start - before, min(self.size, start + PIECE + LONGEST)
         size = end - begin
         with self._file.open("rb", buffering=0) as opened:
             if os.preadv(opened.fileno(), [memoryview(data)[:size]], begin) != size:
                 raise _OddPieceError
-        if end == self._size and data[size - 1] != ord("\n"):
+        if end == self.size and data[size - 1] != ord("\n"):
             data[size] = ord("\n")
             size += 1
         first = data.find(b"\n", 0, size) + 1 if before else 0
-        stop = size if start + PIECE >= self._size else data.find(b"\n", before + PIECE - 1, size) + 1
+        stop = size if start + PIECE >= self.size else data.find(b"\n", before + PIECE - 1, size) + 1
         if before > first or not stop or _has_lone_returns(data, stop):
             raise _OddPieceError
         return first, stop
@@ -141,7 +174,7 @@ class _PieceReader:
             values = different.take(pa.array(distinct[place, :known]))
             indices = _indices(codes[place, :rows], missing > 0)
             arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
-        return done, pa.record_batch(arrays, list(self._fields.names))
+        return done, pa.record_batch(arrays, schema=self.schema)
 
 
 def _indices(codes: npt.NDArray[np.int32], missing: bool) -> pa.Array:

@@ -10,7 +10,7 @@ import gpupif
 from gpupif.errors import TableReadError
 from gpupif.io import csv_files, csv_pieces
 from gpupif.io.common import every_column
-from gpupif.io.read import read_table
+from gpupif.io.read import open_source, read_table
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -32,6 +32,20 @@ def read_by(read_pieces, path, pick):
             return str(error)
 
 
+def stream(stream_pieces, path, names):
+    """The rows, and what the error says after them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(csv_files, "stream_pieces", stream_pieces)
+        rows, said = [], ""
+        try:
+            source = open_source(path)
+            for _, piece in source.read(names or source.names, 7, 1 << 20):
+                rows += piece.to_pylist()
+        except TableReadError as error:
+            said = str(error)
+    return rows, said
+
+
 def assert_as_arrow_reads_it(path, content, pick=every_column):
     """Returns in how many batches the file was read piece by piece, 0 where it was not."""
     path.write_bytes(content)
@@ -50,6 +64,11 @@ def assert_as_arrow_reads_it(path, content, pick=every_column):
         assert found.schema == expected.schema
         for one, other in zip(found.columns, expected.columns, strict=True):
             assert one.combine_chunks().equals(other.combine_chunks())
+    (rows, said), (all_rows, error) = (
+        stream(pieces, path, pick([])) for pieces in (csv_pieces.stream_pieces, lambda *_: iter(()))
+    )
+    # Where a file is no CSV at all, some of its rows may have come before.
+    assert (rows, said) == (all_rows, error) or (error and said == error and rows[: len(all_rows)] == all_rows)
     return sum(batches)
 
 
