@@ -80,8 +80,7 @@ class AttackerRun:
         return facts
 
     def _find_weights(self, sums: WeightSums) -> None:
-        units = self.scoring.units
-        (self.weights,) = sums.by_fold(self.scoring.job, self.chunks.rows if units is None else units.total).values()
+        (self.weights,) = sums.by_fold(self.scoring.job, self.scoring.total).values()
 
     @property
     def column_facts(self) -> list[ColumnFacts]:

@@ -1,14 +1,15 @@
 """Scores of a part folded while they are made: cells that are asked for, what a summary needs, and nothing else.
 
-All that has to be known of a cell is known in its part where there is one attacker. Kept are its cells that come in
-question, chunk by chunk; of each row the sum of its CIG; figures, and the riskiest cells.
+All that has to be known of a cell is known in its part where there is one attacker; weights of columns, which are of
+all parts, are found before where cells are chosen by them. Kept are cells that come in question, chunk by chunk; of
+each row the sum of its CIG; figures, and the riskiest cells.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,27 +38,33 @@ class RawScores(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What is made of them. dtype: of the output; weighted: by the column's weight, which takes all parts."""
+    """What is made of them. dtype: of the output; weighted: by the column's weight."""
 
     raw: RawScores
     dtype: str
     weighted: bool
+
+    def of(self, scores: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """The output of scores as parts make them; weights: of the column of each."""
+        return (weights * scores if self.weighted else scores).astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)
 class Folding:
     """What is kept of the scores against one attacker.
 
-    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order.
+    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order. weights:
+    of the scored columns by fold, as far as they are known.
     """
 
     query: CellQuery | None
     best: Mapping[str, CellQuery]
     outputs: Mapping[str, Output]
+    weights: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: CellQuery | None, view: ScoreView) -> Folding | None:
-        """None where a part does not know what has to be known: weights are of all rows."""
+    def of(cls, query: CellQuery | None, view: ScoreView) -> Folding:
+        """view: of the attacker."""
         (attacker,) = view.attackers
         folds = [""] if attacker.subsets is None else list(attacker.folds)
         outputs = {}
@@ -67,8 +74,17 @@ class Folding:
                 raw = RawScores(fold, computed_measure(kind))
                 outputs[attacker.output(measure.name, fold)] = Output(raw, kind.type_in(view.dtype), kind.weighted)
         best = {fold: Selection(top=TOP_CELLS).query(replace(view, fold=fold or None)) for fold in folds}
-        looked = [output for one in (query, *best.values()) if one is not None for output in one.looked_at]
-        return None if any(outputs[output].weighted for output in looked) else cls(query, best, outputs)
+        return cls(query, best, outputs)
+
+    @property
+    def by_weights(self) -> bool:
+        """Whether cells are chosen by weighted scores, so that weights have to be known before."""
+        queries = [*self.best.values(), *([] if self.query is None else [self.query])]
+        return any(self.outputs[output].weighted for query in queries for output in query.looked_at)
+
+    def weighted(self, weights: Mapping[str, Sequence[float]]) -> Folding:
+        """The same with weights."""
+        return replace(self, weights=weights)
 
     @property
     def files(self) -> int:
@@ -178,11 +194,12 @@ class FoldWriter:
 
     def _fold(self, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]], rows: slice) -> _Piece:
         folding = self._folding
-        arrays = {
-            name: np.stack([column[rows] for column in raw[output.raw]]).astype(output.dtype, copy=False)
-            for name, output in folding.outputs.items()
-            if not output.weighted
-        }
+        arrays = {}
+        for name, output in folding.outputs.items():
+            weights = folding.weights.get(output.raw.fold)
+            if weights is not None or not output.weighted:
+                of_columns = np.ones(0) if weights is None else np.array(weights)[self._places, None]
+                arrays[name] = output.of(np.stack([column[rows] for column in raw[output.raw]]), of_columns)
         scored = ScoredRows(self._start + rows.start, arrays, None)
         cells = None
         if folding.query is not None:

@@ -120,10 +120,8 @@ class FoldedGatherer:
         """By output, scores as they were made in the type and with the weights that they are to have."""
         found = {}
         for name, output in self._folding.outputs.items():
-            values = raw[self._place_of[output.raw]]
-            if output.weighted:
-                values = np.array(self._facts[output.raw.fold].weights)[targets] * values
-            found[name] = values.astype(output.dtype, copy=False)
+            weights = np.array(self._facts[output.raw.fold].weights)[targets]
+            found[name] = output.of(raw[self._place_of[output.raw]], weights)
         return found
 
 

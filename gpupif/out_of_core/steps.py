@@ -176,9 +176,7 @@ class Steps:
         together = query is not None and len(view.attackers) > 1
         if not wanted or together or self.population is not None:
             return None
-        each = {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
-        foldings = {name: folding for name, folding in each.items() if folding is not None}
-        return foldings if len(foldings) == len(each) else None
+        return {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
         """All attackers, in order."""
