@@ -87,7 +87,7 @@ class PartitionedRun(TableRun):
         job, chunks, budget = self.job, self.chunks, self.context.budget
         limit = budget.part_rows(job)
         # Scores against all attackers are put together at the same time, unless they are folded.
-        files = budget.attackers if self.folding is None else self.folding.files
+        files = budget.together if self.folding is None else self.folding.files
         planned = self.context.store.once(
             self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), files)
         )

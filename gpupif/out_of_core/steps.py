@@ -171,10 +171,7 @@ class Steps:
 
     def _foldings(self, query: CellQuery | None, view: ScoreView) -> dict[str | None, Folding] | None:
         """What is kept of the scores against each attacker, by name; None where all scores are needed."""
-        wanted = query is not None or self.options.summary_only
-        # The scores of a cell against several attackers are not made in one part, nor are sizes in a population.
-        together = query is not None and len(view.attackers) > 1
-        if not wanted or together or self.population is not None:
+        if not self.options.folds(len(view.attackers), self.population is not None):
             return None
         return {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
 
