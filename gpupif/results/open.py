@@ -82,6 +82,11 @@ def _open(place: Path) -> StoredBacking:
         )
     if not place.exists():
         raise TableReadError(f"{place}: there is no such file or folder.")
+    if place.is_file() and place.suffix.lower() == ".json":
+        raise InputError(
+            f"{place}: a summary in JSON (--summary-only, --json) holds no scores. Read it as JSON, or open the file "
+            "or folder that the scores were written to."
+        )
     whole = place / FOLDER_FILE if place.is_dir() else place
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
     told = whole if whole.exists() else next(iter(files), place)
