@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..results.base import Cell, QueryResult, ScoreQuery
+from ..results.base import QueryResult, RiskyCell, ScoreQuery
 from ..results.figures import Figures
 from ..results.riskiest import riskiest, riskiest_in
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
@@ -29,7 +29,7 @@ class PartialResult(NamedTuple):
 
     rows: int
     figures: Figures
-    top: list[Cell]
+    top: list[RiskyCell]
 
 
 def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
@@ -57,12 +57,12 @@ def scores_in(frame: Any) -> npt.NDArray[Any]:
 def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
     """The answer for a partition, and the numbers of which percentiles are asked for."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
-    scores = {cells: cells.of(arrays) for cells in query.cells}
+    scores = {score: score.of(arrays) for score in query.scores}
     with task_workers() as workers:
-        figures = Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers)
-    top: list[Cell] = []
+        figures = Figures.of({name: scores[score] for name, score in query.figures.items()}, workers)
+    top: list[RiskyCell] = []
     if query.by is not None:
-        top = riskiest_in(query.by.measure, scores[query.by], [scores[cells] for cells in query.shown], query.top)
+        top = riskiest_in(query.by.measure, scores[query.by], [scores[score] for score in query.shown], query.top)
     numbers: list[Multiplicities] = []
     if query.gains is not None:
         gains = scores[query.gains]

@@ -17,8 +17,8 @@ from ..attack.priors import Prior
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums
 from ..measures import find_measure
-from ..results.asked_cells import AskedCells
-from ..results.base import Cell
+from ..results.base import RiskyCell
+from ..results.explained_cells import ExplainedCells
 from ..results.figures import ColumnFacts, Figures, summary_columns
 from ..results.outputs import MEAN
 from ..results.riskiest import cell_records, riskiest
@@ -37,9 +37,9 @@ class FoldFacts(ScoreFacts):
     def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
         super().__init__(job, weights, folder)
         self.figures: Figures | None = None
-        self.top: list[Cell] = []
+        self.top: list[RiskyCell] = []
 
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
         assert self.figures is not None
         return self.figures, riskiest(self.top, TOP_CELLS)
 
@@ -116,10 +116,10 @@ class AttackerRun:
     def _names(self) -> list[Hashable]:
         return [self.chunks.columns[target].name for target in self.scoring.job.targets]
 
-    def _explain(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """What is seen of the riskiest cells; see `Explainer`."""
         scoring, chunks = self.scoring, self.chunks
-        asked = AskedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
+        asked = ExplainedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
         if isinstance(scoring, FoldRun) and scoring.fold:
             whole = scoring.whole
             if scoring.fold == MEAN or self.subsets is None:

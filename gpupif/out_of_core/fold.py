@@ -22,7 +22,7 @@ from ..engines.partition_plan import computed_measure
 from ..io.ipc_batches import BatchWriter, disk_errors
 from ..results.figures import SUMMARISED, Figures
 from ..results.outputs import ScoreView
-from ..results.selection import PIECE_ROWS, CellQuery, FoundCells, Riskiest, ScoredRows, Selection
+from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 
@@ -115,13 +115,13 @@ class _FoldPiece(NamedTuple):
 
     figures: Figures
     gains: npt.NDArray[np.float64]
-    best: FoundCells
+    best: CellBatch
 
 
 class _Piece(NamedTuple):
     """What is kept of some rows; rows of cells count from the first of the part. folds: by fold."""
 
-    cells: FoundCells | None
+    cells: CellBatch | None
     folds: dict[str, _FoldPiece]
 
 
@@ -176,9 +176,11 @@ class FoldWriter:
         raw = {
             kind: [columns[place * kinds + number] for place in self._order] for number, kind in enumerate(self._kinds)
         }
-        starts = range(0, max(size, 1), PIECE_ROWS)
+        starts = range(0, max(size, 1), SEARCHED_ROWS)
         with Workers() as workers:
-            pieces = workers.run(self._fold, [(raw, slice(start, min(size, start + PIECE_ROWS))) for start in starts])
+            pieces = workers.run(
+                self._fold, [(raw, slice(start, min(size, start + SEARCHED_ROWS))) for start in starts]
+            )
         for fold, best in self._best.items():
             self._figures[fold] += [piece.folds[fold].figures for piece in pieces]
             for piece in pieces:
@@ -189,7 +191,7 @@ class FoldWriter:
             for cells in found:
                 self._kept.add(cells)
         elif found:
-            self._write_cells(FoundCells.together(found), self._start)
+            self._write_cells(CellBatch.together(found), self._start)
         self._start += size
 
     def _fold(self, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]], rows: slice) -> _Piece:
@@ -216,7 +218,7 @@ class FoldWriter:
             folds[fold] = _FoldPiece(figures, gains, self._with_scores(best, raw))
         return _Piece(cells, folds)
 
-    def _with_scores(self, cells: FoundCells, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]]) -> FoundCells:
+    def _with_scores(self, cells: CellBatch, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]]) -> CellBatch:
         """Cells with their scores as they were made, by kind, and with the places of the scored columns."""
         rows = cells.rows - self._start
         scores = [np.empty(len(rows), columns[0].dtype) for columns in raw.values()]
@@ -226,7 +228,7 @@ class FoldWriter:
                 out[mine] = columns[target][rows[mine]]
         return cells._replace(targets=self._places[cells.targets], scores=scores)
 
-    def _write_cells(self, cells: FoundCells, start: int) -> None:
+    def _write_cells(self, cells: CellBatch, start: int) -> None:
         """Cells of a chunk whose first row in the part is `start`."""
         assert self._cells is not None
         self._cells.write([cells.rows - start, cells.targets, *cells.scores])
@@ -246,8 +248,8 @@ class FoldWriter:
             self._files.facts.write_text(json.dumps(facts))
 
 
-def _listed(cells: FoundCells) -> list[Any]:
-    """Cells as `BestCell` has them, ready for JSON."""
+def _listed(cells: CellBatch) -> list[Any]:
+    """Cells as `_PartCell` has them, ready for JSON."""
     assert cells.risks is not None
     scores = [array.tolist() for array in cells.scores]
     return list(zip(cells.rows.tolist(), cells.targets.tolist(), cells.risks.tolist(), *scores, strict=True))

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from ..engines.partition_plan import part_measures
 from ..io.ipc_batches import BatchReader, write_batch
-from ..results.base import Cell
+from ..results.base import RiskyCell
 from ..results.cell_layout import CellLayout
 from ..results.figures import Figures
-from ..results.selection import FoundCells, Riskiest
+from ..results.selection import CellBatch, Riskiest
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .chunks import TableChunks
@@ -60,7 +60,7 @@ class FoldedGatherer:
             found = iter([kept.found().by_risk()])
         yield from layout.tables(found)
 
-    def cells(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[FoundCells]:
+    def cells(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[CellBatch]:
         """The cells of each chunk, in the order of the table; the facts of the folds are filled meanwhile."""
         self._put_figures_together()
         for fact in self._facts.values():
@@ -81,7 +81,7 @@ class FoldedGatherer:
                 for fold, sums in gains.items():
                     write_batch(self._facts[fold].gains(number), {"rig": sums})
                 if found:
-                    yield self._found(FoundCells.together(found), start, chunks.some_codes(number, places))
+                    yield self._found(CellBatch.together(found), start, chunks.some_codes(number, places))
                 start += size
                 report.advance(size)
 
@@ -95,12 +95,12 @@ class FoldedGatherer:
             ]
             fact.figures, fact.top = Figures.beside(*of_passes).of_columns(order), []
 
-    def _cell(self, fold: str, best: _BestCell, row: int) -> Cell:
+    def _cell(self, fold: str, best: _PartCell, row: int) -> RiskyCell:
         scores = self._scores([np.array([score]) for score in best.scores], np.array([best.target]))
         of_fold = [scores[name] for name, output in self._folding.outputs.items() if output.raw.fold == fold]
-        return Cell(best.risk, row, best.target, [one[0].item() for one in of_fold])
+        return RiskyCell(best.risk, row, best.target, [one[0].item() for one in of_fold])
 
-    def _found(self, cells: FoundCells, start: int, of_rows: Sequence[npt.NDArray[Any]]) -> FoundCells:
+    def _found(self, cells: CellBatch, start: int, of_rows: Sequence[npt.NDArray[Any]]) -> CellBatch:
         """Cells of a chunk that begins at row `start`, of several parts, in order, with their values and scores.
 
         of_rows: the codes of the chunk's rows by scored column.
@@ -114,7 +114,7 @@ class FoldedGatherer:
             mine = cells.targets == target
             codes[mine] = of_rows[target][cells.rows[mine]]
         shown = [one.of(arrays)[0] for one in query.shown.values()]
-        return FoundCells(cells.rows + start, cells.targets, codes, query.risks(arrays), shown)
+        return CellBatch(cells.rows + start, cells.targets, codes, query.risks(arrays), shown)
 
     def _scores(self, raw: Sequence[npt.NDArray[Any]], targets: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
         """By output, scores as they were made in the type and with the weights that they are to have."""
@@ -125,7 +125,7 @@ class FoldedGatherer:
         return found
 
 
-class _BestCell(NamedTuple):
+class _PartCell(NamedTuple):
     """One of the riskiest cells of a part: its row there, and its scores as they were made."""
 
     row: int
@@ -143,8 +143,8 @@ class _ChunkPiece(NamedTuple):
 
     rows: npt.NDArray[Any]
     gains: dict[str, npt.NDArray[np.float64]]
-    best: list[tuple[str, int, _BestCell]]
-    cells: FoundCells | None
+    best: list[tuple[str, int, _PartCell]]
+    cells: CellBatch | None
 
 
 class _PassReader:
@@ -161,7 +161,7 @@ class _PassReader:
         self._cells = {part: self._files.enter_context(BatchReader(path.cells)) for part, path in kept.items()}
         self._best = {
             part: [
-                (fold, _BestCell(row, target, risk, scores))
+                (fold, _PartCell(row, target, risk, scores))
                 for fold, facts in _facts(pieces, part).items()
                 for row, target, risk, *scores in facts["best"]
             ]
@@ -190,7 +190,7 @@ class _PassReader:
             cells = None
             if part in self._cells:
                 places, targets, *scores = self._cells[part].arrays(chunk)
-                cells = FoundCells(rows[places], targets, None, None, scores)
+                cells = CellBatch(rows[places], targets, None, None, scores)
             yield _ChunkPiece(rows, gains, best, cells)
             start += size
             self._before[part] += size

@@ -21,7 +21,7 @@ from ..engines.base import Job
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
-from ..results.base import Cell
+from ..results.base import RiskyCell
 from ..results.figures import SUMMARISED, Figures
 from ..results.outputs import ScoredAttacker
 from ..results.riskiest import riskiest, riskiest_in
@@ -38,13 +38,13 @@ class ChunkFacts(NamedTuple):
     """Facts of a chunk for the summary: its figures, and the candidates for the riskiest cells."""
 
     figures: Figures
-    top: list[Cell]
+    top: list[RiskyCell]
 
     @classmethod
     def read(cls, file: Path) -> ChunkFacts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
-        return cls(Figures(**facts["figures"]), [Cell(*cell) for cell in facts["top"]])
+        return cls(Figures(**facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
@@ -87,7 +87,7 @@ class ScoreFacts(ABC):
             self.folder.mkdir(exist_ok=True)
 
     @abstractmethod
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
         """Figures of all rows, and the riskiest cells, when all of so many chunks were put together."""
 
 
@@ -138,7 +138,7 @@ class Gatherer(ScoreFacts):
         """Where the facts of a chunk are kept."""
         return self.folder / f"facts-{number:06}.json"
 
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
         facts = [ChunkFacts.read(self.facts(number)) for number in range(chunks)]
         figures = Figures.together(*(chunk.figures for chunk in facts))
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)

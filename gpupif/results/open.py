@@ -15,7 +15,7 @@ from ..errors import InputError, TableReadError, reason_of
 from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
-from .kept_cells import KeptCells
+from .cell_file import CellFileBacking
 from .provenance import FOLDER_FILE, read_description, read_text
 from .scores import Scores
 from .stored import FileBacking
@@ -105,7 +105,7 @@ def _open(place: Path) -> StoredBacking:
     # Before they are read, so that none takes the place of what was.
     stamps = stamps_of(file.absolute() for file in files)
     if description.cells is not None:
-        return KeptCells(place.absolute(), stamps, description, description.rows)
+        return CellFileBacking(place.absolute(), stamps, description, description.rows)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
         # A part of them: what is said of all does not hold.

@@ -11,12 +11,12 @@ import numpy as np
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.percentiles import ONCE, count_repeated, percentiles, percentiles_of
-from .base import Cell, ScoreQuery
+from .base import RiskyCell, ScoreQuery
 from .figures import SUMMED_ROWS, Figures
 from .riskiest import riskiest, riskiest_in
 
 # Rows of a piece at most.
-PIECE_ROWS = 1 << 20
+MOST_ROWS = 1 << 20
 PIECES_PER_THREAD = 2
 
 
@@ -26,7 +26,7 @@ class PieceFacts(NamedTuple):
     """
 
     figures: Figures
-    top: list[Cell]
+    top: list[RiskyCell]
     columns: list[tuple[Any, Any]]
     sums: Any
 
@@ -34,7 +34,7 @@ class PieceFacts(NamedTuple):
 def cut(rows: int, threads: int) -> list[tuple[int, int]]:
     """Pieces of a table, (start, stop), some for each thread; sums over them are the same however many there are."""
     fair = -(-rows // (threads * PIECES_PER_THREAD))
-    size = min(PIECE_ROWS, -(-fair // SUMMED_ROWS) * SUMMED_ROWS)
+    size = min(MOST_ROWS, -(-fair // SUMMED_ROWS) * SUMMED_ROWS)
     return [(start, min(rows, start + size)) for start in range(0, rows, size)]
 
 
@@ -44,14 +44,14 @@ def look(query: ScoreQuery, columns: Iterable[Mapping[str, Any]], first: int, le
     least: so risky at least are cells that matter, as far as is known meanwhile.
     """
     figures: list[Figures] = []
-    top: list[Cell] = []
+    top: list[RiskyCell] = []
     gains: list[tuple[Any, Any]] = []
     sums: Any = None
     alone = Workers(1)
     for target, column in enumerate(columns):
         arrays = {output: scores[None] for output, scores in column.items()}
-        scores = {cells: cells.of(arrays) for cells in query.looked_at}
-        figures.append(Figures.of({name: scores[cells] for name, cells in query.figures.items()}, alone))
+        scores = {score: score.of(arrays) for score in query.looked_at}
+        figures.append(Figures.of({name: scores[score] for name, score in query.figures.items()}, alone))
         if query.by is not None:
             risky = riskiest_in(query.by.measure, scores[query.by], [], query.top, first, least())
             top = riskiest([*top, *(cell._replace(target=target) for cell in risky)], query.top)
