@@ -23,6 +23,11 @@ class Repeated:
     distinct: npt.NDArray[Any]
     numbers: npt.NDArray[np.unsignedinteger[Any]]
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers."""
+        return self.distinct.dtype
+
     def __len__(self) -> int:
         return len(self.numbers)
 
@@ -30,8 +35,11 @@ class Repeated:
         return Repeated(self.distinct, self.numbers[rows])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        distinct = self.distinct.astype(dtype or self.distinct.dtype, copy=False)
-        return np.take(distinct, self.numbers)
+        return self.values().astype(dtype or self.distinct.dtype, copy=False)
+
+    def values(self) -> npt.NDArray[Any]:
+        """The number of each row."""
+        return np.take(self.distinct, self.numbers)
 
 
 def find_repeated(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> Repeated | None:
