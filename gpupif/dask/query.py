@@ -6,6 +6,7 @@ Percentiles take four looks at all numbers; each partition keeps those that diff
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ import numpy.typing as npt
 
 from ..results.base import QueryResult, RiskyCell, ScoreQuery
 from ..results.figures import Figures
-from ..results.riskiest import riskiest, riskiest_in
+from ..results.pieces import Piece, QuerySearch, by_column
+from ..results.riskiest import riskiest
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
 from .graph import Graph, Result
 from .worker import task_workers
@@ -57,19 +59,20 @@ def scores_in(frame: Any) -> npt.NDArray[Any]:
 def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
     """The answer for a partition, and the numbers of which percentiles are asked for."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
-    scores = {score: score.of(arrays) for score in query.scores}
+    columns, search = by_column(arrays), QuerySearch(replace(query, of_columns=()))
+    rows = next(iter(arrays.values())).shape[1]
     with task_workers() as workers:
-        figures = Figures.of({name: scores[score] for name, score in query.figures.items()}, workers)
-    top: list[RiskyCell] = []
-    if query.by is not None:
-        top = riskiest_in(query.by.measure, scores[query.by], [scores[score] for score in query.shown], query.top)
-    numbers: list[Multiplicities] = []
+        seen = Piece(workers.run(search.look, [(own, target, 0) for target, own in enumerate(columns)]), None)
+    figures, top = search.seen([seen])
+    top = [
+        cell._replace(scores=[columns[cell.target].of(score).values[cell.row].item() for score in query.shown])
+        for cell in top
+    ]
+    numbers: list[Any] = []
     if query.gains is not None:
-        gains = scores[query.gains]
-        several = [*(gains if query.of_columns else [])]
-        several += [gains.sum(axis=0, dtype=np.float64)] if query.of_rows else []
-        numbers = [np.unique(one, return_counts=True) for one in several]
-    return PartialResult(next(iter(arrays.values())).shape[1], figures, top), numbers
+        numbers += [column.of(query.gains).values for column in columns if query.of_columns]
+        numbers += [search.sum_gains(columns)] if query.of_rows else []
+    return PartialResult(rows, figures, top), [np.unique(one, return_counts=True) for one in numbers]
 
 
 def _together(n: int, *parts: PartialResult) -> PartialResult:

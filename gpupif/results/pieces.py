@@ -52,6 +52,12 @@ class ColumnScores:
         return made
 
 
+def by_column(arrays: Mapping[str, Any]) -> list[ColumnScores]:
+    """The scores of each column, of arrays (columns, rows) by output."""
+    columns = range(len(next(iter(arrays.values()))))
+    return [ColumnScores({output: array[column] for output, array in arrays.items()}) for column in columns]
+
+
 class ColumnPiece(NamedTuple):
     """What is known of a column of some rows. top: of its riskiest cells. gains: how often each occurs."""
 
@@ -105,11 +111,17 @@ class QuerySearch:
                 sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
         return sums
 
+    def seen(self, pieces: Sequence[Piece]) -> tuple[Figures, list[RiskyCell]]:
+        """The figures and riskiest cells of pieces in the order of their rows. The cells come without their scores."""
+        figures = Figures.together(*(Figures.beside(*(one.figures for one in piece.columns)) for piece in pieces))
+        return figures, riskiest(
+            (cell for piece in pieces for one in piece.columns for cell in one.top), self.query.top
+        )
+
     def result(self, pieces: Sequence[Piece], rows: int, workers: Workers) -> QueryResult:
         """What is asked of all rows; pieces: in the order of their rows. The cells come without their scores."""
         query = self.query
-        figures = Figures.together(*(Figures.beside(*(one.figures for one in piece.columns)) for piece in pieces))
-        top = riskiest((cell for piece in pieces for one in piece.columns for cell in one.top), query.top)
+        figures, top = self.seen(pieces)
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
         if query.gains is not None and query.of_columns:

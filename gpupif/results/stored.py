@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from .cell_layout import CellLayout
 from .figures import Figures
 from .local_cell_source import LocalCellSource
 from .outputs import CellScore, ScoreView, outputs_of
+from .pieces import Piece, QuerySearch, by_column
 from .provenance import to_metadata
-from .riskiest import riskiest, riskiest_in
 from .selection import CellQuery, ScoredRows
 from .stored_base import StoredBacking
 from .stored_frame import StoredFrame
@@ -92,21 +93,16 @@ class FileBacking(StoredBacking):
 
     def _look(self, query: ScoreQuery) -> tuple[Figures, list[RiskyCell]]:
         """Figures and the riskiest cells."""
-        looked = [*query.figures.values(), *([] if query.by is None else [query.by])]
-        read = outputs_of(looked)
-        parts: list[Figures] = []
-        top: list[RiskyCell] = []
+        search = QuerySearch(replace(query, gains=None))
+        found: list[Piece] = []
         row = 0
         with Workers() as workers:
-            for arrays in self._pieces(read):
-                scores = {score: score.of(arrays) for score in looked}
-                parts.append(Figures.of({name: scores[score] for name, score in query.figures.items()}, workers))
-                if query.by is not None:
-                    least = top[-1].risk if len(top) == query.top else -np.inf
-                    risky = riskiest_in(query.by.measure, scores[query.by], [], query.top, row, least)
-                    top = riskiest([*top, *risky], query.top)
-                row += len(arrays[read[0]][0])
-        return Figures.together(*parts), self._with_scores(top, query.shown)
+            for arrays in self._pieces(outputs_of(search.query.looked_at)):
+                columns = by_column(arrays)
+                found.append(Piece(workers.run(search.look, [(own, k, row) for k, own in enumerate(columns)]), None))
+                row += next(iter(arrays.values())).shape[1]
+        figures, top = search.seen(found)
+        return figures, self._with_scores(top, query.shown)
 
     def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
         """Cells with scores, which are read for their rows only."""
