@@ -34,8 +34,8 @@ from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
 class FoldFacts(ScoreFacts):
     """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
 
-    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
-        super().__init__(job, weights, folder)
+    def __init__(self, job: Job, weights: Sequence[float], folder: Path, population: PartitionedRun | None) -> None:
+        super().__init__(job, weights, folder, population)
         self.figures: Figures | None = None
         self.top: list[RiskyCell] = []
 
@@ -72,10 +72,16 @@ class AttackerRun:
         return gatherer
 
     def fold(self, folding: Folding) -> FoldFacts:
-        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled."""
-        self.scoring.folding = folding
+        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled.
+
+        The sizes of cohorts in a population, by which nothing is chosen, are stored as they are.
+        """
+        self.scoring.folding, self.scoring.files = folding, folding.files
         self._find_weights(self.scoring.score())
-        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"))
+        if self.population_scoring is not None:
+            self.population_scoring.files = folding.files
+            self.population_scoring.score()
+        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"), self.population_scoring)
         self._gatherer = facts
         return facts
 

@@ -200,9 +200,9 @@ def check_disk(
     targets = len(request.targets) * attackers
     kept = len({computed_measure(measure) for measure in request.outputs})
     scores = SCORE_BYTES * targets * kept
-    if options.folds(attackers, population is not None):
-        # Sums of rows, of each pass or fold.
-        scores = 2 * FOLDED_BYTES * attackers
+    if options.folds(attackers):
+        # Sums of rows, of each pass or fold; sizes of cohorts in the population are all stored.
+        scores = 2 * FOLDED_BYTES * attackers + SCORE_BYTES * targets * request.has_population
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))

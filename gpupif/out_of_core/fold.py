@@ -1,7 +1,8 @@
 """Scores of a part folded while they are made: cells that are asked for, what a summary needs, and nothing else.
 
-All that has to be known of a cell is known in its part where there is one attacker; weights of columns, which are of
-all parts, are found before where cells are chosen by them. Kept are cells that come in question, chunk by chunk; of
+All that has to be known of a cell is known in its part where there is one attacker. Weights of columns, which are of
+all parts, are found before where cells are chosen by them; the sizes of cohorts in a population come afterwards, for
+those that are kept. Kept are cells that come in question, chunk by chunk; of
 each row the sum of its CIG; figures, and the riskiest cells.
 """
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 from ..attack.known_subsets import fold_of
 from ..engines.partition_plan import computed_measure
 from ..io.ipc_batches import BatchWriter, disk_errors
+from ..measures import POPULATION_SIZE
 from ..results.figures import SUMMARISED, Figures
 from ..results.outputs import ScoreView
 from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
@@ -53,13 +55,15 @@ class Output(NamedTuple):
 class Folding:
     """What is kept of the scores against one attacker.
 
-    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order. weights:
-    of the scored columns by fold, as far as they are known.
+    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order. sizes:
+    by fold the output that has the sizes of cohorts in a population, which other parts find. weights: of the scored
+    columns by fold, as far as they are known.
     """
 
     query: CellQuery | None
     best: Mapping[str, CellQuery]
     outputs: Mapping[str, Output]
+    sizes: Mapping[str, str]
     weights: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
@@ -69,12 +73,15 @@ class Folding:
         folds = [""] if attacker.subsets is None else list(attacker.folds)
         outputs = {}
         for measure in view.measures:
+            if measure.name == POPULATION_SIZE.name:
+                continue
             for fold in folds:
                 kind = fold_of(measure, fold) if fold else measure
                 raw = RawScores(fold, computed_measure(kind))
                 outputs[attacker.output(measure.name, fold)] = Output(raw, kind.type_in(view.dtype), kind.weighted)
         best = {fold: Selection(top=TOP_CELLS).query(replace(view, fold=fold or None)) for fold in folds}
-        return cls(query, best, outputs)
+        sizes = {fold: attacker.output(POPULATION_SIZE.name, fold) for fold in folds}
+        return cls(query, best, outputs, {fold: name for fold, name in sizes.items() if name in view.types()})
 
     @property
     def by_weights(self) -> bool:
@@ -89,7 +96,7 @@ class Folding:
     @property
     def files(self) -> int:
         """How many files of a part are read together, see `PartFiles`."""
-        return 1 if self.query is None else 2
+        return 1 + (self.query is not None) + bool(self.sizes)
 
     def output(self, fold: str, measure: str) -> str | None:
         """The output that has the scores of a measure as they are; None where there is none."""

@@ -78,6 +78,8 @@ class PartitionedRun(TableRun):
     cuts: list[Partitioned] = field(init=False, default_factory=list)
     # What is kept of the scores, None for all.
     folding: Folding | None = field(init=False, default=None)
+    # Files of a part that are read together, see `Budget.planned_rows`; None where all scores are stored.
+    files: int | None = field(init=False, default=None)
 
     def score(self) -> WeightSums:
         """Partition the table and score its parts, once for each pass; what weights are made of.
@@ -87,7 +89,7 @@ class PartitionedRun(TableRun):
         job, chunks, budget = self.job, self.chunks, self.context.budget
         limit = budget.part_rows(job)
         # Scores against all attackers are put together at the same time, unless they are folded.
-        files = budget.together if self.folding is None else self.folding.files
+        files = budget.together if self.files is None else self.files
         planned = self.context.store.once(
             self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), files)
         )

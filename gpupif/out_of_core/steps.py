@@ -171,7 +171,7 @@ class Steps:
 
     def _foldings(self, query: CellQuery | None, view: ScoreView) -> dict[str | None, Folding] | None:
         """What is kept of the scores against each attacker, by name; None where all scores are needed."""
-        if not self.options.folds(len(view.attackers), self.population is not None):
+        if not self.options.folds(len(view.attackers)):
             return None
         return {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
 

@@ -52,6 +52,11 @@ class Selection:
         selection = cls.of(where, top, by)
         return None if selection == cls() else selection
 
+    @property
+    def names(self) -> list[str]:
+        """The scores that are named."""
+        return [*([] if self.condition is None else self.condition.names), *([] if self.by is None else [self.by])]
+
     def check(self, measures: Sequence[str], outputs: Sequence[str]) -> None:
         """Raise InputError for a name that is none of these, of what is scored."""
         names = [("where", name) for name in ([] if self.condition is None else self.condition.names)]

@@ -44,8 +44,10 @@ def test_disk_that_is_planned_for(tmp_path):
     assert planned(some) == planned(none) < planned({}) / 2
     assert planned(none, **several) < planned({}, **several) / 2
     assert planned(some, **several) == planned({}, **several)
+    by_size = {"selection": Selection.of("population_size < 3")}
+    assert planned(by_size, population=True) == planned({}, population=True)
     for how in (some, none):
-        assert planned(how, population=True) == planned({}, population=True) > planned({}) * 1.3
+        assert planned(how) < planned(how, population=True) < planned(by_size, population=True) * 0.8
 
 
 def test_too_many_of_the_riskiest(tmp_path, monkeypatch):

@@ -55,6 +55,8 @@ NAMED = {
     "weights": "people",
     "population": {name: PEOPLE[name] * 2 for name in NAMES},
 }
+SAMPLED = {"columns": NAMES, "population": {name: PEOPLE[name] * 2 for name in NAMES}}
+ANY_SAMPLED = SAMPLED | {"columns": ["job", "town"], "known": AnyKnown(1), "weights": "people"}
 ANY_TWO = {"columns": NAMES, "known": 2, "weights": "people", "missing": "wildcard"}
 SUPPRESSED = {"columns": ["job", "town", "sex"], "known": ["sex", "age", "town"], "missing": "wildcard"}
 
@@ -93,6 +95,11 @@ CASES = {
             lambda cell: worst(cell, "csf"),
         ),
     ),
+    "sampled": (
+        SAMPLED,
+        Asked({"where": "cig > 0.5", "top": 9, "by": "csf"}, lambda cell: cell["cig"] > 0.5, lambda cell: cell["csf"]),
+    ),
+    "any, sampled": (ANY_SAMPLED, Asked({"where": "wcig_mean > 0.1"}, lambda cell: cell["wcig_mean"] > 0.1)),
     "any two": (
         ANY_TWO,
         Asked({"where": "csf_mean > 0.1"}, lambda cell: cell["csf_mean"] > 0.1),
@@ -102,7 +109,7 @@ CASES = {
         Asked({"where": "csf < 1 or csf >= 1"}, lambda cell: not np.isnan(cell["csf"])),
     ),
 }
-QUICK = ["both", "top by size", "several"]
+QUICK = ["both", "top by size", "several", "any, sampled"]
 
 
 def found_in(way, options, asked, dtype="float64"):
@@ -240,12 +247,14 @@ def test_only_a_summary(run, folder, source):
         {"measures": ["wcig", "cohort_size"]},
         {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}},
         {"known": 1, "measures": ["csf"]},
+        {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}, "population": TABLE},
     ],
-    ids=["one", "weighted", "several", "any"],
+    ids=["one", "weighted", "several", "any", "population"],
 )
 def test_summaries_without_scores(source, asked):
+    of_files = asked | ({"population": source} if "population" in asked else {})
     with in_pieces(16, 25), gpupif.config(memory_limit="8GiB"):
-        found = gpupif.score_files(source, summary_only=True, **asked)
+        found = gpupif.score_files(source, summary_only=True, **of_files)
     expected = gpupif.score(TABLE, **asked)
     for name in found.attackers or [None]:
         mine, theirs = (one if name is None else one.against(name) for one in (found, expected))
