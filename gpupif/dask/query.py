@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..results.base import QueryResult, RiskyCell, ScoreQuery
 from ..results.figures import Figures
-from ..results.pieces import Piece, QuerySearch, by_column
+from ..results.pieces import Piece, QuerySearch, by_column, sum_gains
 from ..results.riskiest import riskiest
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
 from .graph import Graph, Result
@@ -59,8 +59,8 @@ def scores_in(frame: Any) -> npt.NDArray[Any]:
 def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
     """The answer for a partition, and the numbers of which percentiles are asked for."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
+    # How often each gain occurs is counted here, for tasks to come.
     columns, search = by_column(arrays), QuerySearch(replace(query, of_columns=()))
-    rows = next(iter(arrays.values())).shape[1]
     with task_workers() as workers:
         seen = Piece(workers.run(search.look, [(own, target, 0) for target, own in enumerate(columns)]), None)
     figures, top = search.seen([seen])
@@ -71,7 +71,8 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
     numbers: list[Any] = []
     if query.gains is not None:
         numbers += [column.of(query.gains).values for column in columns if query.of_columns]
-        numbers += [search.sum_gains(columns)] if query.of_rows else []
+        numbers += [sum_gains(seen.columns)] if query.of_rows else []
+    rows = next(iter(arrays.values())).shape[1]
     return PartialResult(rows, figures, top), [np.unique(one, return_counts=True) for one in numbers]
 
 

@@ -41,7 +41,7 @@ from .explained_cells import ExplainedCells
 from .figures import ColumnFacts
 from .local_cell_source import LocalCellSource
 from .outputs import CellScore, ScoredAttacker, outputs_of
-from .pieces import ColumnPiece, ColumnScores, Piece, QuerySearch, cut
+from .pieces import ColumnPiece, ColumnScores, Piece, QuerySearch, cut, sum_gains
 from .provenance import to_metadata
 from .selection import CellQuery, ScoredRows
 
@@ -136,13 +136,13 @@ class MemoryBacking(OutcomeBacking):
         def look_at(start: int, stop: int) -> Piece:
             columns: list[ColumnPiece] = []
 
-            def each() -> Iterator[ColumnScores]:
+            def each() -> Iterator[ColumnPiece]:
                 for target in range(len(self.about.columns)):
-                    scores = ColumnScores(take_target(values, target, start, stop))
-                    columns.append(search.look(scores, target, start))
-                    yield scores
+                    found = search.look(ColumnScores(take_target(values, target, start, stop)), target, start)
+                    columns.append(found._replace(gains=None))
+                    yield found
 
-            return Piece(columns, sums=search.sum_gains(each()))
+            return Piece(columns, sums=sum_gains(each()))
 
         # A device has its own threads, and is that of the calling one.
         with self._frame.active(), Workers(1 if on_device else None) as workers:
@@ -228,9 +228,8 @@ class MemoryBacking(OutcomeBacking):
 
 
 class _OfTarget(NamedTuple):
-    """Of some rows the scores of one column, those of them that are written, and what each search sees of them."""
+    """Of some rows the scores of one column that are written, and what each search sees of all."""
 
-    scores: ColumnScores
     written: list[npt.NDArray[Any] | Repeated]
     seen: list[ColumnPiece]
 
@@ -289,7 +288,7 @@ class _OutputRows:
             scores = ColumnScores(there | take_target(shared, target, start, stop))
             own = [scores.of(score) for score in self._outputs]
             written = [(one.repeated if repeated else None) or one.values for one in own]
-            return _OfTarget(scores, written, [search.look(scores, target, start) for search in searches])
+            return _OfTarget(written, [search.look(scores, target, start) for search in searches])
 
         tasks = [
             (*span, values, target) for span, values in zip(edges, several, strict=True) for target in self._targets
@@ -301,20 +300,17 @@ class _OutputRows:
             columns = [next(taken) for _ in self._targets]
             written = [column for several in zip(*(one.written for one in columns), strict=True) for column in several]
             made.append(self._group(start, stop, written))
-            for place, search in enumerate(searches):
-                sums = self._sum_gains(search, [one.scores for one in columns], stop - start)
-                pieces[place].append(Piece([one.seen[place] for one in columns], sums))
+            for seen, own in zip(zip(*(one.seen for one in columns), strict=True), pieces, strict=True):
+                ranges = [(seen, slice(*span)) for span in self._workers.ranges(stop - start)]
+                parts = self._workers.run(sum_gains, ranges)
+                sums = None if parts[0] is None else np.concatenate(parts)
+                own.append(Piece([one._replace(gains=None) for one in seen], sums))
         return made, pieces
 
     def _on_host(self, start: int, stop: int) -> dict[str, Any]:
         """Some rows of the scores that are arrays, of host or device."""
         arrays = {output: values for output, values in self._values.items() if not isinstance(values, SharedScores)}
         return {output: on_host(array[:, start:stop]) for output, array in arrays.items()}
-
-    def _sum_gains(self, search: QuerySearch, columns: Sequence[ColumnScores], rows: int) -> Any:
-        """See `QuerySearch.sum_gains`; by all threads."""
-        parts = self._workers.run(search.sum_gains, [(columns, slice(*span)) for span in self._workers.ranges(rows)])
-        return None if parts[0] is None else np.concatenate(parts)
 
     def _group(self, start: int, stop: int, scores: Sequence[npt.NDArray[Any] | Repeated]) -> RowGroup:
         """Scores of some rows, with what goes beside them."""

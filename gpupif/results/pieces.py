@@ -59,11 +59,15 @@ def by_column(arrays: Mapping[str, Any]) -> list[ColumnScores]:
 
 
 class ColumnPiece(NamedTuple):
-    """What is known of a column of some rows. top: of its riskiest cells. gains: how often each occurs."""
+    """What is known of a column of some rows. top: of its riskiest cells.
+
+    times: its gains, and how often each occurs. gains: those of all rows, until they are summed.
+    """
 
     figures: Figures
     top: list[RiskyCell]
-    gains: tuple[Any, Any] | None
+    times: tuple[Any, Any] | None = None
+    gains: Any = None
 
 
 class Piece(NamedTuple):
@@ -90,7 +94,7 @@ class QuerySearch:
 
     def look(self, scores: ColumnScores, target: int, first: int) -> ColumnPiece:
         """What is asked of one column, of the rows from `first` on."""
-        query, top, gains = self.query, list[RiskyCell](), None
+        query, top = self.query, list[RiskyCell]()
         figures = Figures.of({name: scores.of(score).values[None] for name, score in query.figures.items()}, Workers(1))
         if query.by is not None:
             by = scores.of(query.by).values[None]
@@ -98,18 +102,11 @@ class QuerySearch:
             top = [cell._replace(target=target) for cell in risky]
             if query.top and len(top) == query.top:
                 self._least = max(self._least, top[-1].risk)
-        if query.gains is not None and query.of_columns:
-            gains = _how_often(scores.of(query.gains))
-        return ColumnPiece(figures, top, gains)
-
-    def sum_gains(self, scores: Iterable[ColumnScores], rows: slice = ALL_ROWS) -> Any:
-        """The sums of the gains of some rows over all columns, in their order; None where they are not asked for."""
-        query, sums = self.query, None
-        for column in scores:
-            if query.gains is not None and query.of_rows:
-                own = column.of(query.gains).values[rows]
-                sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
-        return sums
+        if query.gains is None:
+            return ColumnPiece(figures, top)
+        own = scores.of(query.gains)
+        times, gains = _how_often(own) if query.of_columns else None, own.values if query.of_rows else None
+        return ColumnPiece(figures, top, times, gains)
 
     def seen(self, pieces: Sequence[Piece]) -> tuple[Figures, list[RiskyCell]]:
         """The figures and riskiest cells of pieces in the order of their rows. The cells come without their scores."""
@@ -125,11 +122,21 @@ class QuerySearch:
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
         if query.gains is not None and query.of_columns:
-            columns = zip(*([one.gains for one in piece.columns] for piece in pieces), strict=True)
+            columns = zip(*([one.times for one in piece.columns] for piece in pieces), strict=True)
             of_columns = workers.run(_percentiles_of_column, [(own, rows, query.of_columns) for own in columns])
         if query.gains is not None and query.of_rows:
             of_rows = _percentiles_of_rows([piece.sums for piece in pieces], rows, query.of_rows, workers)
         return QueryResult(figures, of_columns, of_rows, top)
+
+
+def sum_gains(columns: Iterable[ColumnPiece], rows: slice = ALL_ROWS) -> Any:
+    """The sums of the gains of some rows over all columns, in their order; None where they are not asked for."""
+    sums: Any = None
+    for column in columns:
+        if column.gains is not None:
+            own = column.gains[rows]
+            sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
+    return sums
 
 
 def _how_often(column: ScoreColumn) -> tuple[Any, npt.NDArray[np.int64]]:
