@@ -19,7 +19,7 @@ from .outputs import CellScore
 from .riskiest import riskiest, riskiest_in
 
 # Rows of a piece at most.
-MOST_ROWS = 1 << 20
+PIECE_ROWS = 1 << 20
 PIECES_PER_THREAD = 2
 ALL_ROWS = slice(None)
 
@@ -80,7 +80,7 @@ class Piece(NamedTuple):
 def cut(rows: int, threads: int) -> list[tuple[int, int]]:
     """Pieces of a table, (start, stop), some for each thread; sums over them are the same however many there are."""
     fair = -(-rows // (threads * PIECES_PER_THREAD))
-    size = min(MOST_ROWS, -(-fair // SUMMED_ROWS) * SUMMED_ROWS)
+    size = min(PIECE_ROWS, -(-fair // SUMMED_ROWS) * SUMMED_ROWS)
     return [(start, min(rows, start + size)) for start in range(0, rows, size)]
 
 
