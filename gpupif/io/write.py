@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import io
 import os
 import secrets
 import stat
@@ -25,6 +27,11 @@ from .row_group import RowGroup
 PER_THREAD = 2
 # Rows that a device writes at once.
 DEVICE_ROWS = 1 << 24
+# So many bytes are written before the system is asked to bring them to the disk.
+EARLY_BYTES = 1 << 26
+# As <fcntl.h> has it: begin to, and do not wait.
+SYNC_FILE_RANGE_WRITE = 2
+_libc = ctypes.CDLL(None)
 
 
 def output_names(measures: Iterable[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
@@ -177,6 +184,21 @@ def write_device_columns(
         raise DeviceError(f"{file}: the GPU could not write it ({reason}). Nothing was written; try again.") from error
 
 
+class _EarlyFile(io.FileIO):
+    """A file whose bytes begin to go to the disk while others are still to come: the end has to wait for few."""
+
+    waiting = 0
+
+    def write(self, data: Any, /) -> int:
+        written = super().write(data)
+        self.waiting += written
+        if self.waiting >= EARLY_BYTES:
+            self.waiting = 0
+            # Where a file system does not know of it, all is waited for at the end.
+            _libc.sync_file_range(self.fileno(), ctypes.c_int64(0), ctypes.c_int64(0), SYNC_FILE_RANGE_WRITE)
+        return written
+
+
 @contextlib.contextmanager
 def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
     """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
@@ -194,7 +216,7 @@ def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
         except OSError:
             named = True
             descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        with os.fdopen(descriptor, "wb") as sink:
+        with io.BufferedWriter(_EarlyFile(descriptor, "wb")) as sink:
             yield sink
             sink.flush()
             if mode is not None:
