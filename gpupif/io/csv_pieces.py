@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..rows.threads import Workers, default_threads
+from ..rows.threads import Spares, Workers, default_threads
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 # Bytes of a file that is worth loading a kernel, or compiling it.
@@ -51,7 +51,7 @@ def read_pieces(file: Path, fields: Fields) -> pa.Table | None:
             pieces = workers.run(reader.read, [(start,) for start in starts])
     except (_OddPieceError, pa.ArrowInvalid):
         return None
-    return pa.Table.from_batches([batch for piece in pieces for batch in piece]) if pieces else None
+    return pa.Table.from_batches([batch for piece in pieces for batch in piece], reader.schema) if pieces else None
 
 
 def stream_pieces(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
@@ -99,15 +99,12 @@ class _PieceReader:
         self.schema = pa.schema([(name, TEXT) for name in fields.names])
         self._places = np.array(fields.places, np.int64)
         self._most = FEW_TEXTS
-        # Memory for bytes of the file and for texts, used again.
-        self._memory: list[tuple[bytearray, npt.NDArray[np.uint8]]] = []
+        # For bytes of the file, and for texts.
+        self._memory = Spares(_memory)
 
     def read(self, start: int) -> list[pa.RecordBatch]:
         """The lines that begin in the piece from `start` on; raises _OddPieceError, or ArrowInvalid for no UTF-8."""
-        from gpupif.kernels.words import STEP
-
-        room = 1 + PIECE + LONGEST + 1 + STEP
-        data, texts = self._memory.pop() if self._memory else (bytearray(room), np.empty(room, np.uint8))
+        memory = data, texts = self._memory.take()
         at, stop = self._load(start, data)
         batches = []
         while at < stop:
@@ -115,7 +112,7 @@ class _PieceReader:
             done, batch = self._encode(np.frombuffer(data, np.uint8)[at:], stop - at, lines, texts)
             batches.append(batch)
             at += done
-        self._memory.append((data, texts))
+        self._memory.give_back(memory)
         return batches
 
     def _load(self, start: int, data: bytearray) -> tuple[int, int]:
@@ -175,6 +172,14 @@ class _PieceReader:
             indices = _indices(codes[place, :rows], missing > 0)
             arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
         return done, pa.record_batch(arrays, schema=self.schema)
+
+
+def _memory() -> tuple[bytearray, npt.NDArray[np.uint8]]:
+    """Room for a piece with a line break before and behind it, and for the texts in it, and what kernels read more."""
+    from gpupif.kernels.words import STEP
+
+    room = 1 + PIECE + LONGEST + 1 + STEP
+    return bytearray(room), np.empty(room, np.uint8)
 
 
 def _indices(codes: npt.NDArray[np.int32], missing: bool) -> pa.Array:

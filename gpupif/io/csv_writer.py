@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from ..rows.threads import Workers
+from ..rows.threads import Spares, Workers
 from ..utils.repeated import Repeated, find_repeated
 from .row_group import ArrowColumn, RowGroup
 
@@ -30,8 +30,8 @@ class CsvWriter:
     def __init__(self, sink: IO[bytes], schema: pa.Schema, threads: int | None = None) -> None:
         self._sink = sink
         self._threads = threads
-        # Memory for lines, used again.
-        self._buffers: list[npt.NDArray[np.uint8]] = []
+        # Memory for lines.
+        self._buffers = Spares[npt.NDArray[np.uint8]](lambda: np.empty(0, np.uint8))
         header = pa.BufferOutputStream()
         arrow_csv.write_csv(schema.empty_table(), header)
         sink.write(header.getvalue())
@@ -75,7 +75,7 @@ class CsvWriter:
                 own.append(as_fields(column))
         of_rows = _Texts.of(own)
         most = (len(columns) - len(own)) * LONGEST_NUMBER * rows + int(of_rows.starts[-1]) + numbers.size + STEP
-        buffer = self._buffers.pop() if self._buffers else np.empty(0, np.uint8)
+        buffer = self._buffers.take()
         if len(buffer) < most:
             buffer = np.empty(most, np.uint8)
         return buffer, put_lines(numbers, *texts, *of_rows, ord(SEPARATOR), buffer)
@@ -83,7 +83,7 @@ class CsvWriter:
     def _put(self, lines: tuple[npt.NDArray[np.uint8], int]) -> None:
         buffer, size = lines
         self._sink.write(buffer[:size].data)
-        self._buffers.append(buffer)
+        self._buffers.give_back(buffer)
 
 
 class _Texts(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..utils.config import resources
 from .arena import Arena
@@ -22,6 +22,28 @@ SMALLEST_TASK = 16384
 def default_threads() -> int:
     """Threads that `gpupif.config` says; else as many as there are cores that this process may use."""
     return resources().threads or len(os.sched_getaffinity(0))
+
+
+Spare = TypeVar("Spare")
+
+
+class Spares(Generic[Spare]):
+    """Things that threads take, made where none is there, and give back to be used again."""
+
+    def __init__(self, make: Callable[[], Spare]) -> None:
+        self._make = make
+        self._there: list[Spare] = []
+
+    def take(self) -> Spare:
+        """One that no other thread has."""
+        try:
+            return self._there.pop()
+        except IndexError:
+            return self._make()
+
+    def give_back(self, spare: Spare) -> None:
+        """Leave it to the next."""
+        self._there.append(spare)
 
 
 class Workers:

@@ -135,6 +135,12 @@ def test_other_files_are_left_to_arrow(tmp_path, content):
     assert assert_as_arrow_reads_it(tmp_path / "t.csv", content.encode()) == 0
 
 
+def test_nothing_but_empty_lines(tmp_path):
+    assert_as_arrow_reads_it(tmp_path / "t.csv", b"a,b\n" + b"\n" * 200)
+    with pytest.raises(TableReadError, match="at least one row, got none"):
+        read_table(tmp_path / "t.csv")
+
+
 def test_text_in_another_encoding(tmp_path):
     content = ("a,b\n" + "1,2\n" * 40 + "1,é\n").encode("latin-1")
     assert assert_as_arrow_reads_it(tmp_path / "t.csv", content) == 0
