@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, uint64
 
-from gpupif.kernels.cohorts import Cells, Values, Wanted, sort_runs, sum_runs, walk_runs
+from gpupif.kernels.cohorts import Cells, Values, Wanted, sort_runs, sum_other_runs, sum_runs, walk_runs
 from gpupif.kernels.formulas import (
     OF_COHORT,
     is_of_probabilities,
@@ -22,7 +22,7 @@ from gpupif.kernels.formulas import (
 from gpupif.kernels.groups import Room, group_rows, sum_groups
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.sizes import count_heads, log2_count
-from gpupif.kernels.statistics import is_of_logs, is_walk
+from gpupif.kernels.statistics import is_of_terms, is_walk
 from gpupif.kernels.walks import NOMINAL, Axes
 
 # Scores of so many cells are written at once that these stay in the first-level cache.
@@ -88,12 +88,16 @@ def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wa
 
     No code is compiled for what is None.
     """
-    accuracies = values.accuracies.tolist()
     walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-    simple = all(is_of_logs.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
-    if simple and not any(needs_logarithm.py_func(measure) for measure in wanted.measures):
+    accuracies = values.accuracies.tolist()
+    terms = any(is_of_terms.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
+    logarithms = any(needs_logarithm.py_func(measure) for measure in wanted.measures)
+    values, axes = values._replace(axes=None), values.axes if walks else None
+    if not terms:
+        values = values._replace(masses=None)
+    if not (walks or terms or logarithms):
         wanted = wanted._replace(orders=None)
-    return values._replace(axes=None), values.axes if walks else None, wanted
+    return values, axes, wanted
 
 
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
@@ -113,7 +117,9 @@ def find_statistics(starts, cohorts, target, values, axes, wanted, cells, ordere
     ordered: see `ordered_cells`.
     """
     which = (int64(0), int64(cohorts), int64(1))
-    sum_runs(starts, (*which, int64(cells.values.size)), target, values, wanted, wanted.orders, cells, found)
+    sums = (*which, int64(cells.values.size))
+    sum_runs(starts, sums, target, values, wanted, cells, found)
+    sum_other_runs(starts, sums, target, values, values.masses, wanted, cells, found)
     if ordered is not None:
         if axes.kinds[target] != NOMINAL:
             sort_runs(starts, cohorts, cells, ordered)

@@ -122,6 +122,10 @@ class KernelCache:
         if stored is None:
             return None
         self._give_up(file)
+        return self.rebuild(target_context, stored)
+
+    def rebuild(self, target_context: Any, stored: tuple[Any, ...]) -> CompileResult:
+        """What was compiled, from what is kept of it."""
         return CompileResult._rebuild(target_context, *stored)
 
     def save_overload(self, sig: Any, data: Any) -> None:
