@@ -67,8 +67,8 @@ class Values(NamedTuple):
 
     first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
     of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
-    in the table, and their prior mass, or None, see `blocks.only_needed`; inside: whether the attacker knows the column,
-    when it is not the one that is scored. axes: how far values are apart; None where that does not matter.
+    in the table, and their prior mass, or None, see `blocks.only_needed`; inside: whether the attacker knows the
+    column, when it is not the one that is scored. axes: how far values are apart; None where that does not matter.
     """
 
     first: npt.NDArray[np.int64]

@@ -1,7 +1,7 @@
 """How kernels are compiled for the CPU: on first use, without the GIL, kept on disk between runs.
 
-A kernel and the subroutines that it calls are optimised together, once. By itself Numba optimises each function with all
-that it calls, makes machine code of it, and does so again for whatever calls it.
+A kernel and the subroutines that it calls are optimised together, once. By itself Numba optimises each function with
+all that it calls, makes machine code of it, and does so again for whatever calls it.
 """
 
 from __future__ import annotations
@@ -109,9 +109,13 @@ class Kernel(CPUDispatcher):
         finally:
             gc.enable()
 
-    def compile_for(self, arguments: Sequence[Any]) -> None:
-        """Compile it, or load what is kept, for arguments of the types of these."""
-        self.compile(tuple(map(typeof, arguments)))
+    def compile_unless_claimed(self, arguments: Sequence[Any]) -> None:
+        """Compile it, or load what is kept, for arguments of the types of these; what another process compiles at the
+        moment is left to that.
+        """
+        types = tuple(map(typeof, arguments))
+        if types not in self.overloads and (not CACHE_FOLDER or self._cache.claims(types, self.targetctx)):
+            self.compile(types)
 
     def is_kept_for(self, arguments: Sequence[Any]) -> bool:
         """Whether that was done before, by whatever process, so that it is loaded at once."""
