@@ -1,7 +1,7 @@
 """How kernels are compiled for the CPU: on first use, without the GIL, kept on disk between runs.
 
-A kernel and the subroutines that it calls are optimised together, once. By itself Numba optimises each function with
-all that it calls, makes machine code of it, and does so again for whatever calls it.
+A kernel and the subroutines that it calls are optimised together, once, and only kernels become machine code. Numba by
+itself does both for each function with all that it calls, and again for whatever calls that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import gc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llvmlite.binding import ModuleRef, parse_bitcode
+from llvmlite.binding import parse_bitcode
 from numba import typeof
 from numba.core import config
 from numba.core.codegen import JITCodeLibrary
@@ -33,15 +33,7 @@ OPTIONS = {
 }
 
 
-class KernelCode(JITCodeLibrary):
-    """Code of a kernel, to which that of its subroutines is linked."""
-
-    def _optimize_functions(self, module: ModuleRef) -> None:
-        # No function by itself: all of them are, when they are linked.
-        module.data_layout = self._codegen._data_layout
-
-
-class SubroutineCode(KernelCode):
+class SubroutineCode(JITCodeLibrary):
     """Code of a subroutine and of those that it calls, for linking only."""
 
     def finalize(self) -> None:
@@ -59,15 +51,6 @@ class SubroutineCode(KernelCode):
         code = cls(codegen, name)
         code._final_module, code._finalized = parse_bitcode(bitcode), True
         return code
-
-
-class KernelCompiler(Compiler):
-    """Numba's, with code of another kind."""
-
-    def compile_extra(self, function: Callable[..., Any]) -> CompileResult:
-        self.state.library = KernelCode(self.state.targetctx.codegen(), function.__qualname__)
-        self.state.library.enable_object_caching()
-        return super().compile_extra(function)
 
 
 class SubroutineCompiler(Compiler):
@@ -90,7 +73,7 @@ def _linkable(compiled: CompileResult) -> CompileResult:
 class Kernel(CPUDispatcher):
     """A compiled function, called like any other; by the first call with arguments of other types it is compiled."""
 
-    compiler, cache = KernelCompiler, KernelCache
+    compiler, cache = Compiler, KernelCache
 
     def __init__(self, function: Callable[..., Any], targetoptions: Mapping[str, Any]) -> None:
         super().__init__(function, targetoptions=targetoptions, pipeline_class=self.compiler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -125,5 +126,5 @@ def announce_compilation() -> Iterator[None]:
 def _kept(folder: str) -> str:
     """For how long what is compiled is kept, and where."""
     if folder:
-        return f"once for each kind of question, as it is kept in {folder}"
+        return f"once for each kind of question, as it is kept in {os.path.dirname(folder)}"
     return "every time, as there is no folder to keep it in: set XDG_CACHE_HOME to one that only you can write to"
