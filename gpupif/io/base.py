@@ -14,6 +14,7 @@ from ..errors import InputError, TableReadError
 from ..utils.config import AUTO, resources
 from ..utils.validation import check_unique
 from .common import Pick, Stamp, check_unchanged, stamps_of, unreadable
+from .row_group import RowGroup
 
 # Of a cell of a file that does not say how many rows it has.
 CELL_BYTES = 5
@@ -31,7 +32,9 @@ class FileFormat(ABC):
 
     name: as messages call it. endings: of the names of files that are read, in lower case; written: of those that
     scores can be written to. dataset: what `pyarrow.dataset` calls it. as_text: whether numbers are written as text.
-    codecs: how files can be compressed, first how they are where nothing else is asked for.
+    codecs: how files can be compressed, first how they are where nothing else is asked for. metadata_last: whether a
+    file's metadata, if it has such, come after its rows. repeated: whether rows are written the sooner for knowing how
+    their numbers repeat.
     """
 
     name: str
@@ -40,6 +43,8 @@ class FileFormat(ABC):
     dataset: str
     as_text: bool = False
     codecs: Sequence[str] = ("none",)
+    metadata_last = True
+    repeated = False
 
     def codec(self, file: Path) -> str:
         """How a file is to be compressed, see `gpupif.config`; raises InputError where this format is not."""
@@ -67,14 +72,19 @@ class FileFormat(ABC):
         """The files, to be read in streams; raises TableReadError for what can be seen now."""
 
     @abstractmethod
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        """What writes tables such as `first`, the first of them, to a file; raises OutputError where it cannot.
+    def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
+        """What writes rows of a schema to a file, a context manager; raises OutputError where it cannot.
 
-        describe: what goes into the metadata of the file, where they come before the tables.
+        describe: what goes into the metadata of the file, where they come before the rows.
         """
 
+    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
+        """Write rows by what `writer` gave."""
+        for group in groups:
+            writer.write_table(group.table())
+
     def finish(self, writer: Any, describe: Describe) -> None:  # noqa: B027
-        """Write, after all tables, what goes into the metadata of the file, where they come last."""
+        """Write, after all rows, what goes into the metadata of the file, where they come last."""
 
 
 class Input(NamedTuple):

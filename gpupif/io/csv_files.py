@@ -49,15 +49,15 @@ class CsvFormat(FileFormat):
     def open(self, found: Input) -> Source:
         return CsvSource(found)
 
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
+    def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         """See `FileFormat`; raises OutputError for columns that have no place in CSV."""
-        for field in first.schema:
+        for field in schema:
             if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
                 raise OutputError(
                     f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
                     "leave it out."
                 )
-        return CsvWriter(sink, first.schema)
+        return CsvWriter(sink, schema)
 
 
 class CsvWriter:

@@ -21,13 +21,14 @@ class FeatherFormat(FileFormat):
     written = endings
     dataset = "ipc"
     codecs = ("lz4", "zstd", "none")
+    metadata_last = False
 
     def open(self, found: Input) -> Source:
         return FeatherSource(found)
 
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
+    def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         codec = self.codec(file)
-        schema = first.schema.with_metadata({**(first.schema.metadata or {}), **describe()})
+        schema = schema.with_metadata({**(schema.metadata or {}), **describe()})
         return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression=None if codec == "none" else codec))
 
 

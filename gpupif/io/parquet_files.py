@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
@@ -15,6 +15,7 @@ from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
 from .parquet_writer import ParquetWriter
+from .row_group import RowGroup
 
 # Bytes of a column that are read from disk at once.
 READ_BYTES = 1 << 20
@@ -32,6 +33,7 @@ class ParquetFormat(FileFormat):
     written = endings
     dataset = "parquet"
     codecs = ("zstd", "lz4", "snappy", "none")
+    repeated = True
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
         """See `FileFormat`; text as dictionaries, see `decode`."""
@@ -58,8 +60,11 @@ class ParquetFormat(FileFormat):
     def open(self, found: Input) -> Source:
         return ParquetSource(found)
 
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        return ParquetWriter(sink, first.schema, self.codec(file))
+    def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
+        return ParquetWriter(sink, schema, self.codec(file))
+
+    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
+        writer.write(groups)
 
     def finish(self, writer: Any, describe: Describe) -> None:
         writer.add_key_value_metadata(describe())

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..utils.repeated import find_repeated
+from ..utils.repeated import Repeated, find_repeated
+from .row_group import ArrowColumn
 from .thrift import BINARY, I32, I64, LIST, STRUCT, Struct, read_struct, unsigned, write_struct
 
 # Types of numbers, encodings, kinds of pages and codecs, as the format numbers them.
@@ -40,11 +41,14 @@ class ColumnChunk(NamedTuple):
         return self.metadata | {number: (kind, place + start) for number, (kind, place) in places.items()}
 
 
-def encode_column(column: pa.ChunkedArray, field: pa.Field, codec: str) -> list[ColumnChunk]:
+def encode_column(column: ArrowColumn | Repeated, field: pa.Field, codec: str) -> list[ColumnChunk]:
     """The rows of a column as column chunks, several if its values are nested. codec: one of `CODECS`."""
+    if isinstance(column, Repeated):
+        return [_encode_numbers(column, field, codec)]
     if column.type not in TYPES or column.null_count or not len(column):
         return _encode_by_arrow(column, field, codec)
-    return [_encode_numbers(column.to_numpy(), field, codec)]
+    values = column.to_numpy()
+    return [_encode_numbers(find_repeated(values) or values, field, codec)]
 
 
 def read_footer(file: bytes) -> Struct:
@@ -72,22 +76,22 @@ def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> li
     return chunks
 
 
-def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
+def _encode_numbers(values: npt.NDArray[Any] | Repeated, field: pa.Field, codec: str) -> ColumnChunk:
     """Numbers, none of them missing: a dictionary where they repeat, and where they do not as they are."""
-    found = find_repeated(values)
     # Which rows have a value: all.
     levels = b"" if not field.nullable else _with_size(_repeated(len(values), b"\1"))
-    if found is None:
+    if isinstance(values, Repeated):
+        different = values.distinct
+        encodings, body = [PLAIN, RLE, RLE_DICTIONARY], levels + _packed(values.numbers, len(different))
+        pages = _Pages(codec)
+        pages.add(DICTIONARY_PAGE, different.tobytes(), {7: (STRUCT, {1: (I32, len(different)), 2: (I32, PLAIN)})})
+    else:
+        different = values
         encodings, body = [PLAIN, RLE], levels + values.tobytes()
         codec = codec if _gets_smaller(body, codec) else "none"
-    else:
-        distinct, numbers = found.distinct, found.numbers
-        encodings, body = [PLAIN, RLE, RLE_DICTIONARY], levels + _packed(numbers, len(distinct))
-    pages = _Pages(codec)
-    if found is not None:
-        pages.add(DICTIONARY_PAGE, distinct.tobytes(), {7: (STRUCT, {1: (I32, len(distinct)), 2: (I32, PLAIN)})})
+        pages = _Pages(codec)
     data_place = pages.size
-    header = {1: (I32, len(values)), 2: (I32, encodings[-1 if found else 0]), 3: (I32, RLE), 4: (I32, RLE)}
+    header = {1: (I32, len(values)), 2: (I32, encodings[-1 if data_place else 0]), 3: (I32, RLE), 4: (I32, RLE)}
     pages.add(DATA_PAGE, body, {5: (STRUCT, header)})
     metadata: Struct = {
         1: (I32, TYPES[field.type]),
@@ -98,9 +102,9 @@ def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> Co
         6: (I64, pages.plain_size),
         SIZE: (I64, pages.size),
         DATA_PLACE: (I64, data_place),
-        STATISTICS: (STRUCT, _statistics(values if found is None else distinct)),
+        STATISTICS: (STRUCT, _statistics(different)),
     }
-    if found is not None:
+    if data_place:
         metadata[DICTIONARY_PLACE] = I64, 0
     return ColumnChunk(pages.written, metadata)
 

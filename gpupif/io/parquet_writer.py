@@ -5,7 +5,7 @@ Source: Apache Parquet format 2.11: parquet.thrift (FileMetaData, RowGroup, Colu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import IO, Any
 
@@ -15,6 +15,7 @@ from .._version import __version__
 from ..rows.threads import Workers
 from ..utils.arrays import GROUP_ROWS
 from .parquet_pages import ColumnChunk, encode_column, read_footer, write_by_arrow
+from .row_group import RowGroup
 from .thrift import BINARY, I64, LIST, STRUCT, Struct, write_struct
 
 MAGIC = b"PAR1"
@@ -47,9 +48,9 @@ class ParquetWriter:
         """Have the file say this, too."""
         self._said |= said
 
-    def write_table(self, table: pa.Table) -> None:
-        """Write rows, in row groups; the columns of all of them are encoded at the same time."""
-        groups = [table.slice(start, GROUP_ROWS) for start in range(0, len(table), GROUP_ROWS)]
+    def write(self, several: Iterable[RowGroup]) -> None:
+        """Write rows; the columns of all groups are encoded at the same time."""
+        groups = [part for group in several for part in group.cut(GROUP_ROWS)]
         with Workers(self._threads) as workers:
             tasks = [
                 (column, field, self._codec)

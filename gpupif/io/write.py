@@ -19,6 +19,7 @@ from ..gpu.base import FrameLibrary
 from ..rows.threads import default_threads
 from ..utils.arrays import GROUP_ROWS
 from .formats import WRITTEN_ENDINGS, written_format
+from .row_group import RowGroup
 
 # Columns of row groups that each thread encodes of what is written at once.
 PER_THREAD = 2
@@ -90,13 +91,14 @@ def check_parent(output: Path, target: Path) -> None:
         raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
 
 
-def row_groups(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Where the parts of a table of so many rows begin and end that are written one after the other.
+def row_groups(rows: int, columns: int) -> list[list[tuple[int, int]]]:
+    """Where the row groups of a table of so many rows begin and end, some of them at a time.
 
-    Each is a row group, or several of tables of few columns where there are many threads.
+    So many are written at once that all threads have work: several of tables of few columns.
     """
-    size = GROUP_ROWS * -(-default_threads() * PER_THREAD // columns)
-    return [(start, min(rows, start + size)) for start in range(0, rows, size)]
+    edges = [(start, min(rows, start + GROUP_ROWS)) for start in range(0, rows, GROUP_ROWS)]
+    at_once = -(-default_threads() * PER_THREAD // columns)
+    return [edges[first : first + at_once] for first in range(0, len(edges), at_once)]
 
 
 def write_tables(
@@ -106,19 +108,31 @@ def write_tables(
     overwrite: bool = True,
     describe: Callable[[], Mapping[bytes, bytes]] = dict,
 ) -> None:
-    """Write the parts of a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
+    """Write the parts of a table, see `write_groups`."""
+    write_groups(([RowGroup.of(part)] for part in parts), path, done, overwrite, describe)
 
-    overwrite: replace a file that is there when all is written; else raise OutputError. describe: what goes into the
-    metadata of the file, where its format has such: asked for when all parts are written, as far as the format lets it.
+
+def write_groups(
+    several: Iterable[Sequence[RowGroup]],
+    path: str | os.PathLike[str],
+    done: Callable[[int], None] = lambda rows: None,
+    overwrite: bool = True,
+    describe: Callable[[], Mapping[bytes, bytes]] = dict,
+) -> None:
+    """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
+
+    several: rows, some groups at a time. overwrite: replace a file that is there when all is written; else raise
+    OutputError. describe: what goes into the metadata of the file, where its format has such: asked for when all rows
+    are written, where the format has `metadata_last`.
     """
     file, form = Path(path), written_format(Path(path))
     try:
         with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
             writer = None
-            for part in parts:
-                writer = writer or closing.enter_context(form.writer(sink, file, part, describe))
-                writer.write_table(part)
-                done(part.num_rows)
+            for groups in several:
+                writer = writer or closing.enter_context(form.writer(sink, file, groups[0].schema, describe))
+                form.write(writer, groups)
+                done(sum(map(len, groups)))
             if writer is not None:
                 form.finish(writer, describe)
     except pa.ArrowException as error:

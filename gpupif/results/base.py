@@ -170,6 +170,7 @@ class WriteRequest:
 
     describe: what the files are to say of themselves, with summaries if these are asked for. keep_input: put the
     table's columns before the scores. done: hears how many rows went out. options: of a library that writes folders.
+    queries: whose answers `answered` may be given once all rows are written, where they are found on the way.
     """
 
     outputs: Mapping[str, Cells]
@@ -180,6 +181,8 @@ class WriteRequest:
     overwrite: bool
     done: Callable[[int], None] = lambda rows: None
     options: Mapping[str, Any] = field(default_factory=dict)
+    queries: Sequence[ScoreQuery] = ()
+    answered: Callable[[Sequence[QueryResult]], None] = lambda results: None
 
 
 def refuse_options(options: Mapping[str, Any], method: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,13 @@ from ..engines.base import Job
 from ..engines.shared_scores import SharedScores, take_rows, take_target
 from ..errors import OutputError
 from ..frames.base import Frame
-from ..io.formats import PARQUET
-from ..io.write import output_names, row_groups, write_device_columns, write_tables
+from ..io.formats import PARQUET, written_format
+from ..io.row_group import RowGroup
+from ..io.write import output_names, row_groups, write_device_columns, write_groups
 from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
+from ..utils.repeated import Repeated
 from .asked_cells import AskedCells
 from .base import (
     AttackerOutcome,
@@ -35,12 +38,11 @@ from .base import (
     WriteRequest,
 )
 from .cell_layout import CellLayout
-from .figures import ColumnFacts, Figures
+from .figures import ColumnFacts
 from .local_cells import LocalCells
 from .outputs import Cells, ScoredAttacker, outputs_of
-from .pieces import PieceFacts, column_percentiles, cut, look, row_percentiles
+from .pieces import ColumnPiece, ColumnScores, Piece, QuerySearch, cut, sum_gains
 from .provenance import to_metadata
-from .riskiest import riskiest
 from .selection import CellQuery, ScoredRows
 
 # Rows whose scores are looked through for cells at once.
@@ -129,30 +131,30 @@ class MemoryBacking(OutcomeBacking):
     def find(self, query: ScoreQuery) -> QueryResult:
         values = {output: self._values[output] for output in outputs_of(query.looked_at)}
         on_device = any(hasattr(array, "get") for array in values.values())
-        least = -np.inf
+        search = QuerySearch(query)
 
-        def look_at(start: int, stop: int) -> PieceFacts:
-            nonlocal least
-            columns = (take_target(values, target, start, stop) for target in range(len(self.about.columns)))
-            found = look(query, columns, start, lambda: least)
-            if query.top and len(found.top) == query.top:
-                least = max(least, found.top[-1].risk)
-            return found
+        def look_at(start: int, stop: int) -> Piece:
+            columns: list[ColumnPiece] = []
+
+            def each() -> Iterator[ColumnPiece]:
+                for target in range(len(self.about.columns)):
+                    found = search.look(ColumnScores(take_target(values, target, start, stop)), target, start)
+                    columns.append(found._replace(gains=None))
+                    yield found
+
+            return Piece(columns, sums=sum_gains(each()))
 
         # A device has its own threads, and is that of the calling one.
         with self._frame.active(), Workers(1 if on_device else None) as workers:
             pieces = workers.run(look_at, [(0, self.rows)] if on_device else cut(self.rows, workers.threads))
-            figures = Figures.together(*(piece.figures for piece in pieces))
-            top = riskiest((cell for piece in pieces for cell in piece.top), query.top)
-            of_columns: list[list[float]] = []
-            of_rows: list[float] = []
-            if query.gains is not None and query.of_columns:
-                columns = [(pieces, column, self.rows, query.of_columns) for column in range(len(self.about.columns))]
-                of_columns = workers.run(column_percentiles, columns)
-            if query.gains is not None and query.of_rows:
-                sums = self._row_sums[query.gains] = [piece.sums for piece in pieces]
-                of_rows = row_percentiles(sums, self.rows, query.of_rows, workers)
-            return QueryResult(figures, of_columns, of_rows, self._with_scores(top, query.shown))
+            return self._answer(search, pieces, workers)
+
+    def _answer(self, search: QuerySearch, pieces: Sequence[Piece], workers: Workers) -> QueryResult:
+        """The answer to a query, from all pieces."""
+        query, found = search.query, search.result(pieces, self.rows, workers)
+        if query.gains is not None and query.of_rows:
+            self._row_sums[query.gains] = [piece.sums for piece in pieces]
+        return found._replace(top=self._with_scores(found.top, query.shown))
 
     def _with_scores(self, top: Sequence[Cell], shown: Sequence[Cells]) -> list[Cell]:
         """Cells with these scores."""
@@ -186,7 +188,7 @@ class MemoryBacking(OutcomeBacking):
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
         with Workers() as workers:
-            return self._output_rows(outputs, keep_input, workers).between(0, self.rows)
+            return self._output_rows(outputs, keep_input, workers).all_rows()
 
     def _output_rows(self, outputs: Mapping[str, Cells], keep_input: bool, workers: Workers) -> _OutputRows:
         values = {output: self._values[output] for output in outputs_of(outputs.values())}
@@ -207,8 +209,29 @@ class MemoryBacking(OutcomeBacking):
                 metadata = to_metadata(writing.describe(True))
                 write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
                 return
-            parts = (rows.between(start, stop) for start, stop in row_groups(self.rows, len(rows.names)))
-            write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
+            form = written_format(Path(path))
+            # What the file says of its scores is found while these are written, where it is said last.
+            searches = [QuerySearch(query) for query in writing.queries] if form.metadata_last else []
+
+            def groups() -> Iterator[Sequence[RowGroup]]:
+                pieces: list[list[Piece]] = [[] for _ in searches]
+                for edges in row_groups(self.rows, len(rows.names)):
+                    made, seen = rows.groups(edges, form.repeated, searches)
+                    for own, more in zip(pieces, seen, strict=True):
+                        own += more
+                    yield made
+                if searches:
+                    found = (self._answer(*one, workers) for one in zip(searches, pieces, strict=True))
+                    writing.answered(list(found))
+
+            write_groups(groups(), path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
+
+
+class _OfTarget(NamedTuple):
+    """Of some rows the scores of one column that are written, and what each search sees of all."""
+
+    written: list[npt.NDArray[Any] | Repeated]
+    seen: list[ColumnPiece]
 
 
 class _OutputRows:
@@ -229,8 +252,9 @@ class _OutputRows:
         workers: Workers,
     ) -> None:
         self._frame = frame
-        self._outputs = outputs
+        self._outputs = list(outputs.values())
         self._values = values
+        self._targets = range(len(columns))
         self._workers = workers
         self._source = frame.arrow() if keep_input else None
         self._labels = index_table(frame)
@@ -243,21 +267,63 @@ class _OutputRows:
         there = all(hasattr(array, "get") for array in self._values.values())
         return there and self._source is None and self._labels is None
 
-    def between(self, start: int, stop: int) -> pa.Table:
-        """Some of the rows."""
-        size = stop - start
+    def all_rows(self) -> pa.Table:
+        """All of them."""
+        several = row_groups(self._frame.rows, len(self.names))
+        return pa.concat_tables(group.table() for edges in several for group in self.groups(edges)[0])
+
+    def groups(
+        self, edges: Sequence[tuple[int, int]], repeated: bool = False, searches: Sequence[QuerySearch] = ()
+    ) -> tuple[list[RowGroup], list[list[Piece]]]:
+        """Some groups of the rows, (start, stop) each, and by search what it sees of each group.
+
+        repeated: find how numbers repeat.
+        """
         with self._frame.active():
-            taken = take_rows(self._values, start, stop, self._workers)
-            arrays = [on_host(cells.of(taken)) for cells in self._outputs.values()]
-        columns, names = [pa.array(column) for array in arrays for column in array], self.names
-        if self._source is not None:
-            beside = self._source.slice(start, size)
-            columns, names = [*beside.columns, *columns], [*beside.column_names, *names]
-        if self._labels is None:
-            return pa.table(columns, names=names)
-        beside = self._labels.slice(start, size)
-        table = pa.table([*columns, *beside.columns], names=[*names, *beside.column_names])
-        return table.replace_schema_metadata(self._labels.schema.metadata)
+            several = [self._on_host(start, stop) for start, stop in edges]
+
+        def take(start: int, stop: int, values: Mapping[str, Any], target: int) -> _OfTarget:
+            shared = {output: scores for output, scores in self._values.items() if output not in values}
+            there = {output: scores[target] for output, scores in values.items()}
+            scores = ColumnScores(there | take_target(shared, target, start, stop))
+            own = [scores.of(cells) for cells in self._outputs]
+            written = [(one.repeated if repeated else None) or one.values for one in own]
+            return _OfTarget(written, [search.look(scores, target, start) for search in searches])
+
+        tasks = [
+            (*span, values, target) for span, values in zip(edges, several, strict=True) for target in self._targets
+        ]
+        taken = iter(self._workers.run(take, tasks))
+        made: list[RowGroup] = []
+        pieces: list[list[Piece]] = [[] for _ in searches]
+        for start, stop in edges:
+            columns = [next(taken) for _ in self._targets]
+            written = [column for several in zip(*(one.written for one in columns), strict=True) for column in several]
+            made.append(self._group(start, stop, written))
+            for seen, own in zip(zip(*(one.seen for one in columns), strict=True), pieces, strict=True):
+                ranges = [(seen, slice(*span)) for span in self._workers.ranges(stop - start)]
+                parts = self._workers.run(sum_gains, ranges)
+                sums = None if parts[0] is None else np.concatenate(parts)
+                own.append(Piece([one._replace(gains=None) for one in seen], sums))
+        return made, pieces
+
+    def _on_host(self, start: int, stop: int) -> dict[str, Any]:
+        """Some rows of the scores that are arrays, of host or device."""
+        arrays = {output: values for output, values in self._values.items() if not isinstance(values, SharedScores)}
+        return {output: on_host(array[:, start:stop]) for output, array in arrays.items()}
+
+    def _group(self, start: int, stop: int, scores: Sequence[npt.NDArray[Any] | Repeated]) -> RowGroup:
+        """Scores of some rows, with what goes beside them."""
+        columns = [one if isinstance(one, Repeated) else pa.array(one) for one in scores]
+        fields = [pa.field(name, pa.from_numpy_dtype(one.dtype)) for name, one in zip(self.names, scores, strict=True)]
+        before, behind = (
+            None if table is None else table.slice(start, stop - start) for table in (self._source, self._labels)
+        )
+        if before is not None:
+            columns, fields = [*before.columns, *columns], [*before.schema, *fields]
+        if behind is not None:
+            columns, fields = [*columns, *behind.columns], [*fields, *behind.schema]
+        return RowGroup(pa.schema(fields, None if behind is None else behind.schema.metadata), columns)
 
 
 def index_table(frame: Frame, each: bool = False) -> pa.Table | None:

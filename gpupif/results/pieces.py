@@ -2,32 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.percentiles import ONCE, count_repeated, percentiles, percentiles_of
-from .base import Cell, ScoreQuery
+from ..utils.repeated import Repeated, find_repeated
+from .base import Cell, QueryResult, ScoreQuery
 from .figures import SUMMED_ROWS, Figures
+from .outputs import Cells
 from .riskiest import riskiest, riskiest_in
 
 # Rows of a piece at most.
 PIECE_ROWS = 1 << 20
 PIECES_PER_THREAD = 2
+ALL_ROWS = slice(None)
 
 
-class PieceFacts(NamedTuple):
-    """What is known of some rows. top: of the riskiest cells. columns: by column the gains, and how often each occurs;
-    sums: of the gains of each row.
+class ScoreColumn:
+    """One score for each of some rows, of host or device; how they repeat is found once, when it is asked for."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    @cached_property
+    def repeated(self) -> Repeated | None:
+        """Those that differ, and which of them each row has, where that is worth it."""
+        return find_repeated(self.values) if isinstance(self.values, np.ndarray) else None
+
+
+class ColumnScores:
+    """All scores of one column of some rows. values: by output, of host or device."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._made: dict[Cells, ScoreColumn] = {}
+
+    def of(self, cells: Cells) -> ScoreColumn:
+        """One of them, made once."""
+        made = self._made.get(cells)
+        if made is None:
+            arrays = {output: self._values[output][None] for output in cells.outputs}
+            made = self._made[cells] = ScoreColumn(cells.of(arrays)[0])
+        return made
+
+
+class ColumnPiece(NamedTuple):
+    """What is known of a column of some rows. top: of its riskiest cells.
+
+    times: its gains, and how often each occurs. gains: those of all rows, until they are summed.
     """
 
     figures: Figures
     top: list[Cell]
-    columns: list[tuple[Any, Any]]
+    times: tuple[Any, Any] | None = None
+    gains: Any = None
+
+
+class Piece(NamedTuple):
+    """What is known of some rows, by column. sums: of the gains of each row, where they are asked for."""
+
+    columns: list[ColumnPiece]
     sums: Any
 
 
@@ -38,39 +78,66 @@ def cut(rows: int, threads: int) -> list[tuple[int, int]]:
     return [(start, min(rows, start + size)) for start in range(0, rows, size)]
 
 
-def look(query: ScoreQuery, columns: Iterable[Mapping[str, Any]], first: int, least: Callable[[], float]) -> PieceFacts:
-    """What is asked of the rows from `first` on. columns: of each scored column the scores by output.
+class QuerySearch:
+    """Looks for what is asked at pieces of a table, in any order and from any thread, and puts together what it saw."""
 
-    least: so risky at least are cells that matter, as far as is known meanwhile.
-    """
-    figures: list[Figures] = []
-    top: list[Cell] = []
-    gains: list[tuple[Any, Any]] = []
-    sums: Any = None
-    alone = Workers(1)
-    for target, column in enumerate(columns):
-        arrays = {output: scores[None] for output, scores in column.items()}
-        scores = {cells: cells.of(arrays) for cells in query.looked_at}
-        figures.append(Figures.of({name: scores[cells] for name, cells in query.figures.items()}, alone))
+    def __init__(self, query: ScoreQuery) -> None:
+        self.query = query
+        # So risky at least are cells that matter, as far as is known meanwhile.
+        self._least = -np.inf
+
+    def look(self, scores: ColumnScores, target: int, first: int) -> ColumnPiece:
+        """What is asked of one column, of the rows from `first` on."""
+        query, top = self.query, list[Cell]()
+        figures = Figures.of({name: scores.of(cells).values[None] for name, cells in query.figures.items()}, Workers(1))
         if query.by is not None:
-            risky = riskiest_in(query.by.measure, scores[query.by], [], query.top, first, least())
-            top = riskiest([*top, *(cell._replace(target=target) for cell in risky)], query.top)
-        if query.gains is not None:
-            (own,) = scores[query.gains]
-            if query.of_columns:
-                gains.append(count_repeated(own) if isinstance(own, np.ndarray) else (own, ONCE))
-            if query.of_rows:
-                sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
-    return PieceFacts(Figures.beside(*figures), top, gains, sums)
+            by = scores.of(query.by).values[None]
+            risky = riskiest_in(query.by.measure, by, [], query.top, first, self._least)
+            top = [cell._replace(target=target) for cell in risky]
+            if query.top and len(top) == query.top:
+                self._least = max(self._least, top[-1].risk)
+        if query.gains is None:
+            return ColumnPiece(figures, top)
+        own = scores.of(query.gains)
+        times, gains = _how_often(own) if query.of_columns else None, own.values if query.of_rows else None
+        return ColumnPiece(figures, top, times, gains)
+
+    def result(self, pieces: Sequence[Piece], rows: int, workers: Workers) -> QueryResult:
+        """What is asked of all rows; pieces: in the order of their rows. The cells come without their scores."""
+        query = self.query
+        figures = Figures.together(*(Figures.beside(*(one.figures for one in piece.columns)) for piece in pieces))
+        top = riskiest((cell for piece in pieces for one in piece.columns for cell in one.top), query.top)
+        of_columns: list[list[float]] = []
+        of_rows: list[float] = []
+        if query.gains is not None and query.of_columns:
+            columns = zip(*([one.times for one in piece.columns] for piece in pieces), strict=True)
+            of_columns = workers.run(_percentiles_of_column, [(own, rows, query.of_columns) for own in columns])
+        if query.gains is not None and query.of_rows:
+            of_rows = _percentiles_of_rows([piece.sums for piece in pieces], rows, query.of_rows, workers)
+        return QueryResult(figures, of_columns, of_rows, top)
 
 
-def column_percentiles(pieces: Sequence[PieceFacts], column: int, rows: int, wanted: Sequence[float]) -> list[float]:
+def sum_gains(columns: Iterable[ColumnPiece], rows: slice = ALL_ROWS) -> Any:
+    """The sums of the gains of some rows over all columns, in their order; None where they are not asked for."""
+    sums: Any = None
+    for column in columns:
+        if column.gains is not None:
+            own = column.gains[rows]
+            sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
+    return sums
+
+
+def _how_often(column: ScoreColumn) -> tuple[Any, npt.NDArray[np.int64]]:
+    """Scores, and how often each occurs."""
+    return (column.values, ONCE) if column.repeated is None else count_repeated(column.repeated)
+
+
+def _percentiles_of_column(several: Sequence[tuple[Any, Any]], rows: int, wanted: Sequence[float]) -> list[float]:
     """Percentiles of the gains of a column."""
-    several = [piece.columns[column] for piece in pieces]
     return _of_a_device(several, wanted) or percentiles(lambda: several, rows, wanted)
 
 
-def row_percentiles(sums: Sequence[Any], rows: int, wanted: Sequence[float], workers: Workers) -> list[float]:
+def _percentiles_of_rows(sums: Sequence[Any], rows: int, wanted: Sequence[float], workers: Workers) -> list[float]:
     """Percentiles of the sums of rows, which are given by piece."""
     several = [(piece, ONCE) for piece in sums]
     on_device = _of_a_device(several, wanted)

@@ -22,7 +22,16 @@ from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_m
 from ..utils.display import plural
 from ..utils.validation import check_path, percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
-from .base import AttackerOutcome, Backing, Cell, ScoreQuery, ScoresDescription, WriteRequest, refuse_options
+from .base import (
+    AttackerOutcome,
+    Backing,
+    Cell,
+    QueryResult,
+    ScoreQuery,
+    ScoresDescription,
+    WriteRequest,
+    refuse_options,
+)
 from .cell_table import CellTable
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 from .outputs import MEAN, WORST, Cells, ScoredAttacker, ScoreView
@@ -474,44 +483,49 @@ class Scores:
 
     def _summarize(self) -> Summary:
         """The summary of one score for each cell."""
-        made = self._made_summary
-        if made is None:
-            made = self._backing.summaries[self.attackers, self._view.side] = self._make_summary()
+        if self._made_summary is None:
+            self._keep_summary(self._backing.find(self._summary_query()))
+        made = self._backing.summaries[self._place_of_summary]
         # Stages may have come to the scores since.
         return replace(made, seconds={**made.seconds, **self.seconds})
 
     @property
+    def _place_of_summary(self) -> tuple[tuple[str, ...], str]:
+        return self.attackers, self._view.side
+
+    @property
     def _made_summary(self) -> Summary | None:
         """The summary of one score for each cell, where it is made already."""
-        return self._backing.summaries.get((self.attackers, self._view.side))
+        return self._backing.summaries.get(self._place_of_summary)
 
-    def _make_summary(self) -> Summary:
+    def _summary_query(self) -> ScoreQuery:
+        """What has to be known of all cells for the summary of one score for each."""
         by = self._by(None)
-        gains = self._cells("cig") if "cig" in self.measures else None
-        found = self._backing.find(
-            ScoreQuery(
-                figures={name: self._cells(name) for name in SUMMARISED if name in self.measures},
-                gains=gains,
-                of_columns=OF_COLUMNS,
-                of_rows=OF_ROWS,
-                top=TOP_CELLS,
-                by=by,
-                shown=self._shown(by),
-            )
+        return ScoreQuery(
+            figures={name: self._cells(name) for name in SUMMARISED if name in self.measures},
+            gains=self._cells("cig") if "cig" in self.measures else None,
+            of_columns=OF_COLUMNS,
+            of_rows=OF_ROWS,
+            top=TOP_CELLS,
+            by=by,
+            shown=self._shown(by),
         )
+
+    def _keep_summary(self, found: QueryResult) -> None:
+        """Make the summary of one score for each cell from the answer to its query."""
         weights = list(self.weights.values())
         facts = self._backing.column_facts()
         # What ran is known of lazy scores now.
         about = self._backing.about
-        return Summary(
+        self._backing.summaries[self._place_of_summary] = Summary(
             rows=self.rows,
             distinct_rows=self.distinct_rows,
             device=about.device,
             measures=self.measures,
             seconds=dict(about.seconds),
             columns=summary_columns(self.columns, facts, self.rows, found.figures, found.of_columns, weights),
-            pif=dict(zip(OF_ROWS, found.of_rows, strict=True)) if gains is not None else {},
-            top=self._describe_cells(found.top, by),
+            pif=dict(zip(OF_ROWS, found.of_rows, strict=True)) if "cig" in self.measures else {},
+            top=self._describe_cells(found.top, self._by(None)),
             through_host=about.through_host,
         )
 
@@ -528,7 +542,28 @@ class Scores:
 
     def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
         """What is written of these scores, and said of them."""
-        return WriteRequest(self._view.outputs(), self._written(), self._description, path, keep_input, overwrite)
+        waiting = [view for views in self._summarised() for view in views.values() if view._made_summary is None]
+
+        def answered(results: Sequence[QueryResult]) -> None:
+            for view, found in zip(waiting, results, strict=True):
+                view._keep_summary(found)
+
+        return WriteRequest(
+            self._view.outputs(),
+            self._written(),
+            self._description,
+            path,
+            keep_input,
+            overwrite,
+            queries=[view._summary_query() for view in waiting],
+            answered=answered,
+        )
+
+    def _summarised(self) -> list[dict[str, Scores]]:
+        """The scores whose summaries a file of these scores holds, by attacker and fold."""
+        if self._fold is not None:
+            return [{self._fold: self}]
+        return [{fold: Scores(self._backing, [one], fold) for fold in one.folds} for one in self._attackers]
 
     def _written(self) -> list[ScoredAttacker]:
         """The attackers, as a file of these scores has them."""
@@ -537,10 +572,6 @@ class Scores:
     def _description(self, with_summaries: bool) -> ScoresDescription:
         """What a file of these scores is to say of itself."""
         backing = self._backing
-        if self._fold is None:
-            views = [{fold: Scores(backing, [one], fold) for fold in one.folds} for one in self._attackers]
-        else:
-            views = [{self._fold: self}]
         outcomes = [
             AttackerOutcome(
                 attacker,
@@ -548,6 +579,6 @@ class Scores:
                 distinct_rows=next(iter(of_folds.values())).distinct_rows if with_summaries else None,
                 summaries={fold: view._summarize() for fold, view in of_folds.items() if with_summaries},
             )
-            for attacker, of_folds in zip(self._written(), views, strict=True)
+            for attacker, of_folds in zip(self._written(), self._summarised(), strict=True)
         ]
         return ScoresDescription(backing.about, outcomes, backing.column_facts(), backing.packed_priors(), self.rows)

@@ -248,7 +248,7 @@ class SpecialUniques:
         check_path("path", path, "a file to write")
         check_output(path, overwrite)
         columns = self._part(0, 0).num_columns
-        parts = (self._part(start, stop) for start, stop in row_groups(self.rows, columns))
+        parts = (self._part(start, stop) for edges in row_groups(self.rows, columns) for start, stop in edges)
         write_tables(parts, path, overwrite=overwrite)
 
     def _part(self, start: int, stop: int) -> pa.Table:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpupif.kernels.dictionary import count_numbers
 from gpupif.kernels.select import count_patterns
 
-from .repeated import find_repeated
+from .repeated import Repeated
 
 ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
 DIGITS = 1 << 16
@@ -25,14 +25,11 @@ Pieces = Callable[[], Iterable[tuple[Any, Any]]]
 DigitCounts = dict[int, Any]
 
 
-def count_repeated(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Values, and how often each occurs; the same values and `ONCE` where too many of them are different."""
-    found = find_repeated(values)
-    if found is None:
-        return values, ONCE
-    times = np.zeros(len(found.distinct), np.int64)
-    count_numbers(found.numbers, times)
-    return found.distinct.copy(), times
+def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The values that differ, and how often each occurs."""
+    times = np.zeros(len(values.distinct), np.int64)
+    count_numbers(values.numbers, times)
+    return values.distinct, times
 
 
 def percentiles(pieces: Pieces, total: int, wanted: Sequence[float]) -> list[float]:

@@ -23,6 +23,11 @@ class Repeated:
     distinct: npt.NDArray[Any]
     numbers: npt.NDArray[np.unsignedinteger[Any]]
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers."""
+        return self.distinct.dtype
+
     def __len__(self) -> int:
         return len(self.numbers)
 
@@ -30,8 +35,11 @@ class Repeated:
         return Repeated(self.distinct, self.numbers[rows])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        distinct = self.distinct.astype(dtype or self.distinct.dtype, copy=False)
-        return np.take(distinct, self.numbers)
+        return self.values().astype(dtype or self.distinct.dtype, copy=False)
+
+    def values(self) -> npt.NDArray[Any]:
+        """The number of each row."""
+        return np.take(self.distinct, self.numbers)
 
 
 def find_repeated(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> Repeated | None:
@@ -49,7 +57,8 @@ def find_repeated(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> Repeat
     bits, width = read_only(values.view(f"u{values.itemsize}")), most.bit_length() + 1
     numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
     count = number_values(bits, 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
-    return None if count < 0 else Repeated(distinct[:count].view(values.dtype), numbers)
+    # In no more memory than they need: they may be kept.
+    return None if count < 0 else Repeated(distinct[:count].copy().view(values.dtype), numbers)
 
 
 def kept_small(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> npt.NDArray[Any] | Repeated:
@@ -58,4 +67,4 @@ def kept_small(values: npt.NDArray[Any], most: int = MOST_DISTINCT) -> npt.NDArr
     if found is None:
         return values
     kind = np.uint16 if len(found.distinct) <= 1 << 16 else np.uint32
-    return Repeated(found.distinct.copy(), found.numbers.astype(kind, copy=False))
+    return Repeated(found.distinct, found.numbers.astype(kind, copy=False))

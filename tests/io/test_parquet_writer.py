@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from gpupif.io.parquet_pages import read_footer
 from gpupif.io.parquet_writer import ParquetWriter
+from gpupif.io.row_group import RowGroup
 from gpupif.io.thrift import BYTE, DOUBLE, FALSE, I32, LIST, TRUE, read_struct, write_struct
 from gpupif.utils import repeated
 
@@ -27,7 +28,7 @@ def written(*tables, codec="zstd", threads=2, said=None):
     sink = io.BytesIO()
     with ParquetWriter(sink, tables[0].schema, codec, threads) as writer:
         for table in tables:
-            writer.write_table(table)
+            writer.write([RowGroup.of(table)])
         writer.add_key_value_metadata(said or {})
     return sink.getvalue()
 

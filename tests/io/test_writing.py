@@ -27,8 +27,8 @@ pytestmark = pytest.mark.every_engine
 
 
 def write_table(table, path, done=lambda rows: None, overwrite=True):
-    parts = (table.slice(start, stop - start) for start, stop in row_groups(table.num_rows, columns=100))
-    write_tables(parts, path, done, overwrite)
+    edges = (span for several in row_groups(table.num_rows, columns=100) for span in several)
+    write_tables((table.slice(start, stop - start) for start, stop in edges), path, done, overwrite)
 
 
 READ = {
@@ -196,7 +196,7 @@ def test_failed_parquet_writer(folder, monkeypatch):
     path = folder / "scores.parquet"
     scores.to_parquet(path)
     before = path.read_bytes()
-    real, calls = ParquetWriter.write_table, []
+    real, calls = ParquetWriter.write, []
 
     def fail(self, *arguments):
         calls.append(arguments)
@@ -204,7 +204,7 @@ def test_failed_parquet_writer(folder, monkeypatch):
             raise OSError(errno.EIO, "Input/output error")
         real(self, *arguments)
 
-    monkeypatch.setattr(ParquetWriter, "write_table", fail)
+    monkeypatch.setattr(ParquetWriter, "write", fail)
     with pytest.raises(OutputError, match=r"scores\.parquet: could not be written: Input/output error\."):
         scores.to_parquet(path)
     assert len(calls) == 2

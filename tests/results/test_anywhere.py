@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 import gpupif
 from gpupif import AnyKnown
 from gpupif.measures import as_risk, find_measure
+from gpupif.results.in_memory import MemoryBacking
 from tests.helpers.pieces import assert_same_summaries, in_pieces, write_parts
 
 TABLE = gpupif.datasets.census(40, columns=4, seed=3).sample(90, replace=True, random_state=4).reset_index(drop=True)
@@ -317,6 +319,26 @@ def test_written_again(place, asked, tmp_path):
     assert again.weights == expected.weights
     assert again.pif(50) == expected.pif(50)
     pd.testing.assert_frame_equal(again.cig.to_pandas(), expected.cig, check_exact=True)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+@pytest.mark.parametrize("asked", ["both, weights", "any two"])
+def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, monkeypatch):
+    monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 32)
+    monkeypatch.setattr("gpupif.results.pieces.PIECE_ROWS", 1 << 5)
+    asked = ASKED[asked]
+    expected, scores = in_memory(**asked), in_memory(**asked)
+    looked, find = [], MemoryBacking.find
+    monkeypatch.setattr(MemoryBacking, "find", lambda self, query: looked.append(query) or find(self, query))
+    scores.write(tmp_path / f"scores.{ending}")
+    scores.summary()
+    views = [(name, fold) for name, folds in enumerate(scores._summarised()) for fold in folds]
+    # Feather begins with what it says of its scores.
+    assert len(looked) == (len(views) if ending == "feather" else 0)
+    several = [scores, *([gpupif.open_scores(tmp_path / "scores.parquet")] if ending == "parquet" else [])]
+    for found, (name, fold) in product(several, views):
+        mine, theirs = (one._summarised()[name][fold].summary() for one in (found, expected))
+        assert_same_summaries(mine, theirs)
 
 
 def test_the_input_beside_scores(tmp_path):
