@@ -315,9 +315,9 @@ def score_blocks(alone, rows, offsets, blocks, which, targets, wanted, memory, t
 
     alone: (target, start, stop), see `score_values`; `NONE_ALONE` with blocks. It is one kernel so that what both take
     is compiled once. rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. memory:
-    see `memory_for`, for the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
-    `count_sizes`. ends: by target where places for scores of these rows begin, and when all are there where they end.
-    out: an `Out`, for these targets.
+    see `memory_for`, for the largest of these blocks. tally: (small, large, listed), one row per target, gets the
+    cohorts' sizes, see `count_sizes`. ends: by target where places for scores of these rows begin, and when all are
+    there where they end. out: an `Out`, for these targets.
     """
     room, scratch, ordered = memory
     small, large, listed = tally
