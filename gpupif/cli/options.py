@@ -8,6 +8,7 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,15 +24,22 @@ if TYPE_CHECKING:
     from ..dask.client import Place
     from ..results.scores import Scores
 
+# The groups in which the help lists options, but for those that are asked for first.
+attack_option = partial(typer.Option, rich_help_panel="Attackers, and what they know")
+table_option = partial(typer.Option, rich_help_panel="Table and population")
+cells_option = partial(typer.Option, rich_help_panel="Some cells, or a summary, in place of all scores")
+output_option = partial(typer.Option, rich_help_panel="Output")
+place_option = partial(typer.Option, rich_help_panel="Where to compute, and within what")
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Table = Annotated[
     Path,
     typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
 ]
-Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.", show_default="auto")]
+Device = Annotated[str | None, place_option(metavar="auto|cpu|cuda", help="Where to compute.", show_default="auto")]
 GpuGrouping = Annotated[
     str | None,
-    typer.Option(
+    place_option(
         metavar="auto|cudf|rotation",
         help="How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
         show_default="auto",
@@ -39,44 +47,49 @@ GpuGrouping = Annotated[
 ]
 Distances = Annotated[
     list[str] | None,
-    typer.Option(
+    attack_option(
         "--distance",
         metavar="C=ordered|nominal|FILE.json",
         help="How far values are apart (emd, t-closeness); in the file a list of values in order, or a hierarchy, "
         '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
     ),
 ]
-Missing = Annotated[str, typer.Option(metavar="category|error", help="Missing values: one more value, or refuse.")]
+Missing = Annotated[str, table_option(metavar="category|error", help="Missing values: one more value, or refuse.")]
 MissingOrWildcard = Annotated[
-    str, typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any.")
+    str, table_option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any.")
 ]
 SamplingWeights = Annotated[
     str | None,
-    typer.Option("--weights", metavar="COLUMN", help="Column of sampling weights: people that a row stands for."),
+    table_option("--weights", metavar="COLUMN", help="Column of sampling weights: people that a row stands for."),
 ]
 Sep = Annotated[
-    str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
+    str | None, table_option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
 ]
 StreamMemory = Annotated[
     str | None,
-    typer.Option("--memory-limit", metavar="2GiB", help="Memory to take; the table is then read in streams."),
+    place_option("--memory-limit", metavar="2GiB", help="Memory to take; the table is then read in streams."),
 ]
 StreamTemp = Annotated[
-    Path | None, typer.Option("--temp", metavar="FOLDER", help="For temporary files. Default: the system's.")
+    Path | None, place_option("--temp", metavar="FOLDER", help="For temporary files. Default: the system's.")
 ]
 PopulationLacks = Annotated[
-    str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+    str, table_option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
 ]
 Scheduler = Annotated[
-    str | None, typer.Option("--scheduler", metavar="tcp://HOST:8786", help="Compute on the Dask cluster there.")
+    str | None, place_option("--scheduler", metavar="tcp://HOST:8786", help="Compute on the Dask cluster there.")
 ]
 WorkerProcesses = Annotated[
-    int | None, typer.Option("--workers", metavar="N", help="Compute on a Dask cluster of N processes here.")
+    int | None, place_option("--workers", metavar="N", help="Compute on a Dask cluster of N processes here.")
 ]
 Compression = Annotated[
-    str | None, typer.Option(metavar="zstd|lz4|snappy|none", help="Of the scores. Default: zstd, of Feather lz4.")
+    str | None,
+    output_option(
+        metavar="auto|zstd|lz4|snappy|none",
+        help="Of the scores; auto is zstd, of Feather lz4, of CSV none.",
+        show_default="auto",
+    ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
+Overwrite = Annotated[bool, output_option("--overwrite", help="Replace an output that exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 

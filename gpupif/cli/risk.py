@@ -35,14 +35,16 @@ def risk(
     ] = None,
     groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
     population: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
+        Path | None,
+        options.table_option(metavar="FILE", help="The population that TABLE is a part of: journalist risk."),
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     sampling_fraction: Annotated[
-        float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
+        float | None,
+        options.table_option(metavar="0.01", help="Share of the population that TABLE is a random sample of."),
     ] = None,
     population_size: Annotated[
-        int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
+        int | None, options.table_option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
     weights: options.SamplingWeights = None,
     missing: options.MissingOrWildcard = "category",

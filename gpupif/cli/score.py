@@ -33,37 +33,64 @@ def score(
     table: options.Table,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
+        options.output_option(
+            "-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False
+        ),
     ] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
     measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
+    where: Annotated[
+        str | None,
+        options.cells_option(metavar="'csf > 0.9'", help="Write only cells where it holds, a row each."),
+    ] = None,
+    min_cig: Annotated[
+        float | None,
+        options.cells_option("--min-cig", metavar="BITS", help="Only cells of so much CIG: --where 'cig >= BITS'."),
+    ] = None,
+    top: Annotated[
+        int | None, options.cells_option(metavar="N", help="Write only the N riskiest cells, or the riskiest of those.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        options.cells_option(metavar="MEASURE", help="By which --top goes. Default: CIG, or the first scored."),
+    ] = None,
+    summary_only: Annotated[
+        bool,
+        options.cells_option(
+            "--summary-only", help="Write no scores; --output, if given, is a .json file for the summary."
+        ),
+    ] = False,
     known: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
+        str | None, options.attack_option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
     known_any: Annotated[
-        int | None, typer.Option(metavar="R", help="In place of --known: any R of the other columns; worst and mean.")
+        int | None,
+        options.attack_option(metavar="R", help="In place of --known: any R of the other columns; worst and mean."),
     ] = None,
     among: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones.")
+        str | None,
+        options.attack_option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones."),
     ] = None,
     subsets: Annotated[
-        int | None, typer.Option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
+        int | None, options.attack_option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="By which --subsets are drawn.")] = 0,
+    seed: Annotated[int, options.attack_option(metavar="S", help="By which --subsets are drawn.")] = 0,
     priors: Annotated[
         Path | None,
-        typer.Option(
+        options.attack_option(
             metavar="FILE",
             help='Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.',
         ),
     ] = None,
     accuracies: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help='Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'),
+        options.attack_option(
+            metavar="FILE", help='Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'
+        ),
     ] = None,
     accuracy: Annotated[
         list[str] | None,
-        typer.Option(
+        options.attack_option(
             metavar="COLUMN=0.9",
             help="How far what is concluded about a scored column is trusted, 0 to 1; may be repeated.",
         ),
@@ -71,53 +98,44 @@ def score(
     distance: options.Distances = None,
     attacker: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
+        options.attack_option(
+            metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."
+        ),
     ] = None,
     attacker_any: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=R", help="Another of them: any R of the other columns, as --known-any."),
+        options.attack_option(metavar="NAME=R", help="Another of them: any R of the other columns, as --known-any."),
     ] = None,
     weights: options.SamplingWeights = None,
     population: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
+        Path | None,
+        options.table_option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes."),
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
-    dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="'csf > 0.9'", help="Write only cells where it holds, a row each."),
-    ] = None,
-    min_cig: Annotated[
-        float | None,
-        typer.Option("--min-cig", metavar="BITS", help="Only cells of so much CIG: --where 'cig >= BITS'."),
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option(metavar="N", help="Write only the N riskiest cells, or the riskiest of those.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="MEASURE", help="By which --top goes. Default: CIG, or the first scored."),
-    ] = None,
-    summary_only: Annotated[
-        bool, typer.Option("--summary-only", help="Write no scores; -o, if given, is a .json file for the summary.")
-    ] = False,
+    dtype: Annotated[str, options.output_option(metavar="float64|float32", help="Type of the scores.")] = "float64",
     sep: options.Sep = None,
-    keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
+    keep_input: Annotated[bool, options.output_option("--keep-input", help="Put the table's columns first.")] = False,
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     memory_limit: Annotated[
-        str | None, typer.Option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
+        str | None, options.place_option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
     ] = None,
     temp: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
+        Path | None,
+        options.place_option(
+            metavar="FOLDER", help="For temporary files. Default: beside the output, or the system's."
+        ),
     ] = None,
     rows_per_file: Annotated[
-        int | None, typer.Option(metavar="N", help="Score files of N rows. Default: one for each file of the table.")
+        int | None,
+        options.output_option(metavar="N", help="Score files of N rows. Default: one for each file of the table."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run that was killed stopped.")] = False,
+    resume: Annotated[
+        bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
+    ] = False,
     scheduler: options.Scheduler = None,
     workers: options.WorkerProcesses = None,
     as_json: options.Json = False,
@@ -168,7 +186,7 @@ def score(
                 write_text(options.as_document(document), output, overwrite)
         elif output is None:
             raise InputError(
-                "-o: expected the name of a file or folder for the scores. Name it, or use --summary-only."
+                "output: expected the name of a file or folder for the scores. Name it, or use --summary-only."
             )
         elif place.named:
             from .cluster import score_on_cluster
@@ -218,7 +236,7 @@ def _check_summary(output: Path | None, overwrite: bool, idle: Mapping[str, Any]
                 f"--{name.replace('_', '-')}: does not go with --summary-only, which writes no scores. Leave one out."
             )
     if output is None and overwrite:
-        raise InputError("--overwrite: replaces an output, and none is named. Add -o, or leave it out.")
+        raise InputError("--overwrite: replaces an output, and none is named. Add --output, or leave it out.")
     if output is not None:
         check_output(output, overwrite, endings=(".json",))
 

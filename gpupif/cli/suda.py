@@ -13,7 +13,7 @@ from .options import as_names, check_table, complete, configured, show
 
 MissingInSets = Annotated[
     str,
-    typer.Option(
+    options.table_option(
         metavar="category|ignore|wildcard|error",
         help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
     ),
@@ -28,15 +28,19 @@ def suda(
         typer.Option(metavar="K", help="Sets of up to K columns are searched. Default: 3, or all of fewer columns."),
     ] = None,
     sampling_fraction: Annotated[
-        float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE holds: DIS-SUDA scores.")
+        float | None,
+        options.table_option(metavar="0.01", help="Share of the population that TABLE holds: DIS-SUDA scores."),
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many of the riskiest rows to list.")] = 10,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Scores of all rows, in order: .parquet, .csv or .feather."),
+        options.output_option("-o", "--output", help="Scores of all rows, in order: .parquet, .csv or .feather."),
     ] = None,
     contributions: Annotated[
-        bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
+        bool,
+        options.output_option(
+            "--contributions", help="With --output: also what part of each score comes from each column."
+        ),
     ] = False,
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
@@ -68,7 +72,7 @@ def suda(
     top = whole_number("top", top, "rows")
     for option, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
         if given and output is None:
-            raise InputError(f"--{option}: goes with -o. Add that, or leave it out.")
+            raise InputError(f"--{option}: goes with --output. Add that, or leave it out.")
     names = as_names(columns)
     find = partial(
         find_suda,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..results.base import CellSource, ScoresDescription
 from ..results.cell_layout import CellLayout, check_labels
 from ..results.in_memory import index_columns
-from ..results.selection import CellQuery, FoundCells, ScoredRows
+from ..results.selection import CellBatch, CellQuery, ScoredRows
 from .explain import TableTasks, row_codes, row_labels, row_starts
 from .graph import Graph, Result
 from .partition import PartitionIndex
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TEXTS = {"column": pa.string(), "value": pa.string()}
 
 
-class SomeCells(NamedTuple):
+class LabelledCells(NamedTuple):
     """Cells as a table, and the labels of their rows."""
 
     cells: pa.Table
@@ -40,7 +40,7 @@ class SomeCells(NamedTuple):
 
 
 @dataclass(eq=False)
-class DaskCells(CellSource):
+class DaskCellSource(CellSource):
     """See `CellSource`.
 
     columns_scored: of the table. table: the tasks that know its rows, of the first attacker; meta: of its partitions.
@@ -87,14 +87,14 @@ class DaskCells(CellSource):
         """See `CellSource`: to a folder, a file for each partition, or one for the riskiest."""
         graph, parts, _ = self._tasks()
         frames = graph.each("frames", _as_frame, parts)
-        meta = _as_frame(SomeCells(self._layout.schema.empty_table(), self.meta.index[:0]))
+        meta = _as_frame(LabelledCells(self._layout.schema.empty_table(), self.meta.index[:0]))
         frame = graph.frame("frames", frames, meta, (None,) * (len(frames) + 1))
         count = graph.tree("count", _sum, graph.each("counts", _count, parts))
         options = {"schema": TEXTS, **options}
         return int(self.write_frame(frame, path, overwrite, options, describe, graph, count))
 
     def _tasks(self) -> tuple[Graph, list[Result], Result]:
-        """A graph; its tasks that give `SomeCells`, in order; the one that knows where partitions begin."""
+        """A graph; its tasks that give `LabelledCells`, in order; the one that knows where partitions begin."""
         graph, table, query = self.table.graph.copy(), self.table, self.query
         partitions = [graph.take(self.frames[output]) for output in query.outputs]
         starts = row_starts(graph, table)
@@ -105,7 +105,7 @@ class DaskCells(CellSource):
         )
         if query.top is None:
             return graph, graph.each("some-cells", _with_labels, layout, starts, numbers, found, table.indexes), starts
-        top = graph.one("riskiest", FoundCells.by_risk, graph.tree("riskier", partial(_riskiest, query.top), found))
+        top = graph.one("riskiest", CellBatch.by_risk, graph.tree("riskier", partial(_riskiest, query.top), found))
         labels = graph.each("labels-of-cells", _labels, top, starts, numbers, table.indexes)
         return graph, [graph.one("some-cells", _riskiest_with_labels, layout, top, *labels)], starts
 
@@ -118,7 +118,7 @@ def _sum(*counts: int) -> int:
     return sum(counts)
 
 
-def _count(part: SomeCells) -> int:
+def _count(part: LabelledCells) -> int:
     return len(part.cells)
 
 
@@ -128,7 +128,7 @@ def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -
 
 def _find(
     query: CellQuery, plan: Plan, starts: Sequence[int], number: int, rows: Any, index: PartitionIndex, *frames: Any
-) -> FoundCells:
+) -> CellBatch:
     """The cells of a partition."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     codes = row_codes(plan, rows.keys)
@@ -139,33 +139,33 @@ def _find(
 
     pieces = ScoredRows(starts[number], arrays, of).pieces()
     with task_workers() as workers:
-        return FoundCells.together(list(query.search_in_order(pieces, workers)))
+        return CellBatch.together(list(query.search_in_order(pieces, workers)))
 
 
-def _riskiest(n: int, *parts: FoundCells) -> FoundCells:
-    return FoundCells.together(parts).riskiest(n)
+def _riskiest(n: int, *parts: CellBatch) -> CellBatch:
+    return CellBatch.together(parts).riskiest(n)
 
 
-def _places(starts: Sequence[int], number: int, cells: FoundCells) -> npt.NDArray[Any]:
+def _places(starts: Sequence[int], number: int, cells: CellBatch) -> npt.NDArray[Any]:
     """Of cells in a partition the rows there."""
     start, stop = list(pairwise(starts))[number]
     return cells.rows[(cells.rows >= start) & (cells.rows < stop)] - start
 
 
 def _with_labels(
-    layout: CellLayout, starts: Sequence[int], number: int, cells: FoundCells, index: PartitionIndex
-) -> SomeCells:
-    return SomeCells(layout.table(cells), row_labels(index)[_places(starts, number, cells)])
+    layout: CellLayout, starts: Sequence[int], number: int, cells: CellBatch, index: PartitionIndex
+) -> LabelledCells:
+    return LabelledCells(layout.table(cells), row_labels(index)[_places(starts, number, cells)])
 
 
-def _labels(cells: FoundCells, starts: Sequence[int], number: int, index: PartitionIndex) -> pd.Index[Any]:
+def _labels(cells: CellBatch, starts: Sequence[int], number: int, index: PartitionIndex) -> pd.Index[Any]:
     """The labels of those rows of cells that are in a partition, in order, each once."""
     return row_labels(index)[np.unique(_places(starts, number, cells))]
 
 
-def _riskiest_with_labels(layout: CellLayout, cells: FoundCells, *labels: pd.Index[Any]) -> SomeCells:
+def _riskiest_with_labels(layout: CellLayout, cells: CellBatch, *labels: pd.Index[Any]) -> LabelledCells:
     each = labels[0].append(list(labels[1:]))
-    return SomeCells(layout.table(cells), each[np.searchsorted(np.unique(cells.rows), cells.rows)])
+    return LabelledCells(layout.table(cells), each[np.searchsorted(np.unique(cells.rows), cells.rows)])
 
 
 def _counts_rows(starts: Sequence[int], number: int, index: PartitionIndex) -> bool:
@@ -174,6 +174,6 @@ def _counts_rows(starts: Sequence[int], number: int, index: PartitionIndex) -> b
     return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
 
 
-def _as_frame(part: SomeCells) -> pd.DataFrame:
+def _as_frame(part: LabelledCells) -> pd.DataFrame:
     frame: pd.DataFrame = part.cells.to_pandas().set_axis(part.labels)
     return frame

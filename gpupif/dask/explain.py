@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..measures import Measure
-from ..results.asked_cells import AskedCells
-from ..results.base import Cell, Explainer
+from ..results.base import Explainer, RiskyCell
+from ..results.explained_cells import ExplainedCells
 from ..results.riskiest import CohortCount
 from ..results.worst_attacker import weights_of_sets
 from ..rows.distinct import distinct_rows
@@ -57,14 +57,14 @@ class LazyExplainer(Explainer):
         picked = self._pick(rows)
         return [picked[row].label for row in rows]
 
-    def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         graph = self._table.graph.copy()
         found: list[dict[str, Any]] = self._compute(
-            graph, graph.one("describe", AskedCells.values, self._asked(graph, cells))
+            graph, graph.one("describe", ExplainedCells.values, self._asked(graph, cells))
         )
         return found
 
-    def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+    def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
         graph, table = self._table.graph.copy(), self._table
         asked = self._asked(graph, cells)
         if table.any_known:
@@ -72,11 +72,11 @@ class LazyExplainer(Explainer):
             last = graph.one("explain", _explain_worst, by, table.plan, asked, rows)
         else:
             counts = graph.each("cohorts-of-cells", _count_cells, table.plan, asked, table.rows)
-            last = graph.one("explain", AskedCells.explain, asked, graph.tree("counted-cells", _add_counts, counts))
+            last = graph.one("explain", ExplainedCells.explain, asked, graph.tree("counted-cells", _add_counts, counts))
         found: list[dict[str, Any]] = self._compute(graph, last)
         return found
 
-    def _asked(self, graph: Graph, cells: Sequence[Cell]) -> Result:
+    def _asked(self, graph: Graph, cells: Sequence[RiskyCell]) -> Result:
         picked = self._pick([cell.row for cell in cells])
         return graph.one("asked", _asked_cells, cells, [picked[cell.row].key for cell in cells], self._table.plan)
 
@@ -134,17 +134,17 @@ def row_codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]
     return codes if plan.population is None else plan.population.own(codes)
 
 
-def _asked_cells(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan) -> AskedCells:
-    return AskedCells(plan.job, plan.columns, cells, keys)
+def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Plan) -> ExplainedCells:
+    return ExplainedCells(plan.job, plan.columns, cells, keys)
 
 
-def _count_cells(plan: Plan, asked: AskedCells, rows: Rows) -> list[CohortCount]:
+def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCount]:
     """Of a partition the rows in the cohort of each cell."""
     return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
 def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
-    return AskedCells.total(parts)
+    return ExplainedCells.total(parts)
 
 
 def _merge_rows(*parts: Rows) -> Rows:
@@ -158,7 +158,7 @@ def _merge_rows(*parts: Rows) -> Rows:
         return distinct_rows(Rows(keys, counts), int(counts.sum()), workers).rows
 
 
-def _explain_worst(by: Measure, plan: Plan, asked: AskedCells, rows: Rows) -> list[dict[str, Any]]:
+def _explain_worst(by: Measure, plan: Plan, asked: ExplainedCells, rows: Rows) -> list[dict[str, Any]]:
     """What is seen of cells by an attacker who knows any few columns; rows: all distinct ones."""
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None

@@ -6,6 +6,7 @@ Percentiles take four looks at all numbers; each partition keeps those that diff
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..results.base import Cell, QueryResult, ScoreQuery
+from ..results.base import QueryResult, RiskyCell, ScoreQuery
 from ..results.figures import Figures
-from ..results.riskiest import riskiest, riskiest_in
+from ..results.pieces import Piece, QuerySearch, by_column, sum_gains
+from ..results.riskiest import riskiest
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
 from .graph import Graph, Result
 from .worker import task_workers
@@ -29,7 +31,7 @@ class PartialResult(NamedTuple):
 
     rows: int
     figures: Figures
-    top: list[Cell]
+    top: list[RiskyCell]
 
 
 def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
@@ -57,19 +59,21 @@ def scores_in(frame: Any) -> npt.NDArray[Any]:
 def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
     """The answer for a partition, and the numbers of which percentiles are asked for."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
-    scores = {cells: cells.of(arrays) for cells in query.cells}
+    # How often each gain occurs is counted here, for tasks to come.
+    columns, search = by_column(arrays), QuerySearch(replace(query, of_columns=()))
     with task_workers() as workers:
-        figures = Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers)
-    top: list[Cell] = []
-    if query.by is not None:
-        top = riskiest_in(query.by.measure, scores[query.by], [scores[cells] for cells in query.shown], query.top)
-    numbers: list[Multiplicities] = []
+        seen = Piece(workers.run(search.look, [(own, target, 0) for target, own in enumerate(columns)]), None)
+    figures, top = search.seen([seen])
+    top = [
+        cell._replace(scores=[columns[cell.target].of(score).values[cell.row].item() for score in query.shown])
+        for cell in top
+    ]
+    numbers: list[Any] = []
     if query.gains is not None:
-        gains = scores[query.gains]
-        several = [*(gains if query.of_columns else [])]
-        several += [gains.sum(axis=0, dtype=np.float64)] if query.of_rows else []
-        numbers = [np.unique(one, return_counts=True) for one in several]
-    return PartialResult(next(iter(arrays.values())).shape[1], figures, top), numbers
+        numbers += [column.of(query.gains).values for column in columns if query.of_columns]
+        numbers += [sum_gains(seen.columns)] if query.of_rows else []
+    rows = next(iter(arrays.values())).shape[1]
+    return PartialResult(rows, figures, top), [np.unique(one, return_counts=True) for one in numbers]
 
 
 def _together(n: int, *parts: PartialResult) -> PartialResult:

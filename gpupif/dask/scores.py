@@ -30,14 +30,14 @@ from ..results.base import (
 )
 from ..results.figures import ColumnFacts
 from ..results.in_memory import index_table
-from ..results.outputs import Cells, ScoredAttacker
+from ..results.outputs import CellScore, ScoredAttacker
 from ..results.packed_priors import pack_priors
 from ..results.provenance import in_one_file, to_metadata
 from ..results.selection import CellQuery
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import DaskCells
+from .cells import DaskCellSource
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result
 from .parcels import pack, parcel_memory, parcel_rows, part_of_keys, rows_in, unpack
@@ -125,20 +125,20 @@ class DaskBacking(Backing):
     def where(self) -> str:
         return "lazy"
 
-    def frame(self, cells: Cells) -> dd.DataFrame:
-        frames = [self._frames[output] for output in cells.outputs]
+    def frame(self, score: CellScore) -> dd.DataFrame:
+        frames = [self._frames[output] for output in score.outputs]
         if len(frames) == 1:
             return frames[0]
         from dask.dataframe import map_partitions
 
-        meta = _fold(cells, *(frame._meta for frame in frames))
-        return map_partitions(partial(_fold, cells), *frames, meta=meta, align_dataframes=False)
+        meta = _fold(score, *(frame._meta for frame in frames))
+        return map_partitions(partial(_fold, score), *frames, meta=meta, align_dataframes=False)
 
-    def array(self, cells: Cells) -> Any:
-        return np.ascontiguousarray(scores_in(_compute(self.frame(cells))))
+    def array(self, score: CellScore) -> Any:
+        return np.ascontiguousarray(scores_in(_compute(self.frame(score))))
 
-    def row_sums(self, cells: Cells, name: str) -> Any:
-        frame = self.frame(cells)
+    def row_sums(self, score: CellScore, name: str) -> Any:
+        frame = self.frame(score)
         return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
 
     def find(self, query: ScoreQuery) -> QueryResult:
@@ -153,10 +153,10 @@ class DaskBacking(Backing):
         result: QueryResult = self._learn(facts, graph, found)
         return result
 
-    def joined(self, outputs: Mapping[str, Cells]) -> dd.DataFrame:
+    def joined(self, outputs: Mapping[str, CellScore]) -> dd.DataFrame:
         return self._joined(outputs, keep_input=False)
 
-    def _joined(self, outputs: Mapping[str, Cells], keep_input: bool) -> dd.DataFrame:
+    def _joined(self, outputs: Mapping[str, CellScore], keep_input: bool) -> dd.DataFrame:
         """One frame of all outputs, and before them the table, if it is kept."""
         from dask.dataframe import map_partitions
 
@@ -166,7 +166,7 @@ class DaskBacking(Backing):
         meta = _side_by_side(names, *(frame._meta for frame in frames))
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
 
-    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+    def to_arrow(self, outputs: Mapping[str, CellScore], keep_input: bool) -> pa.Table:
         frame = open_frame(_compute(self._joined(outputs, keep_input)))
         table, labels = frame.arrow(), index_table(frame)
         if labels is None:
@@ -178,7 +178,7 @@ class DaskBacking(Backing):
     def cells(self, query: CellQuery) -> CellSource:
         table = self._outcomes[self.attackers[0].name].table
         hooks = (_compute_result, partial(self._write_folder, asked=query.asked))
-        return DaskCells(query, self.about.columns, table, self._table._meta, self._frames, *hooks)
+        return DaskCellSource(query, self.about.columns, table, self._table._meta, self._frames, *hooks)
 
     def write(self, writing: WriteRequest) -> None:
         """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
@@ -345,12 +345,12 @@ def _scores_in(frame: Any) -> Any:
     return (frame.values if hasattr(frame, "to_pandas") else frame.to_numpy()).T
 
 
-def _fold(cells: Cells, *frames: Any) -> Any:
+def _fold(score: CellScore, *frames: Any) -> Any:
     """The worst, or the mean, of the frames of several outputs."""
     first = open_frame(frames[0])
     with first.active():
-        arrays = {output: _scores_in(frame) for output, frame in zip(cells.outputs, frames, strict=True)}
-        return first.wrap(cells.of(arrays), first.names)
+        arrays = {output: _scores_in(frame) for output, frame in zip(score.outputs, frames, strict=True)}
+        return first.wrap(score.of(arrays), first.names)
 
 
 def _row_sums(frame: Any, name: str) -> Any:

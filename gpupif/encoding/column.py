@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -56,12 +57,26 @@ class Column:
 
     def texts(self) -> list[str | None]:
         """The values by code as files of text have them, and behind them None, for missing ones."""
-        plain = self._plain(self.labels)
-        return [*(str(value).lower() if isinstance(value, bool) else str(value) for value in plain), None]
+        return [*map(_text, self._plain(self.labels)), None]
 
     @staticmethod
     def _plain(labels: Any) -> list[Any]:
         return list(labels.to_pylist() if hasattr(labels, "to_pylist") else labels.tolist())
+
+
+def _text(value: Any) -> str:
+    """A value as text, the same of whatever library it comes from."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, timedelta):
+        return str(value)
+    # As pandas has it: nanoseconds only where there are some.
+    minutes, seconds = divmod(value.seconds, 60)
+    clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+    nanoseconds = getattr(value, "nanoseconds", 0)
+    fraction = f".{value.microseconds:06}" if value.microseconds or nanoseconds else ""
+    rest = f"{nanoseconds:03}" if nanoseconds else ""
+    return f"{value.days} days {'+' if value.days < 0 else ''}{clock}{fraction}{rest}"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,16 @@ from ..utils.repeated import Repeated
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+# What the system says where no more files may be open, of a process or of all; and how to mend that.
+TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
+MORE_OPEN = "Allow more open files (ulimit -n), or close those of other threads and programs."
+# How to mend what the disk refuses.
+MENDED_BY = {
+    errno.ENOSPC: "Free some space, or choose another place with temp (--temp).",
+    **dict.fromkeys(TOO_MANY_OPEN, MORE_OPEN),
+}
 
 
 class BatchWriter:
@@ -75,7 +86,7 @@ class BatchReader:
             self._source = pa.OSFile(str(file))
             self._reader = ipc.open_file(self._source, options=options)
         except (pa.ArrowException, OSError) as error:
-            raise damaged(file) from error
+            raise _unread(file, error) from error
 
     def __enter__(self) -> BatchReader:
         return self
@@ -104,7 +115,7 @@ class BatchReader:
         try:
             return list(self._reader.get_batch(number).columns)
         except (pa.ArrowException, OSError) as error:
-            raise damaged(self._file) from error
+            raise _unread(self._file, error) from error
 
 
 def write_batch(file: Path, arrays: Mapping[str, Any]) -> None:
@@ -132,11 +143,19 @@ def damaged(file: Path) -> OutputError:
     return OutputError(f"{file}: a file of the run is damaged or gone. Start again without resume (--resume).")
 
 
+def _unread(file: Path, error: Exception) -> OutputError:
+    """What to raise for a file of a run that this came of."""
+    number = getattr(error, "errno", None)
+    if number in TOO_MANY_OPEN:
+        return OutputError(f"{file}: could not be read: {os.strerror(number)}. {MORE_OPEN}")
+    return damaged(file)
+
+
 @contextlib.contextmanager
 def disk_errors(file: Path) -> Iterator[None]:
     """Say of what the disk refuses where and how to mend it."""
     try:
         yield
     except OSError as error:
-        mend = "Free some space, or choose another place with temp (--temp)." if error.errno == errno.ENOSPC else ""
+        mend = MENDED_BY.get(error.errno or 0, "")
         raise OutputError(f"{file}: could not be written: {error.strerror or error}. {mend}".rstrip()) from error

@@ -17,8 +17,8 @@ from ..attack.priors import Prior
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums
 from ..measures import find_measure
-from ..results.asked_cells import AskedCells
-from ..results.base import Cell
+from ..results.base import RiskyCell
+from ..results.explained_cells import ExplainedCells
 from ..results.figures import ColumnFacts, Figures, summary_columns
 from ..results.outputs import MEAN
 from ..results.riskiest import cell_records, riskiest
@@ -34,12 +34,12 @@ from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
 class FoldFacts(ScoreFacts):
     """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
 
-    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
-        super().__init__(job, weights, folder)
+    def __init__(self, job: Job, weights: Sequence[float], folder: Path, population: PartitionedRun | None) -> None:
+        super().__init__(job, weights, folder, population)
         self.figures: Figures | None = None
-        self.top: list[Cell] = []
+        self.top: list[RiskyCell] = []
 
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
         assert self.figures is not None
         return self.figures, riskiest(self.top, TOP_CELLS)
 
@@ -72,16 +72,21 @@ class AttackerRun:
         return gatherer
 
     def fold(self, folding: Folding) -> FoldFacts:
-        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled."""
-        self.scoring.folding = folding
+        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled.
+
+        The sizes of cohorts in a population, by which nothing is chosen, are stored as they are.
+        """
+        self.scoring.folding, self.scoring.files = folding, folding.files
         self._find_weights(self.scoring.score())
-        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"))
+        if self.population_scoring is not None:
+            self.population_scoring.files = folding.files
+            self.population_scoring.score()
+        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"), self.population_scoring)
         self._gatherer = facts
         return facts
 
     def _find_weights(self, sums: WeightSums) -> None:
-        units = self.scoring.units
-        (self.weights,) = sums.by_fold(self.scoring.job, self.chunks.rows if units is None else units.total).values()
+        (self.weights,) = sums.by_fold(self.scoring.job, self.scoring.total).values()
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
@@ -117,10 +122,10 @@ class AttackerRun:
     def _names(self) -> list[Hashable]:
         return [self.chunks.columns[target].name for target in self.scoring.job.targets]
 
-    def _explain(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """What is seen of the riskiest cells; see `Explainer`."""
         scoring, chunks = self.scoring, self.chunks
-        asked = AskedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
+        asked = ExplainedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
         if isinstance(scoring, FoldRun) and scoring.fold:
             whole = scoring.whole
             if scoring.fold == MEAN or self.subsets is None:

@@ -48,19 +48,23 @@ TEXT_BYTES = 18
 
 
 class Budget(NamedTuple):
-    """Rows that are in memory at once, of a chunk; bytes to work with; how many attackers share them."""
+    """Rows that are in memory at once, of a chunk; bytes to work with.
+
+    together: tables whose scores are read at the same time, and share them: one for each attacker, and another one for
+    the sizes of cohorts in the population.
+    """
 
     chunk_rows: int
     working: int
-    attackers: int = 1
+    together: int = 1
 
     def values_bytes(self) -> int:
         """Bytes that the values of a column may take while they are numbered."""
         return int(VALUES_SHARE * self.working)
 
     def distinct_scores(self, columns: int) -> int:
-        """How many different scores each of so many columns of all parts may have, of one attacker."""
-        return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.attackers)
+        """How many different scores each of so many columns of all parts of one table may have."""
+        return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.together)
 
     def part_rows(self, job: Job) -> int:
         """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
@@ -115,13 +119,14 @@ def files_to_open() -> int:
 
 def plan_budget(limit: int, request: ScoreRequest) -> Budget:
     """What a run with this memory limit may have in memory at once; raises InputError where that is too little."""
-    cells = len(request.targets) * len(request.attackers or [None])
+    attackers = len(request.attackers or [None])
+    cells = len(request.targets) * attackers
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
     # A chunk is written while the next one is put together of what parts have for it.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
     most = _fitting(limit, row, "score")
     chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))
-    return most._replace(chunk_rows=chunk_rows, attackers=len(request.attackers or [None]))
+    return most._replace(chunk_rows=chunk_rows, together=attackers * (2 if request.has_population else 1))
 
 
 def riskiest_bytes(top: int, cells: int, scores: int) -> int:
@@ -134,7 +139,7 @@ def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, option
     top = None if options.selection is None else options.selection.top
     if top is None:
         return
-    scores = len(request.outputs) * budget.attackers
+    scores = len(request.outputs) * len(request.attackers or [None])
     needed = riskiest_bytes(top, source.about_rows() * len(request.targets), scores)
     if needed > RISKIEST_SHARE * budget.working:
         raise InputError(
@@ -195,10 +200,9 @@ def check_disk(
     targets = len(request.targets) * attackers
     kept = len({computed_measure(measure) for measure in request.outputs})
     scores = SCORE_BYTES * targets * kept
-    few = options.selection is not None or options.summary_only
-    if few and population is None and (attackers == 1 or options.summary_only):
-        # Sums of rows, of each pass or fold.
-        scores = 2 * FOLDED_BYTES * attackers
+    if options.folds(attackers):
+        # Sums of rows, of each pass or fold; sizes of cohorts in the population are all stored.
+        scores = 2 * FOLDED_BYTES * attackers + SCORE_BYTES * targets * request.has_population
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))
@@ -206,7 +210,7 @@ def check_disk(
     written = int(rows * each * targets * len(request.outputs))
     if options.keep_input:
         written += source.bytes
-    if few:
+    if not options.all_scores:
         written = 0
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (

@@ -17,8 +17,8 @@ from ..encoding.merge import encode_part, number_in, recode
 from ..engines.base import Engine, Job
 from ..io.base import Source
 from ..measures import Measure
-from ..results.asked_cells import AskedCells
-from ..results.base import Cell, RowExplainer, RowValues
+from ..results.base import RiskyCell, RowExplainer, RowValues
+from ..results.explained_cells import ExplainedCells
 from ..results.worst_attacker import weights_of_sets
 from ..rows.accumulate import DistinctRows
 from ..rows.threads import Workers
@@ -64,11 +64,11 @@ class FilesExplainer(RowExplainer):
 
         return RowValues([self.columns[target] for target in targets], between)
 
-    def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """See `Explainer`; raises TableReadError where a file is not what it was."""
         return self._asked(cells).values()
 
-    def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+    def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
         """See `Explainer`; raises as `values`."""
         asked, subsets = self._asked(cells), self.subsets
         if subsets is None:
@@ -86,11 +86,11 @@ class FilesExplainer(RowExplainer):
                 rows.add(layout.pack(codes, workers), amounts)
         return replace(self.job, codes=layout.unpack(rows.keys), times=rows.sums[0])
 
-    def _asked(self, cells: Sequence[Cell]) -> AskedCells:
+    def _asked(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
         keys = self._keys(cells)
-        return AskedCells(self.job, self.columns, cells, [keys[cell.row] for cell in cells])
+        return ExplainedCells(self.job, self.columns, cells, [keys[cell.row] for cell in cells])
 
-    def _keys(self, cells: Sequence[Cell]) -> dict[int, list[int]]:
+    def _keys(self, cells: Sequence[RiskyCell]) -> dict[int, list[int]]:
         """The codes of the rows of cells."""
         wanted = sorted({cell.row for cell in cells})
         found: dict[int, list[int]] = {}

@@ -1,14 +1,16 @@
 """Scores of a part folded while they are made: cells that are asked for, what a summary needs, and nothing else.
 
-All that has to be known of a cell is known in its part where there is one attacker. Kept are its cells that come in
-question, chunk by chunk; of each row the sum of its CIG; figures, and the riskiest cells.
+All that has to be known of a cell is known in its part where there is one attacker. Weights of columns, which are of
+all parts, are found before where cells are chosen by them; the sizes of cohorts in a population come afterwards, for
+those that are kept. Kept are cells that come in question, chunk by chunk; of
+each row the sum of its CIG; figures, and the riskiest cells.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +21,10 @@ import pyarrow as pa
 from ..attack.known_subsets import fold_of
 from ..engines.partition_plan import computed_measure
 from ..io.ipc_batches import BatchWriter, disk_errors
+from ..measures import POPULATION_SIZE
 from ..results.figures import SUMMARISED, Figures
 from ..results.outputs import ScoreView
-from ..results.selection import PIECE_ROWS, CellQuery, FoundCells, Riskiest, ScoredRows, Selection
+from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 
@@ -37,43 +40,63 @@ class RawScores(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What is made of them. dtype: of the output; weighted: by the column's weight, which takes all parts."""
+    """What is made of them. dtype: of the output; weighted: by the column's weight."""
 
     raw: RawScores
     dtype: str
     weighted: bool
+
+    def of(self, scores: npt.NDArray[Any], weights: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """The output of scores as parts make them; weights: of the column of each."""
+        return (weights * scores if self.weighted else scores).astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)
 class Folding:
     """What is kept of the scores against one attacker.
 
-    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order.
+    query: cells, None for none. best: by fold the riskiest cells, for its summary. outputs: by name, in order. sizes:
+    by fold the output that has the sizes of cohorts in a population, which other parts find. weights: of the scored
+    columns by fold, as far as they are known.
     """
 
     query: CellQuery | None
     best: Mapping[str, CellQuery]
     outputs: Mapping[str, Output]
+    sizes: Mapping[str, str]
+    weights: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: CellQuery | None, view: ScoreView) -> Folding | None:
-        """None where a part does not know what has to be known: weights are of all rows."""
+    def of(cls, query: CellQuery | None, view: ScoreView) -> Folding:
+        """view: of the attacker."""
         (attacker,) = view.attackers
         folds = [""] if attacker.subsets is None else list(attacker.folds)
         outputs = {}
         for measure in view.measures:
+            if measure.name == POPULATION_SIZE.name:
+                continue
             for fold in folds:
                 kind = fold_of(measure, fold) if fold else measure
                 raw = RawScores(fold, computed_measure(kind))
                 outputs[attacker.output(measure.name, fold)] = Output(raw, kind.type_in(view.dtype), kind.weighted)
         best = {fold: Selection(top=TOP_CELLS).query(replace(view, fold=fold or None)) for fold in folds}
-        looked = [output for one in (query, *best.values()) if one is not None for output in one.looked_at]
-        return None if any(outputs[output].weighted for output in looked) else cls(query, best, outputs)
+        sizes = {fold: attacker.output(POPULATION_SIZE.name, fold) for fold in folds}
+        return cls(query, best, outputs, {fold: name for fold, name in sizes.items() if name in view.types()})
+
+    @property
+    def by_weights(self) -> bool:
+        """Whether cells are chosen by weighted scores, so that weights have to be known before."""
+        queries = [*self.best.values(), *([] if self.query is None else [self.query])]
+        return any(self.outputs[output].weighted for query in queries for output in query.looked_at)
+
+    def weighted(self, weights: Mapping[str, Sequence[float]]) -> Folding:
+        """The same with weights."""
+        return replace(self, weights=weights)
 
     @property
     def files(self) -> int:
         """How many files of a part are read together, see `PartFiles`."""
-        return 1 if self.query is None else 2
+        return 1 + (self.query is not None) + bool(self.sizes)
 
     def output(self, fold: str, measure: str) -> str | None:
         """The output that has the scores of a measure as they are; None where there is none."""
@@ -99,13 +122,13 @@ class _FoldPiece(NamedTuple):
 
     figures: Figures
     gains: npt.NDArray[np.float64]
-    best: FoundCells
+    best: CellBatch
 
 
 class _Piece(NamedTuple):
     """What is kept of some rows; rows of cells count from the first of the part. folds: by fold."""
 
-    cells: FoundCells | None
+    cells: CellBatch | None
     folds: dict[str, _FoldPiece]
 
 
@@ -160,9 +183,11 @@ class FoldWriter:
         raw = {
             kind: [columns[place * kinds + number] for place in self._order] for number, kind in enumerate(self._kinds)
         }
-        starts = range(0, max(size, 1), PIECE_ROWS)
+        starts = range(0, max(size, 1), SEARCHED_ROWS)
         with Workers() as workers:
-            pieces = workers.run(self._fold, [(raw, slice(start, min(size, start + PIECE_ROWS))) for start in starts])
+            pieces = workers.run(
+                self._fold, [(raw, slice(start, min(size, start + SEARCHED_ROWS))) for start in starts]
+            )
         for fold, best in self._best.items():
             self._figures[fold] += [piece.folds[fold].figures for piece in pieces]
             for piece in pieces:
@@ -173,16 +198,17 @@ class FoldWriter:
             for cells in found:
                 self._kept.add(cells)
         elif found:
-            self._write_cells(FoundCells.together(found), self._start)
+            self._write_cells(CellBatch.together(found), self._start)
         self._start += size
 
     def _fold(self, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]], rows: slice) -> _Piece:
         folding = self._folding
-        arrays = {
-            name: np.stack([column[rows] for column in raw[output.raw]]).astype(output.dtype, copy=False)
-            for name, output in folding.outputs.items()
-            if not output.weighted
-        }
+        arrays = {}
+        for name, output in folding.outputs.items():
+            weights = folding.weights.get(output.raw.fold)
+            if weights is not None or not output.weighted:
+                of_columns = np.ones(0) if weights is None else np.array(weights)[self._places, None]
+                arrays[name] = output.of(np.stack([column[rows] for column in raw[output.raw]]), of_columns)
         scored = ScoredRows(self._start + rows.start, arrays, None)
         cells = None
         if folding.query is not None:
@@ -199,7 +225,7 @@ class FoldWriter:
             folds[fold] = _FoldPiece(figures, gains, self._with_scores(best, raw))
         return _Piece(cells, folds)
 
-    def _with_scores(self, cells: FoundCells, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]]) -> FoundCells:
+    def _with_scores(self, cells: CellBatch, raw: Mapping[RawScores, Sequence[npt.NDArray[Any]]]) -> CellBatch:
         """Cells with their scores as they were made, by kind, and with the places of the scored columns."""
         rows = cells.rows - self._start
         scores = [np.empty(len(rows), columns[0].dtype) for columns in raw.values()]
@@ -209,7 +235,7 @@ class FoldWriter:
                 out[mine] = columns[target][rows[mine]]
         return cells._replace(targets=self._places[cells.targets], scores=scores)
 
-    def _write_cells(self, cells: FoundCells, start: int) -> None:
+    def _write_cells(self, cells: CellBatch, start: int) -> None:
         """Cells of a chunk whose first row in the part is `start`."""
         assert self._cells is not None
         self._cells.write([cells.rows - start, cells.targets, *cells.scores])
@@ -229,8 +255,8 @@ class FoldWriter:
             self._files.facts.write_text(json.dumps(facts))
 
 
-def _listed(cells: FoundCells) -> list[Any]:
-    """Cells as `BestCell` has them, ready for JSON."""
+def _listed(cells: CellBatch) -> list[Any]:
+    """Cells as `_PartCell` has them, ready for JSON."""
     assert cells.risks is not None
     scores = [array.tolist() for array in cells.scores]
     return list(zip(cells.rows.tolist(), cells.targets.tolist(), cells.risks.tolist(), *scores, strict=True))

@@ -13,15 +13,21 @@ import pyarrow as pa
 
 from ..engines.partition_plan import part_measures
 from ..io.ipc_batches import BatchReader, write_batch
-from ..results.base import Cell
+from ..measures import POPULATION_SIZE
+from ..results.base import RiskyCell
 from ..results.cell_layout import CellLayout
 from ..results.figures import Figures
-from ..results.selection import FoundCells, Riskiest
+from ..results.selection import CellBatch, Riskiest
+from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .chunks import TableChunks
 from .fold import Folding, PartFiles, RawScores
+from .gather import StoredScores
 from .shuffle import Partitioned
+
+# Of cohorts (targets, rows).
+Sizes = npt.NDArray[Any]
 
 
 class FoldedGatherer:
@@ -60,28 +66,37 @@ class FoldedGatherer:
             found = iter([kept.found().by_risk()])
         yield from layout.tables(found)
 
-    def cells(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[FoundCells]:
+    def cells(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[CellBatch]:
         """The cells of each chunk, in the order of the table; the facts of the folds are filled meanwhile."""
         self._put_figures_together()
         for fact in self._facts.values():
             fact.make_folder()
-        with contextlib.ExitStack() as files:
+        with contextlib.ExitStack() as files, Workers() as workers:
+            sizes_in = {
+                fold: files.enter_context(StoredScores(fact.population))
+                for fold, fact in self._facts.items()
+                if fact.population is not None
+            }
             passes = [files.enter_context(_PassReader(pieces, self._folding)) for _, pieces in self._passes]
             start = 0
             for number, size in enumerate(chunks.sizes):
                 gains = {fold: np.zeros(size) for fold, fact in self._facts.items() if "cig" in fact.types}
+                sizes = {
+                    fold: stored.sizes(number, size, self._facts[fold].types[POPULATION_SIZE.name], workers)
+                    for fold, stored in sizes_in.items()
+                }
                 found = []
                 for piece in (piece for one in passes for piece in one.pieces(number)):
                     for fold, sums in gains.items():
                         sums[piece.rows] += piece.gains[fold]
                     for fold, place, best in piece.best:
-                        self._facts[fold].top.append(self._cell(fold, best, start + int(piece.rows[place])))
+                        self._facts[fold].top.append(self._cell(fold, best, int(piece.rows[place]), start, sizes))
                     if piece.cells is not None:
                         found.append(piece.cells)
                 for fold, sums in gains.items():
                     write_batch(self._facts[fold].gains(number), {"rig": sums})
                 if found:
-                    yield self._found(FoundCells.together(found), start, chunks.some_codes(number, places))
+                    yield self._found(CellBatch.together(found), start, chunks.some_codes(number, places), sizes)
                 start += size
                 report.advance(size)
 
@@ -95,39 +110,45 @@ class FoldedGatherer:
             ]
             fact.figures, fact.top = Figures.beside(*of_passes).of_columns(order), []
 
-    def _cell(self, fold: str, best: _BestCell, row: int) -> Cell:
+    def _cell(self, fold: str, best: _PartCell, row: int, start: int, sizes: Mapping[str, Sizes]) -> RiskyCell:
+        """One of the riskiest cells, of a row of a chunk that begins at `start`; sizes: see `_found`."""
         scores = self._scores([np.array([score]) for score in best.scores], np.array([best.target]))
         of_fold = [scores[name] for name, output in self._folding.outputs.items() if output.raw.fold == fold]
-        return Cell(best.risk, row, best.target, [one[0].item() for one in of_fold])
+        shown = [one[0].item() for one in of_fold]
+        if fold in sizes:
+            shown.append(sizes[fold][best.target, row].item())
+        return RiskyCell(best.risk, start + row, best.target, shown)
 
-    def _found(self, cells: FoundCells, start: int, of_rows: Sequence[npt.NDArray[Any]]) -> FoundCells:
+    def _found(
+        self, cells: CellBatch, start: int, of_rows: Sequence[npt.NDArray[Any]], sizes: Mapping[str, Sizes]
+    ) -> CellBatch:
         """Cells of a chunk that begins at row `start`, of several parts, in order, with their values and scores.
 
-        of_rows: the codes of the chunk's rows by scored column.
+        of_rows: the codes of the chunk's rows by scored column. sizes: by fold, of the cohorts in a population.
         """
         query = self._folding.query
         assert query is not None
         cells = cells.take(np.lexsort((cells.targets, cells.rows)))
         arrays = {output: scores[None] for output, scores in self._scores(cells.scores, cells.targets).items()}
+        for fold, own in sizes.items():
+            arrays[self._folding.sizes[fold]] = own[cells.targets, cells.rows][None]
         codes = np.empty(len(cells.rows), np.int64)
         for target in np.unique(cells.targets):
             mine = cells.targets == target
             codes[mine] = of_rows[target][cells.rows[mine]]
         shown = [one.of(arrays)[0] for one in query.shown.values()]
-        return FoundCells(cells.rows + start, cells.targets, codes, query.risks(arrays), shown)
+        return CellBatch(cells.rows + start, cells.targets, codes, query.risks(arrays), shown)
 
     def _scores(self, raw: Sequence[npt.NDArray[Any]], targets: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
         """By output, scores as they were made in the type and with the weights that they are to have."""
         found = {}
         for name, output in self._folding.outputs.items():
-            values = raw[self._place_of[output.raw]]
-            if output.weighted:
-                values = np.array(self._facts[output.raw.fold].weights)[targets] * values
-            found[name] = values.astype(output.dtype, copy=False)
+            weights = np.array(self._facts[output.raw.fold].weights)[targets]
+            found[name] = output.of(raw[self._place_of[output.raw]], weights)
         return found
 
 
-class _BestCell(NamedTuple):
+class _PartCell(NamedTuple):
     """One of the riskiest cells of a part: its row there, and its scores as they were made."""
 
     row: int
@@ -145,8 +166,8 @@ class _ChunkPiece(NamedTuple):
 
     rows: npt.NDArray[Any]
     gains: dict[str, npt.NDArray[np.float64]]
-    best: list[tuple[str, int, _BestCell]]
-    cells: FoundCells | None
+    best: list[tuple[str, int, _PartCell]]
+    cells: CellBatch | None
 
 
 class _PassReader:
@@ -163,7 +184,7 @@ class _PassReader:
         self._cells = {part: self._files.enter_context(BatchReader(path.cells)) for part, path in kept.items()}
         self._best = {
             part: [
-                (fold, _BestCell(row, target, risk, scores))
+                (fold, _PartCell(row, target, risk, scores))
                 for fold, facts in _facts(pieces, part).items()
                 for row, target, risk, *scores in facts["best"]
             ]
@@ -192,7 +213,7 @@ class _PassReader:
             cells = None
             if part in self._cells:
                 places, targets, *scores = self._cells[part].arrays(chunk)
-                cells = FoundCells(rows[places], targets, None, None, scores)
+                cells = CellBatch(rows[places], targets, None, None, scores)
             yield _ChunkPiece(rows, gains, best, cells)
             start += size
             self._before[part] += size

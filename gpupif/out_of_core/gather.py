@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..engines.base import Job
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
-from ..results.base import Cell
+from ..results.base import RiskyCell
 from ..results.figures import SUMMARISED, Figures
 from ..results.outputs import ScoredAttacker
 from ..results.riskiest import riskiest, riskiest_in
@@ -38,13 +38,13 @@ class ChunkFacts(NamedTuple):
     """Facts of a chunk for the summary: its figures, and the candidates for the riskiest cells."""
 
     figures: Figures
-    top: list[Cell]
+    top: list[RiskyCell]
 
     @classmethod
     def read(cls, file: Path) -> ChunkFacts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
-        return cls(Figures(**facts["figures"]), [Cell(*cell) for cell in facts["top"]])
+        return cls(Figures(**facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
@@ -58,14 +58,19 @@ class ScoreFacts(ABC):
     """What is known of the scores of a table beside them: for its summary.
 
     weights: of the job's targets. folder: for facts and row information gains by chunk. types: by measure, of its
-    scores.
+    scores. population: the run that finds the sizes of cohorts in it, which come after all other measures.
     """
 
-    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
+    def __init__(
+        self, job: Job, weights: Sequence[float], folder: Path, population: PartitionedRun | None = None
+    ) -> None:
         self.job = job
         self.folder = folder
         self.weights = weights
+        self.population = population
         self.types = {measure.name: measure.type_in(job.dtype) for measure in job.measures}
+        if population is not None:
+            self.types[POPULATION_SIZE.name] = population.job.measures[0].type_in(job.dtype)
 
     @property
     def measures(self) -> list[str]:
@@ -87,28 +92,52 @@ class ScoreFacts(ABC):
             self.folder.mkdir(exist_ok=True)
 
     @abstractmethod
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
         """Figures of all rows, and the riskiest cells, when all of so many chunks were put together."""
 
 
-class Gatherer(ScoreFacts):
-    """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk).
+class StoredScores:
+    """All scores of a run, stored by its parts, read chunk by chunk of the table; a context manager."""
 
-    population_scoring: with the sizes of cohorts in a population, which come after all other measures.
-    """
+    def __init__(self, scoring: PartitionedRun) -> None:
+        self._job = scoring.job
+        self._files = contextlib.ExitStack()
+        self._passes = [
+            self._files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.targets))))
+            for one, pieces in zip(scoring.passes, scoring.cuts, strict=True)
+        ]
+
+    def __enter__(self) -> StoredScores:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def fill(self, chunk: int, outs: Mapping[str, Iterable[tuple[Any, npt.NDArray[Any]]]], workers: Workers) -> None:
+        """See `PartScores`."""
+        for one in self._passes:
+            one.fill(chunk, outs, workers)
+
+    def sizes(self, chunk: int, rows: int, kind: str, workers: Workers) -> npt.NDArray[Any]:
+        """Of a run that finds nothing but sizes of cohorts those of the rows of a chunk (targets, rows)."""
+        (counted,), targets = part_measures(self._job), self._job.targets
+        sizes = np.empty((len(targets), rows), kind)
+        self.fill(chunk, {f"{target}:{counted.name}": [(1, sizes[k])] for k, target in enumerate(targets)}, workers)
+        return sizes
+
+
+class Gatherer(ScoreFacts):
+    """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk)."""
 
     def __init__(
         self,
         scoring: PartitionedRun,
         weights: Sequence[float],
         folder: Path,
-        population_scoring: PartitionedRun | None = None,
+        population: PartitionedRun | None = None,
     ) -> None:
-        super().__init__(scoring.job, weights, folder)
-        if population_scoring is not None:
-            self.types[POPULATION_SIZE.name] = population_scoring.job.measures[0].type_in(self.job.dtype)
+        super().__init__(scoring.job, weights, folder, population)
         self._scoring = scoring
-        self._population_scoring = population_scoring
         # So many cells as are wanted are known to be at least so risky.
         self._least = -np.inf
 
@@ -118,17 +147,14 @@ class Gatherer(ScoreFacts):
         What a summary needs is kept of those that begin at `row` or later.
         """
         with Workers() as workers, contextlib.ExitStack() as files:
-            several = [
-                [
-                    files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.targets))))
-                    for one, pieces in zip(scoring.passes, scoring.cuts, strict=True)
-                ]
-                for scoring in (self._scoring, self._population_scoring)
-                if scoring is not None
-            ]
+            scores = files.enter_context(StoredScores(self._scoring))
+            sizes_in = None if self.population is None else files.enter_context(StoredScores(self.population))
             start = sum(sizes[:first])
             for number in range(first, last):
-                arrays = self._chunk(number, sizes[number], several, workers)
+                arrays = self._chunk(number, sizes[number], scores, workers)
+                if sizes_in is not None:
+                    kind = self.types[POPULATION_SIZE.name]
+                    arrays[POPULATION_SIZE.name] = sizes_in.sizes(number, sizes[number], kind, workers)
                 if start >= row:
                     self._note(number, start, arrays, workers)
                 start += sizes[number]
@@ -138,16 +164,16 @@ class Gatherer(ScoreFacts):
         """Where the facts of a chunk are kept."""
         return self.folder / f"facts-{number:06}.json"
 
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
         facts = [ChunkFacts.read(self.facts(number)) for number in range(chunks)]
         figures = Figures.together(*(chunk.figures for chunk in facts))
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
 
-    def _chunk(
-        self, number: int, size: int, several: Sequence[Sequence[PartScores]], workers: Workers
-    ) -> dict[str, npt.NDArray[Any]]:
+    def _chunk(self, number: int, size: int, scores: StoredScores, workers: Workers) -> dict[str, npt.NDArray[Any]]:
         job = self.job
-        arrays = {name: np.empty((len(job.targets), size), kind) for name, kind in self.types.items()}
+        arrays = {
+            measure.name: np.empty((len(job.targets), size), self.types[measure.name]) for measure in job.measures
+        }
         outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {
             f"{target}:{measure.name}": [] for target in job.targets for measure in part_measures(job)
         }
@@ -156,13 +182,7 @@ class Gatherer(ScoreFacts):
                 # In the type of the scores as engines have them, so that the product is what theirs is.
                 factor: Any = self.weights[place] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
                 outs[f"{target}:{computed_measure(measure)}"].append((factor, arrays[measure.name][place]))
-        both = [outs]
-        if self._population_scoring is not None:
-            sizes, (counted,) = arrays[POPULATION_SIZE.name], part_measures(self._population_scoring.job)
-            both.append({f"{target}:{counted.name}": [(1, sizes[k])] for k, target in enumerate(job.targets)})
-        for gatherings, found in zip(several, both, strict=True):
-            for gathering in gatherings:
-                gathering.fill(number, found, workers)
+        scores.fill(number, outs, workers)
         return arrays
 
     def _note(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:

@@ -215,13 +215,17 @@ class OnePartRun(TableRun):
                 with Workers() as workers:
                     for target, gains in zip(group, values["cig"], strict=True):
                         self._write_gains(self.gains_folder(fold, number, target), gains, workers)
+        weights = WeightSums.of(result, group, in_one_part=True).weights
         if self.folding is not None:
             first = next(iter(by_fold))
-            self._fold(self.folding, by_fold, group, self.file(f"group-{number}{first}"))
+            of_group = {
+                fold: [found.get(target, np.nan) for target in self.job.targets] for fold, found in weights.items()
+            }
+            self._fold(self.folding.weighted(of_group), by_fold, group, self.file(f"group-{number}{first}"))
         if isinstance(result, AnyKnownResult):
-            for target, weights in zip(group, result.weights, strict=True):
-                write_batch(self._weights_file(target), {"weight": weights})
-        return {"weights": WeightSums.of(result, group, in_one_part=True).weights, "rows": result.distinct_rows}
+            for target, of_sets in zip(group, result.weights, strict=True):
+                write_batch(self._weights_file(target), {"weight": of_sets})
+        return {"weights": weights, "rows": result.distinct_rows}
 
     def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], folder: Path) -> None:
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""

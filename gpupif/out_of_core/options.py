@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +11,13 @@ from ..errors import InputError
 from ..io.base import Source
 from ..io.formats import WRITTEN_ENDINGS
 from ..io.score_files import is_file
+from ..measures import POPULATION_SIZE
 from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.validation import whole_number
+
+# What is not written has a name all the same, by which a run knows its files.
+NOTHING_WRITTEN = Path("summary.parquet")
 
 
 class PopulationFiles(NamedTuple):
@@ -58,9 +60,7 @@ class OutputOptions:
         here = resources()
         if summary_only:
             _check_nothing_written(output, rows_per_file, resume, overwrite, keep_input, selection)
-            # A name for the run's temporary files.
-            place = (here.temp or Path(tempfile.gettempdir())) / f"gpupif-summary-{secrets.token_hex(8)}.parquet"
-            return cls(place, here.memory, here.temp, summary_only=True)
+            return cls(NOTHING_WRITTEN, here.memory, here.temp, summary_only=True)
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
         target = Path(output)
@@ -72,6 +72,25 @@ class OutputOptions:
             _check_cells(target, rows_per_file, keep_input)
         given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
         return cls(target, here.memory, here.temp, *given, selection)
+
+    @property
+    def all_scores(self) -> bool:
+        """Whether the scores of all cells are written."""
+        return self.selection is None and not self.summary_only
+
+    def folds(self, attackers: int) -> bool:
+        """Whether each part of a table keeps what is needed of its scores, in place of all of them.
+
+        What several attackers see of a cell that is to be chosen is in several parts, and its cohort in a population is
+        in another one.
+        """
+        if self.selection is None:
+            return self.summary_only
+        return attackers == 1 and not any(POPULATION_SIZE.name in name for name in self.selection.names)
+
+    def within(self, folder: Path) -> OutputOptions:
+        """The same with output and temporary files in a folder."""
+        return replace(self, output=folder / self.output.name, temp=None)
 
 
 def _check_nothing_written(

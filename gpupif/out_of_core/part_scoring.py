@@ -26,6 +26,7 @@ from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..engines.shared_scores import take_target
 from ..io.ipc_batches import BatchWriter, arrow_type
+from ..measures import resolve_measures
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
 from ..rows.partition import NO_ROWS, Rows, index_type
@@ -45,6 +46,11 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     return {
         f"{target}:{measure.name}": measure.type_in("float64") for target in targets for measure in part_measures(job)
     }
+
+
+def sizes_only(job: Job) -> Job:
+    """The job of finding the sizes of cohorts, of which weights are made, without scores of cells."""
+    return replace(job, measures=resolve_measures("cohort_size"), extremes_only=True)
 
 
 # A column of scores.
@@ -78,25 +84,28 @@ class PartScorer:
         self,
         chunks: Chunks,
         one: Pass,
-        out: Path,
+        out: Path | None,
         folder: Path,
         hashes: HashRange,
         forced: bool = False,
         folding: Folding | None = None,
     ) -> PartResult:
-        """Write the scores of a part, chunk by chunk, to `out`.
+        """Write the scores of a part, chunk by chunk, to `out`; None where only what is found beside is asked for.
 
         folder: for what is cut again. forced: it cannot be cut any more. folding: what is kept of them, if not all.
         """
-        if folding is None:
-            writer: OpenWriter = partial(score_writer, out, self.job, one.targets)
-        else:
+        writer: OpenWriter | None = None
+        if out is not None and folding is None:
+            writer = partial(score_writer, out, self.job, one.targets)
+        elif out is not None and folding is not None:
             kinds = {RawScores("", measure.name): measure.type_in("float64") for measure in part_measures(self.job)}
             places = [self.job.targets.index(target) for target in one.targets]
             fold = partial(FoldWriter, out, folding, kinds, places, chunks.sizes)
 
-            def writer(_: Sequence[Scores]) -> FoldWriter:
+            def open_fold(_: Sequence[Scores]) -> FoldWriter:
                 return fold()
+
+            writer = open_fold
 
         if chunks.rows <= self.limit and self.asked is None:
             return self._score_whole(chunks, one, writer)
@@ -122,11 +131,13 @@ class PartScorer:
         shutil.rmtree(finer.folder)
         return total
 
-    def _score_whole(self, chunks: Chunks, one: Pass, open_writer: OpenWriter) -> PartResult:
+    def _score_whole(self, chunks: Chunks, one: Pass, open_writer: OpenWriter | None) -> PartResult:
         columns = range(len(self.job.cardinalities))
         codes = chunks.all_codes()
         weights = None if self.units is None else self.units.times(codes.pop())
         result, found = self._run(one, columns, codes, None, weights, self.progress)
+        if open_writer is None:
+            return found
         with open_writer(result) as writer:
             start = 0
             for size in chunks.sizes:
@@ -135,12 +146,15 @@ class PartScorer:
         return found
 
     def _score_collapsed(
-        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, used: Sequence[int], collapsed: DistinctRows
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter | None, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
         packing = self._packing(used)
         codes = packing.layout.unpack(collapsed.keys)
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
+        if open_writer is None:
+            self.progress.advance(sum(chunks.sizes[: self.asked]) * len(one.targets))
+            return found
         with open_writer(result) as writer, Workers() as workers:
             for piece in packed_chunks(chunks, packing, lambda: self.limit, workers, self.asked):
                 both = np.concatenate([collapsed.keys, piece.keys])
@@ -153,7 +167,7 @@ class PartScorer:
         return found
 
     def _score_cut(
-        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, folder: Path, hashes: HashRange
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter | None, folder: Path, hashes: HashRange
     ) -> PartResult:
         found = PartResult()
         parts = -(-2 * chunks.rows // self.limit)
@@ -171,8 +185,10 @@ class PartScorer:
                 # One cohort cannot be cut; it has no more distinct rows than its column has values.
                 forced = len(halves) == 1 and piece.rows == chunks.rows
                 place = pieces.folder / f"{part}"
-                found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
-        self._put_together(chunks, one, halves, cuts, open_writer)
+                out = None if open_writer is None else pieces.scores(part)
+                found.add(self.score(piece, half, out, place, inner, forced))
+        if open_writer is not None:
+            self._put_together(chunks, one, halves, cuts, open_writer)
         for pieces in cuts:
             shutil.rmtree(pieces.folder)
         return found

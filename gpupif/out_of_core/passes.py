@@ -22,7 +22,7 @@ from .budget import Budget
 from .chunks import Chunks
 from .fold import Folding
 from .part_result import PartResult
-from .part_scoring import PartScorer
+from .part_scoring import PartScorer, sizes_only
 from .shuffle import HashRange, Partitioned, hash_partition
 
 
@@ -56,6 +56,11 @@ class TableRun:
     asked: int | None = None
     what: str = ""
 
+    @property
+    def total(self) -> int:
+        """What all rows count together."""
+        return self.chunks.rows if self.units is None else self.units.total
+
     def step(self, name: str) -> str:
         """Name of a step of this table."""
         return f"{self.prefix}{name}"
@@ -73,38 +78,30 @@ class PartitionedRun(TableRun):
     cuts: list[Partitioned] = field(init=False, default_factory=list)
     # What is kept of the scores, None for all.
     folding: Folding | None = field(init=False, default=None)
+    # Files of a part that are read together, see `Budget.planned_rows`; None where all scores are stored.
+    files: int | None = field(init=False, default=None)
 
     def score(self) -> WeightSums:
-        """Partition the table and score its parts, once for each pass; what weights are made of."""
-        job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.context
+        """Partition the table and score its parts, once for each pass; what weights are made of.
+
+        Where scores are folded, and cells are chosen by weights, these are found in all parts before.
+        """
+        job, chunks, budget = self.job, self.chunks, self.context.budget
         limit = budget.part_rows(job)
         # Scores against all attackers are put together at the same time, unless they are folded.
-        files = budget.attackers if self.folding is None else self.folding.files
-        planned = store.once(
+        files = budget.together if self.files is None else self.files
+        planned = self.context.store.once(
             self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), files)
         )
         self.passes = plan_shuffles(job, chunks.rows, planned)
-        found: list[WeightSums] = []
-        for number, one in enumerate(self.passes):
-            of = f"{self.what} {number + 1} of {len(self.passes)}" if len(self.passes) > 1 else self.what
-            parts = 1 if len(self.passes) == 1 and not one.by else -(-chunks.rows // planned)
-            started = time.perf_counter()
-            sizes = store.once(self.step(f"cut-{number}"), partial(self._cut, one, number, parts, of))
-            pieces = Partitioned(self.file(f"pass-{number}"), sizes)
-            timed("cut", started)
-            started = time.perf_counter()
-            report.stage(f"score{of}", sum(chunks.sizes[: self.asked]) * len(one.targets), "cells")
-            distinct = budget.distinct_scores(parts * len(job.targets) * len(part_measures(job)))
-            scorer = PartScorer(self.context.engine, job, limit, report, self.units, self.asked, distinct)
-            for part in range(pieces.parts):
-                step = self.step(f"scored-{number}-{part}")
-                if store.done(step) is None:
-                    store.mark(step, self._score_part(scorer, pieces, part, one, number))
-                else:
-                    report.advance(sum(sizes[part][: self.asked]) * len(one.targets))
-                pieces.drop_part(part)
-                found.append(PartResult.from_json(store.done(step)).sums)
-            timed("score", started)
+        if self.folding is not None and self.folding.by_weights:
+            found = [self._weigh_pass(number, self._cut_pass(number, planned), limit) for number in self._numbers]
+            sums = WeightSums.total(*found)
+            self.folding = self.folding.weighted(sums.by_fold(job, self.total))
+        found = []
+        for number in self._numbers:
+            pieces = self._cut_pass(number, planned)
+            found.append(self._score_pass(number, pieces, limit))
             self.cuts.append(pieces)
         return WeightSums.total(*found)
 
@@ -119,9 +116,68 @@ class PartitionedRun(TableRun):
         steps = [self.step(f"scored-0-{part}") for part in range(self.cuts[0].parts)]
         return sum(self.context.store.done(step)["rows"] for step in steps)
 
-    def _cut(self, one: Pass, number: int, parts: int, of: str) -> Any:
+    @property
+    def _numbers(self) -> range:
+        """Of the passes."""
+        return range(len(self.passes))
+
+    def _which(self, number: int) -> str:
+        """Which pass that is, in words."""
+        return f"{self.what} {number + 1} of {len(self.passes)}" if len(self.passes) > 1 else self.what
+
+    def _cut_pass(self, number: int, planned: int) -> Partitioned:
+        """The table cut for a pass, in parts of about so many rows; it may be cut already."""
+        started, one = time.perf_counter(), self.passes[number]
+        parts = 1 if len(self.passes) == 1 and not one.by else -(-self.chunks.rows // planned)
+        sizes = self.context.store.once(self.step(f"cut-{number}"), partial(self._cut, one, number, parts))
+        self.context.timed("cut", started)
+        return Partitioned(self.file(f"pass-{number}"), sizes)
+
+    def _score_pass(self, number: int, pieces: Partitioned, limit: int) -> WeightSums:
+        """Score the parts of a pass, `limit` rows at once, and drop them; what weights are made of."""
+        one, job, (engine, store, budget, report, timed) = self.passes[number], self.job, self.context
+        started = time.perf_counter()
+        report.stage(f"score{self._which(number)}", self._cells_of(one), "cells")
+        distinct = budget.distinct_scores(pieces.parts * len(job.targets) * len(part_measures(job)))
+        scorer = PartScorer(engine, job, limit, report, self.units, self.asked, distinct)
+        found = []
+        for part in range(pieces.parts):
+            step = self.step(f"scored-{number}-{part}")
+            if store.done(step) is None:
+                store.mark(step, self._score_part(scorer, pieces, part, one, number))
+            else:
+                report.advance(sum(pieces.sizes[part][: self.asked]) * len(one.targets))
+            pieces.drop_part(part)
+            found.append(PartResult.from_json(store.done(step)).sums)
+        timed("score", started)
+        return WeightSums.total(*found)
+
+    def _weigh_pass(self, number: int, pieces: Partitioned, limit: int) -> WeightSums:
+        """What weights are made of, from the parts of a pass, which stay; no cell is scored."""
+        one, (engine, store, _, report, timed) = self.passes[number], self.context
+        started = time.perf_counter()
+        report.stage(f"weigh{self._which(number)}", self._cells_of(one), "cells")
+        scorer = PartScorer(engine, sizes_only(self.job), limit, report, self.units, self.asked)
+
+        def weigh() -> dict[str, Any]:
+            found = PartResult()
+            for _, chunks, hashes in pieces.each():
+                inner = store.fresh(self.step(f"pass-{number}"), "inner")
+                found.add(scorer.score(chunks, one, None, inner, hashes))
+            store.drop(self.step(f"pass-{number}"), "inner")
+            return found.as_json()
+
+        sums = PartResult.from_json(store.once(self.step(f"weighed-{number}"), weigh)).sums
+        timed("score", started)
+        return sums
+
+    def _cells_of(self, one: Pass) -> int:
+        """How many cells a pass scores."""
+        return sum(self.chunks.sizes[: self.asked]) * len(one.targets)
+
+    def _cut(self, one: Pass, number: int, parts: int) -> Any:
         report = self.context.report
-        report.stage(f"cut{of}", self.chunks.rows, "rows")
+        report.stage(f"cut{self._which(number)}", self.chunks.rows, "rows")
         folder = self.context.store.fresh(self.step(f"pass-{number}"))
         with Workers() as workers:
             return hash_partition(

@@ -15,6 +15,7 @@ from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
+from ..io.temporary_folder import temporary_folder
 from ..io.write import attacker_names, check_output
 from ..results.base import RunDescription
 from ..results.provenance import digest
@@ -27,7 +28,7 @@ from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT, FORMAT_OF_FILES = 6, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 7, "format of temporary files"
 # The setting that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 
@@ -41,6 +42,21 @@ def score_source(
     population: PopulationFiles | None = None,
 ) -> Scores:
     """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
+    given = (source, arguments, engine)
+    if not options.summary_only:
+        return _score_source(*given, options, report, population)
+    with temporary_folder(options.temp) as folder:
+        return _score_source(*given, options.within(folder), report, population)
+
+
+def _score_source(
+    source: Source,
+    arguments: Arguments,
+    engine: Engine,
+    options: OutputOptions,
+    report: Reporter,
+    population: PopulationFiles | None,
+) -> Scores:
     request = arguments.make_request(source.names, source.index_names)
     check_place(source, options)
     if population is not None:

@@ -18,8 +18,8 @@ from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
+from ..results.cell_file import CellFileBacking, SummaryBacking
 from ..results.figures import ColumnFacts
-from ..results.kept_cells import KeptCells, SummaryOnly
 from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
@@ -30,7 +30,7 @@ from ..results.summary import Summary
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget
-from .cells import ChunkCells
+from .cell_search import CellSearch
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
@@ -165,20 +165,15 @@ class Steps:
         )
         started = time.perf_counter()
         if query is not None:
-            self.writer.cells = ChunkCells(query, chunks, places)
+            self.writer.search = CellSearch(query, chunks, places)
         self.writer.write(gatherers, chunks.sizes, outputs, describe)
         return started
 
     def _foldings(self, query: CellQuery | None, view: ScoreView) -> dict[str | None, Folding] | None:
         """What is kept of the scores against each attacker, by name; None where all scores are needed."""
-        wanted = query is not None or self.options.summary_only
-        # The scores of a cell against several attackers are not made in one part, nor are sizes in a population.
-        together = query is not None and len(view.attackers) > 1
-        if not wanted or together or self.population is not None:
+        if not self.options.folds(len(view.attackers)):
             return None
-        each = {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
-        foldings = {name: folding for name, folding in each.items() if folding is not None}
-        return foldings if len(foldings) == len(each) else None
+        return {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
         """All attackers, in order."""
@@ -316,5 +311,5 @@ def stored_scores(
     by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
     cells = None if options.selection is None else options.selection.to_dict()
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts, cells=cells)
-    kind = SummaryOnly if options.summary_only else FileBacking if options.selection is None else KeptCells
+    kind = SummaryBacking if options.summary_only else FileBacking if options.selection is None else CellFileBacking
     return Scores(kind(output, stamps_of(files), description, first.rows, findings.spilled, by_column))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from ..errors import InputError
 from ..io.base import Source
 from ..io.ipc_batches import disk_errors
 from ..io.read import open_source
+from ..io.temporary_folder import temporary_folder
 from ..utils.config import resources
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
@@ -72,7 +72,7 @@ def open_temporary_table(
     names = choose(source)
     budget = budget or plan_reading(here.memory, len(names))
     with contextlib.ExitStack() as files:
-        folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=here.temp)))
+        folder = files.enter_context(temporary_folder(here.temp))
         files.enter_context(disk_errors(folder))
         rows = source.about_rows()
         needed = int(rows * (copies * CODE_BYTES * len(names) + 1))

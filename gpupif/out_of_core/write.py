@@ -26,7 +26,7 @@ from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..utils.progress import Reporter
 from .budget import Budget
-from .cells import ChunkCells
+from .cell_search import CellSearch
 from .gather import AttackerGatherers, RowReader, prefetched
 from .options import OutputOptions
 
@@ -38,7 +38,7 @@ Scores = dict[str, Any]
 class ScoreWriter:
     """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them.
 
-    cells: those that are to be written in place of all scores.
+    search: for the cells that are to be written in place of all scores.
     """
 
     source: Source
@@ -47,7 +47,7 @@ class ScoreWriter:
     folder: Path
     budget: Budget
     report: Reporter
-    cells: ChunkCells | None = None
+    search: CellSearch | None = None
 
     def write(
         self,
@@ -106,8 +106,8 @@ class ScoreWriter:
             contextlib.closing(gatherer.chunks(first, last, sizes, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
-            if self.cells is not None:
-                self.write_cells(self.cells.tables(chunks, self.report), run[0], self._describe)
+            if self.search is not None:
+                self.write_cells(self.search.tables(chunks, self.report), run[0], self._describe)
                 return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:

@@ -18,13 +18,13 @@ from ..errors import InputError
 from ..measures import Measure
 from ..utils.display import plural
 from .figures import ColumnFacts, Figures
-from .outputs import Cells, ScoredAttacker, outputs_of
+from .outputs import CellScore, ScoredAttacker, outputs_of
 from .packed_priors import pack_priors
 from .selection import CellQuery
 from .summary import Summary
 
 
-class Cell(NamedTuple):
+class RiskyCell(NamedTuple):
     """A cell: how risky it is, where it is (target: place among the scored columns), and scores of it."""
 
     risk: float
@@ -37,33 +37,33 @@ class Cell(NamedTuple):
 class ScoreQuery:
     """Figures, percentiles and riskiest cells asked of all rows, to be found exactly in one go.
 
-    figures: by measure, of these cells. gains: the CIG of which `of_columns` are percentiles by column, and `of_rows`
+    figures: by measure, of these scores. gains: the CIG of which `of_columns` are percentiles by column, and `of_rows`
     percentiles of its sums by row. top: so many of the riskiest cells, by `by`, each with its scores `shown`.
     """
 
-    figures: Mapping[str, Cells] = field(default_factory=dict)
-    gains: Cells | None = None
+    figures: Mapping[str, CellScore] = field(default_factory=dict)
+    gains: CellScore | None = None
     of_columns: Sequence[float] = ()
     of_rows: Sequence[float] = ()
     top: int = 0
-    by: Cells | None = None
-    shown: Sequence[Cells] = ()
+    by: CellScore | None = None
+    shown: Sequence[CellScore] = ()
 
     @property
-    def looked_at(self) -> list[Cells]:
-        """The cells whose scores are looked at in all rows."""
+    def looked_at(self) -> list[CellScore]:
+        """The scores that are looked at in all rows."""
         several = [*self.figures.values(), *(one for one in (self.gains, self.by) if one is not None)]
         return list(dict.fromkeys(several))
 
     @property
-    def cells(self) -> list[Cells]:
-        """All cells that the query is of."""
+    def scores(self) -> list[CellScore]:
+        """All scores that the query is of."""
         return list(dict.fromkeys([*self.looked_at, *self.shown]))
 
     @property
     def outputs(self) -> list[str]:
         """The outputs that hold them."""
-        return outputs_of(self.cells)
+        return outputs_of(self.scores)
 
 
 class QueryResult(NamedTuple):
@@ -72,7 +72,7 @@ class QueryResult(NamedTuple):
     figures: Figures
     of_columns: list[list[float]]
     of_rows: list[float]
-    top: list[Cell]
+    top: list[RiskyCell]
 
 
 class RowValues(NamedTuple):
@@ -94,11 +94,11 @@ class Explainer(ABC):
         """The table's labels of some rows, where it has such."""
 
     @abstractmethod
-    def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """Of each cell ``value`` and ``prior``."""
 
     @abstractmethod
-    def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+    def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
         """Of each cell ``value``, ``posterior``, ``prior`` and ``cohort_size``; where the attacker knows any few
         columns, against the one who is the worst by a measure, with what is ``known`` then.
         """
@@ -173,7 +173,7 @@ class WriteRequest:
     queries: whose answers `answered` may be given once all rows are written, where they are found on the way.
     """
 
-    outputs: Mapping[str, Cells]
+    outputs: Mapping[str, CellScore]
     attackers: Sequence[ScoredAttacker]
     describe: Callable[[bool], ScoresDescription]
     path: str | os.PathLike[str]
@@ -281,15 +281,15 @@ class Backing(ABC):
         """Where the scores are, in words."""
 
     @abstractmethod
-    def frame(self, cells: Cells) -> Any:
+    def frame(self, score: CellScore) -> Any:
         """A frame of the kind that came in, with its rows, order and index."""
 
     @abstractmethod
-    def array(self, cells: Cells) -> Any:
+    def array(self, score: CellScore) -> Any:
         """All of them in memory, (columns, rows)."""
 
     @abstractmethod
-    def row_sums(self, cells: Cells, name: str) -> Any:
+    def row_sums(self, score: CellScore, name: str) -> Any:
         """The sum of each row, as a series of the kind that came in."""
 
     @abstractmethod
@@ -301,11 +301,11 @@ class Backing(ABC):
         """Cells in place of all scores."""
 
     @abstractmethod
-    def joined(self, outputs: Mapping[str, Cells]) -> Any:
+    def joined(self, outputs: Mapping[str, CellScore]) -> Any:
         """One frame of the kind that came in, columns named <output>_<column>; raises OutputError for equal names."""
 
     @abstractmethod
-    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+    def to_arrow(self, outputs: Mapping[str, CellScore], keep_input: bool) -> pa.Table:
         """As `joined`, of Arrow, in memory. keep_input: put the table's columns before them."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..encoding.column import Column
 from ..errors import OutputError
 from ..utils.arrays import GROUP_ROWS
-from .selection import FoundCells
+from .selection import CellBatch
 
 ROW, COLUMN, VALUE = "row", "column", "value"
 
@@ -68,7 +68,7 @@ class CellLayout:
             return pa.schema(fields)
         return pa.schema([*fields, *self.labels.schema], self.labels.schema.metadata)
 
-    def table(self, cells: FoundCells) -> pa.Table:
+    def table(self, cells: CellBatch) -> pa.Table:
         """Cells as a table."""
         names = pa.array([str(name) for name in self.columns], pa.string())
         columns = [pa.array(cells.rows, pa.int64()), names.take(pa.array(cells.targets))]
@@ -80,7 +80,7 @@ class CellLayout:
             columns += self.labels.take(pa.array(cells.rows)).columns
         return pa.table(columns, schema=self.schema)
 
-    def tables(self, found: Iterable[FoundCells]) -> Iterator[pa.Table]:
+    def tables(self, found: Iterable[CellBatch]) -> Iterator[pa.Table]:
         """Cells as tables of many rows, but for the last; at least one, of no rows perhaps."""
         waiting = [self.schema.empty_table()]
         for cells in found:

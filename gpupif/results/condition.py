@@ -8,6 +8,7 @@
     number     = digits with a point and an exponent or without, and perhaps a sign: 3, -0.5, 1e-3
 
 "and" binds closer than "or"; both may be in capitals. Nothing else is understood, and nothing is evaluated but this.
+What other languages have in its place ("not", "==", "&", a decimal comma) is refused with what to write.
 """
 
 from __future__ import annotations
@@ -34,6 +35,16 @@ TOKEN = re.compile(
 # Brackets within brackets.
 MOST_NESTED = 100
 EXAMPLE = "such as 'cig >= 3' or 'csf > 0.9 and cohort_size < 5'"
+
+# Words that are no names but in double quotes.
+WORDS = ("and", "or", "not")
+# What stands where it is not understood, and how to say it here.
+INSTEAD = {
+    r"not\b": "There is no 'not': turn the comparison around, '<' in place of '>='.",
+    r"[=!]": "There is no '==' and no '!=': give the lowest and the highest, 'cohort_size >= 2 and cohort_size <= 2'.",
+    r"[&|]": "Comparisons are joined by 'and' and 'or'.",
+    r",": "A number has a decimal point: 0.5, not 0,5.",
+}
 
 # The scores that a name stands for.
 ScoresOf = Callable[[str], npt.NDArray[Any]]
@@ -134,11 +145,11 @@ class _Parser:
             if not self._take("bracket", ")"):
                 raise self._unexpected("')'")
             return inner
-        if self._at("name", "and") or self._at("name", "or"):
-            raise self._unexpected("the name of a measure, or '('")
+        if any(self._at("name", word) for word in WORDS):
+            raise self._unexpected("the name of a measure first, or '('")
         name = self._take("name") or self._take("quoted")
         if name is None:
-            raise self._unexpected("the name of a measure, or '('")
+            raise self._unexpected("the name of a measure first, or '('")
         sign = self._take("comparison")
         if sign is None:
             raise self._unexpected(f"one of > >= < <= behind {name!r}")
@@ -169,7 +180,8 @@ class _Parser:
     def _error(self, expected: str, place: int) -> InputError:
         rest = self._text[place:].strip()
         came = f"got {brief(rest)} at character {place + 1}" if rest else "it ends there"
+        instead = "".join(f"{said} " for sign, said in INSTEAD.items() if re.match(sign, rest, re.IGNORECASE))
         return InputError(
-            f"where: expected {expected} in {brief(self._text)}, {came}. Write a condition {EXAMPLE}; names with other "
-            "characters stand in double quotes."
+            f"where: expected {expected} in {brief(self._text)}, {came}. {instead}Write a condition {EXAMPLE}; names "
+            "with other characters stand in double quotes."
         )

@@ -24,13 +24,12 @@ from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.repeated import Repeated
-from .asked_cells import AskedCells
 from .base import (
     AttackerOutcome,
-    Cell,
     CellSource,
     OutcomeBacking,
     QueryResult,
+    RiskyCell,
     RowExplainer,
     RowValues,
     RunDescription,
@@ -38,9 +37,10 @@ from .base import (
     WriteRequest,
 )
 from .cell_layout import CellLayout
+from .explained_cells import ExplainedCells
 from .figures import ColumnFacts
-from .local_cells import LocalCells
-from .outputs import Cells, ScoredAttacker, outputs_of
+from .local_cell_source import LocalCellSource
+from .outputs import CellScore, ScoredAttacker, outputs_of
 from .pieces import ColumnPiece, ColumnScores, Piece, QuerySearch, cut, sum_gains
 from .provenance import to_metadata
 from .selection import CellQuery, ScoredRows
@@ -68,9 +68,9 @@ class MemoryBacking(OutcomeBacking):
         self._frame = frame
         self._values = dict(values)
         self._priors = priors
-        self._frames: dict[Cells, Any] = {}
+        self._frames: dict[CellScore, Any] = {}
         # Of the rows of each piece.
-        self._row_sums: dict[Cells, list[Any]] = {}
+        self._row_sums: dict[CellScore, list[Any]] = {}
         for output, array in values.items():
             self._hold(output, array)
 
@@ -87,28 +87,28 @@ class MemoryBacking(OutcomeBacking):
     def where(self) -> str:
         return f"device {self.about.device}"
 
-    def frame(self, cells: Cells) -> Any:
-        frame = self._frames.get(cells)
+    def frame(self, score: CellScore) -> Any:
+        frame = self._frames.get(score)
         if frame is None:
-            frame = self._frame.wrap(self.array(cells), self.about.columns)
-            if len(cells.outputs) == 1:
-                self._frames[cells] = frame
+            frame = self._frame.wrap(self.array(score), self.about.columns)
+            if len(score.outputs) == 1:
+                self._frames[score] = frame
         return self._frame.view(frame)
 
-    def array(self, cells: Cells) -> Any:
+    def array(self, score: CellScore) -> Any:
         if self._frame.from_file:
-            for output in cells.outputs:
+            for output in score.outputs:
                 self._hold(output, on_host(self._values[output]))
-        return self._scores(cells)
+        return self._scores(score)
 
-    def _scores(self, cells: Cells) -> Any:
+    def _scores(self, score: CellScore) -> Any:
         """Where they lie."""
-        for output in cells.outputs:
+        for output in score.outputs:
             values = self._values[output]
             if isinstance(values, SharedScores):
                 self._hold(output, values.all_rows())
         with self._frame.active():
-            scores = cells.of(self._values)
+            scores = score.of(self._values)
         if isinstance(scores, np.ndarray):
             scores.setflags(write=False)
         return scores
@@ -119,11 +119,11 @@ class MemoryBacking(OutcomeBacking):
             scores.setflags(write=False)
         self._values[output] = scores
 
-    def row_sums(self, cells: Cells, name: str) -> Any:
-        sums = self._row_sums.get(cells)
+    def row_sums(self, score: CellScore, name: str) -> Any:
+        sums = self._row_sums.get(score)
         if sums is None:
-            self.find(ScoreQuery(gains=cells, of_rows=(100,)))
-            sums = self._row_sums[cells]
+            self.find(ScoreQuery(gains=score, of_rows=(100,)))
+            sums = self._row_sums[score]
         if len(sums) > 1:
             sums[:] = [np.concatenate(sums)]
         return self._frame.series(sums[0], name)
@@ -156,13 +156,13 @@ class MemoryBacking(OutcomeBacking):
             self._row_sums[query.gains] = [piece.sums for piece in pieces]
         return found._replace(top=self._with_scores(found.top, query.shown))
 
-    def _with_scores(self, top: Sequence[Cell], shown: Sequence[Cells]) -> list[Cell]:
+    def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
         """Cells with these scores."""
         values, found = {output: self._values[output] for output in outputs_of(shown)}, []
         for cell in top:
             taken = take_target(values, cell.target, cell.row, cell.row + 1)
             arrays = {output: scores[None] for output, scores in taken.items()}
-            found.append(cell._replace(scores=[cells.of(arrays).item() for cells in shown]))
+            found.append(cell._replace(scores=[score.of(arrays).item() for score in shown]))
         return found
 
     def cells(self, query: CellQuery) -> CellSource:
@@ -179,18 +179,18 @@ class MemoryBacking(OutcomeBacking):
                     arrays = {output: on_host(array) for output, array in taken.items()}
                     yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
 
-        return LocalCells(query, layout, rows)
+        return LocalCellSource(query, layout, rows)
 
-    def joined(self, outputs: Mapping[str, Cells]) -> Any:
+    def joined(self, outputs: Mapping[str, CellScore]) -> Any:
         names = output_names(list(outputs), self.about.columns, [])
-        columns = (column for cells in outputs.values() for column in self.array(cells))
+        columns = (column for score in outputs.values() for column in self.array(score))
         return self._frame.named(dict(zip(names, columns, strict=True)))
 
-    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+    def to_arrow(self, outputs: Mapping[str, CellScore], keep_input: bool) -> pa.Table:
         with Workers() as workers:
             return self._output_rows(outputs, keep_input, workers).all_rows()
 
-    def _output_rows(self, outputs: Mapping[str, Cells], keep_input: bool, workers: Workers) -> _OutputRows:
+    def _output_rows(self, outputs: Mapping[str, CellScore], keep_input: bool, workers: Workers) -> _OutputRows:
         values = {output: self._values[output] for output in outputs_of(outputs.values())}
         return _OutputRows(self._frame, outputs, values, self.about.columns, keep_input, workers)
 
@@ -204,7 +204,7 @@ class MemoryBacking(OutcomeBacking):
         with Workers() as workers:
             rows = self._output_rows(writing.outputs, writing.keep_input, workers)
             if library is not None and rows.scores_on_device and str(path).lower().endswith(PARQUET.written):
-                arrays = (self._scores(cells) for cells in writing.outputs.values())
+                arrays = (self._scores(score) for score in writing.outputs.values())
                 columns = dict(zip(rows.names, (column for array in arrays for column in array), strict=True))
                 metadata = to_metadata(writing.describe(True))
                 write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
@@ -245,7 +245,7 @@ class _OutputRows:
     def __init__(
         self,
         frame: Frame,
-        outputs: Mapping[str, Cells],
+        outputs: Mapping[str, CellScore],
         values: Mapping[str, Any],
         columns: Sequence[Hashable],
         keep_input: bool,
@@ -286,7 +286,7 @@ class _OutputRows:
             shared = {output: scores for output, scores in self._values.items() if output not in values}
             there = {output: scores[target] for output, scores in values.items()}
             scores = ColumnScores(there | take_target(shared, target, start, stop))
-            own = [scores.of(cells) for cells in self._outputs]
+            own = [scores.of(score) for score in self._outputs]
             written = [(one.repeated if repeated else None) or one.values for one in own]
             return _OfTarget(written, [search.look(scores, target, start) for search in searches])
 
@@ -385,11 +385,11 @@ class TableExplainer(RowExplainer):
 
         return RowValues([self._columns[target] for target in job.targets], between)
 
-    def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         with self._frame.active():
             return self._asked(cells).values()
 
-    def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+    def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
         job = self._job
         weights = dict(zip(job.targets, self._weights, strict=False))
         with self._frame.active():
@@ -398,6 +398,6 @@ class TableExplainer(RowExplainer):
                 return asked.explain(asked.count(job.codes, job.times))
             return asked.explain_worst(job, self._subsets, lambda _, position: weights[position], by)
 
-    def _asked(self, cells: Sequence[Cell]) -> AskedCells:
+    def _asked(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
         keys = [[int(codes[cell.row]) for codes in self._job.codes] for cell in cells]
-        return AskedCells(self._job, self._columns, cells, keys)
+        return ExplainedCells(self._job, self._columns, cells, keys)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..errors import InputError
 from ..utils.validation import whole_number
 
 
@@ -31,9 +32,13 @@ class LazyTable(ABC):
         return self._as_pandas(self.to_arrow())
 
     def to_polars(self) -> Any:
-        """All rows as a Polars DataFrame, where Polars is installed."""
-        import polars as pl
-
+        """All rows as a Polars DataFrame. Raises InputError where Polars is not installed."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise InputError(
+                "to_polars: Polars is not installed: pip install 'gpupif[polars]', or use to_pandas() or to_arrow()."
+            ) from None
         return pl.DataFrame(self.to_arrow())
 
     def head(self, n: int = 5) -> pd.DataFrame:

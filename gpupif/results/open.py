@@ -15,7 +15,7 @@ from ..errors import InputError, TableReadError, reason_of
 from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
-from .kept_cells import KeptCells
+from .cell_file import CellFileBacking
 from .provenance import FOLDER_FILE, read_description, read_text
 from .scores import Scores
 from .stored import FileBacking
@@ -82,6 +82,11 @@ def _open(place: Path) -> StoredBacking:
         )
     if not place.exists():
         raise TableReadError(f"{place}: there is no such file or folder.")
+    if place.is_file() and place.suffix.lower() == ".json":
+        raise InputError(
+            f"{place}: a summary in JSON (--summary-only, --json) holds no scores. Read it as JSON, or open the file "
+            "or folder that the scores were written to."
+        )
     whole = place / FOLDER_FILE if place.is_dir() else place
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
     told = whole if whole.exists() else next(iter(files), place)
@@ -100,7 +105,7 @@ def _open(place: Path) -> StoredBacking:
     # Before they are read, so that none takes the place of what was.
     stamps = stamps_of(file.absolute() for file in files)
     if description.cells is not None:
-        return KeptCells(place.absolute(), stamps, description, description.rows)
+        return CellFileBacking(place.absolute(), stamps, description, description.rows)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
         # A part of them: what is said of all does not hold.

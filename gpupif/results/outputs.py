@@ -62,7 +62,7 @@ def of_each_fold(found: Mapping[str, Any]) -> dict[str, Any]:
     return {fold: found.get(fold, found.get("")) for fold in FOLDS}
 
 
-class Cells(NamedTuple):
+class CellScore(NamedTuple):
     """One score for each cell: that of an output, or the worst, or the mean, of the scores of several.
 
     Of a cell whose score is unknown (NaN) against some attackers, those against the others count. dtype: of means.
@@ -87,9 +87,9 @@ class Cells(NamedTuple):
         return folded
 
 
-def outputs_of(several: Iterable[Cells]) -> list[str]:
+def outputs_of(several: Iterable[CellScore]) -> list[str]:
     """The outputs that hold the scores of these cells."""
-    return list(dict.fromkeys(output for cells in several for output in cells.outputs))
+    return list(dict.fromkeys(output for score in several for output in score.outputs))
 
 
 @dataclass(frozen=True)
@@ -119,17 +119,17 @@ class ScoreView:
         """Of a single attacker who knows any few columns."""
         return self.attackers[0].subsets if len(self.attackers) == 1 else None
 
-    def cells(self, measure: Measure) -> Cells:
+    def score(self, measure: Measure) -> CellScore:
         """The scores of a measure: over all attackers."""
         outputs = dict.fromkeys(attacker.output(measure.name, self.side) for attacker in self.attackers)
-        return Cells(measure, tuple(outputs), self.side, self.dtype)
+        return CellScore(measure, tuple(outputs), self.side, self.dtype)
 
-    def outputs(self) -> dict[str, Cells]:
+    def outputs(self) -> dict[str, CellScore]:
         """What is written, by what the names of its columns begin with."""
         if self.fold is not None:
-            return {self.as_one().output(measure.name, self.fold): self.cells(measure) for measure in self.measures}
+            return {self.as_one().output(measure.name, self.fold): self.score(measure) for measure in self.measures}
         return {
-            output: Cells(measure, (output,))
+            output: CellScore(measure, (output,))
             for attacker in self.attackers
             for measure in self.measures
             for output in attacker.outputs(measure.name)
@@ -146,9 +146,9 @@ class ScoreView:
             for fold in attacker.folds
         }
 
-    def by_name(self) -> dict[str, Cells]:
+    def by_name(self) -> dict[str, CellScore]:
         """All scores that have a name: measures, over all attackers, and what is written."""
-        return {**self.outputs(), **{measure.name: self.cells(measure) for measure in self.measures}}
+        return {**self.outputs(), **{measure.name: self.score(measure) for measure in self.measures}}
 
     def as_one(self) -> ScoredAttacker:
         """The attackers of a worst or mean score as one."""

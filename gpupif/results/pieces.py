@@ -13,9 +13,9 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.percentiles import ONCE, count_repeated, percentiles, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
-from .base import Cell, QueryResult, ScoreQuery
+from .base import QueryResult, RiskyCell, ScoreQuery
 from .figures import SUMMED_ROWS, Figures
-from .outputs import Cells
+from .outputs import CellScore
 from .riskiest import riskiest, riskiest_in
 
 # Rows of a piece at most.
@@ -41,15 +41,21 @@ class ColumnScores:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._made: dict[Cells, ScoreColumn] = {}
+        self._made: dict[CellScore, ScoreColumn] = {}
 
-    def of(self, cells: Cells) -> ScoreColumn:
+    def of(self, score: CellScore) -> ScoreColumn:
         """One of them, made once."""
-        made = self._made.get(cells)
+        made = self._made.get(score)
         if made is None:
-            arrays = {output: self._values[output][None] for output in cells.outputs}
-            made = self._made[cells] = ScoreColumn(cells.of(arrays)[0])
+            arrays = {output: self._values[output][None] for output in score.outputs}
+            made = self._made[score] = ScoreColumn(score.of(arrays)[0])
         return made
+
+
+def by_column(arrays: Mapping[str, Any]) -> list[ColumnScores]:
+    """The scores of each column, of arrays (columns, rows) by output."""
+    columns = range(len(next(iter(arrays.values()))))
+    return [ColumnScores({output: array[column] for output, array in arrays.items()}) for column in columns]
 
 
 class ColumnPiece(NamedTuple):
@@ -59,7 +65,7 @@ class ColumnPiece(NamedTuple):
     """
 
     figures: Figures
-    top: list[Cell]
+    top: list[RiskyCell]
     times: tuple[Any, Any] | None = None
     gains: Any = None
 
@@ -88,8 +94,8 @@ class QuerySearch:
 
     def look(self, scores: ColumnScores, target: int, first: int) -> ColumnPiece:
         """What is asked of one column, of the rows from `first` on."""
-        query, top = self.query, list[Cell]()
-        figures = Figures.of({name: scores.of(cells).values[None] for name, cells in query.figures.items()}, Workers(1))
+        query, top = self.query, list[RiskyCell]()
+        figures = Figures.of({name: scores.of(score).values[None] for name, score in query.figures.items()}, Workers(1))
         if query.by is not None:
             by = scores.of(query.by).values[None]
             risky = riskiest_in(query.by.measure, by, [], query.top, first, self._least)
@@ -102,11 +108,17 @@ class QuerySearch:
         times, gains = _how_often(own) if query.of_columns else None, own.values if query.of_rows else None
         return ColumnPiece(figures, top, times, gains)
 
+    def seen(self, pieces: Sequence[Piece]) -> tuple[Figures, list[RiskyCell]]:
+        """The figures and riskiest cells of pieces in the order of their rows. The cells come without their scores."""
+        figures = Figures.together(*(Figures.beside(*(one.figures for one in piece.columns)) for piece in pieces))
+        return figures, riskiest(
+            (cell for piece in pieces for one in piece.columns for cell in one.top), self.query.top
+        )
+
     def result(self, pieces: Sequence[Piece], rows: int, workers: Workers) -> QueryResult:
         """What is asked of all rows; pieces: in the order of their rows. The cells come without their scores."""
         query = self.query
-        figures = Figures.together(*(Figures.beside(*(one.figures for one in piece.columns)) for piece in pieces))
-        top = riskiest((cell for piece in pieces for one in piece.columns for cell in one.top), query.top)
+        figures, top = self.seen(pieces)
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
         if query.gains is not None and query.of_columns:

@@ -15,20 +15,20 @@ from ..encoding.column import Column
 from ..engines.base import Job
 from ..measures import Measure, as_risk
 from ..utils.arrays import on_host
-from .base import Cell
+from .base import RiskyCell
 
 # Values of which the highest is found first.
 BLOCK = 1 << 10
 
 
-def riskiest(cells: Iterable[Cell], n: int) -> list[Cell]:
+def riskiest(cells: Iterable[RiskyCell], n: int) -> list[RiskyCell]:
     """The n riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
     return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.target))[:n]
 
 
 def riskiest_in(
     measure: Measure, scores: Any, shown: Sequence[Any], n: int, first: int = 0, least: float = -np.inf
-) -> list[Cell]:
+) -> list[RiskyCell]:
     """Cells of some rows, from `first` on, that may be among the n riskiest of the table.
 
     scores: (columns, rows), by which cells are risky; cells without one (NaN) are not. shown: further scores, that the
@@ -50,9 +50,9 @@ def riskiest_in(
             for value, place in highest(risks, n)
             if value >= least
         ]
-    kept = riskiest((Cell(value, row, target, []) for value, row, target in found), n)
+    kept = riskiest((RiskyCell(value, row, target, []) for value, row, target in found), n)
     return [
-        Cell(cell.risk, first + cell.row, cell.target, [array[cell.target, cell.row].item() for array in shown])
+        RiskyCell(cell.risk, first + cell.row, cell.target, [array[cell.target, cell.row].item() for array in shown])
         for cell in kept
     ]
 
@@ -81,7 +81,7 @@ def _nth_highest(column: npt.NDArray[Any], n: int) -> Any:
 
 
 def cell_records(
-    cells: Sequence[Cell],
+    cells: Sequence[RiskyCell],
     columns: Sequence[Hashable],
     measures: Sequence[str],
     seen: Sequence[Mapping[str, Any]],

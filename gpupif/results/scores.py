@@ -25,8 +25,8 @@ from .attacker_summary import AttackerSummary, summarize_attackers
 from .base import (
     AttackerOutcome,
     Backing,
-    Cell,
     QueryResult,
+    RiskyCell,
     ScoreQuery,
     ScoresDescription,
     WriteRequest,
@@ -34,7 +34,7 @@ from .base import (
 )
 from .cell_table import CellTable
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
-from .outputs import MEAN, WORST, Cells, ScoredAttacker, ScoreView
+from .outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
 from .riskiest import cell_records
 from .selection import Selection
 from .summary import TOP_CELLS, AnyKnownSummary, Summary
@@ -206,7 +206,7 @@ class Scores:
 
     def __getitem__(self, measure: str) -> Any:
         """Scores of one measure as a frame. Raises NotScoredError, an InputError, where it was not scored."""
-        return self._backing.frame(self._cells(measure))
+        return self._backing.frame(self._score(measure))
 
     def __getattr__(self, name: str) -> Any:
         message = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -238,18 +238,18 @@ class Scores:
 
         A NumPy array, which cannot be written to; a CuPy array, which should not, for a cuDF DataFrame.
         """
-        return self._backing.array(self._cells(measure))
+        return self._backing.array(self._score(measure))
 
     def fig(self) -> pd.Series[float]:
         """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1).
 
         Pieces of a table are summed apart, so the last bits may differ from those of a table in one piece.
         """
-        cells, summary = self._cells("cig"), self._made_summary
+        score, summary = self._score("cig"), self._made_summary
         if summary is not None:
             sums = summary.columns["fig"].tolist()
         else:
-            figures = self._backing.find(ScoreQuery(figures={"cig": cells})).figures
+            figures = self._backing.find(ScoreQuery(figures={"cig": score})).figures
             sums = [figures.total("cig", place) for place in range(len(self.columns))]
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
@@ -259,7 +259,7 @@ class Scores:
         n values: a pandas Series with the table's index (a Polars or cuDF Series or Arrow array for those kinds); of
         files a `StoredFrame` of one column; of a Dask frame a lazy series.
         """
-        return self._backing.row_sums(self._cells("cig"), "rig")
+        return self._backing.row_sums(self._score("cig"), "rig")
 
     def pif(self, n: float | Sequence[float]) -> Any:
         """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
@@ -267,11 +267,11 @@ class Scores:
         n: from 0 to 100, one or several. Raises InputError outside that.
         """
         percentiles = percents("pif", n)
-        wanted, cells, summary = percentiles.reshape(-1).tolist(), self._cells("cig"), self._made_summary
+        wanted, score, summary = percentiles.reshape(-1).tolist(), self._score("cig"), self._made_summary
         if summary is not None and set(wanted) <= set(summary.pif):
             gains = [summary.pif[percent] for percent in wanted]
         else:
-            gains = self._backing.find(ScoreQuery(gains=cells, of_rows=wanted)).of_rows
+            gains = self._backing.find(ScoreQuery(gains=score, of_rows=wanted)).of_rows
         return gains[0] if percentiles.ndim == 0 else gains
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
@@ -435,23 +435,23 @@ class Scores:
             return f" There is no such measure.{suggest_measure(name)} `gpupif measures` lists all."
         return f" Add it: gpupif.score(table, measures=[..., {name!r}])."
 
-    def _cells(self, measure: str) -> Cells:
+    def _score(self, measure: str) -> CellScore:
         """The scores of one measure."""
-        return self._view.cells(self._measure(measure))
+        return self._view.score(self._measure(measure))
 
-    def _by(self, by: str | None) -> Cells:
-        return self._cells(by or self._view.default.name)
+    def _by(self, by: str | None) -> CellScore:
+        return self._score(by or self._view.default.name)
 
-    def _shown(self, by: Cells) -> list[Cells]:
+    def _shown(self, by: CellScore) -> list[CellScore]:
         """What `top` has to know of a cell: its scores, and which of several attackers is its worst."""
-        return [*map(self._cells, self.measures), *(Cells(by.measure, (output,)) for output in by.outputs)]
+        return [*map(self._score, self.measures), *(CellScore(by.measure, (output,)) for output in by.outputs)]
 
     def _top(self, n: int, by: str | None) -> pd.DataFrame:
-        cells = self._by(by)
-        found = self._backing.find(ScoreQuery(top=n, by=cells, shown=self._shown(cells)))
-        return self._describe_cells(found.top, cells)
+        score = self._by(by)
+        found = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score)))
+        return self._describe_cells(found.top, score)
 
-    def _describe_cells(self, found: Sequence[Cell], by: Cells) -> pd.DataFrame:
+    def _describe_cells(self, found: Sequence[RiskyCell], by: CellScore) -> pd.DataFrame:
         """`top`, of these cells with the scores of `_shown`."""
         explainers = [self._backing.explainer(attacker) for attacker in self._attackers]
         labels = None if explainers[0] is None else explainers[0].labels([cell.row for cell in found])
@@ -471,7 +471,7 @@ class Scores:
             seen = [facts | name for facts, name in zip(seen, named, strict=True)]
         return cell_records(found, self.columns, self.measures, seen, labels)
 
-    def _worst_of(self, cell: Cell, by: Cells) -> int:
+    def _worst_of(self, cell: RiskyCell, by: CellScore) -> int:
         """Which attacker is the worst for a cell, of several the first."""
         return worst_place(by.measure, np.array(cell.scores[len(self.measures) :]))
 
@@ -502,8 +502,8 @@ class Scores:
         """What has to be known of all cells for the summary of one score for each."""
         by = self._by(None)
         return ScoreQuery(
-            figures={name: self._cells(name) for name in SUMMARISED if name in self.measures},
-            gains=self._cells("cig") if "cig" in self.measures else None,
+            figures={name: self._score(name) for name in SUMMARISED if name in self.measures},
+            gains=self._score("cig") if "cig" in self.measures else None,
             of_columns=OF_COLUMNS,
             of_rows=OF_ROWS,
             top=TOP_CELLS,

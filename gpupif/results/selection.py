@@ -16,10 +16,10 @@ from ..rows.threads import Workers
 from ..utils.display import plural
 from ..utils.validation import brief, whole_number
 from .condition import Condition, parse_condition
-from .outputs import Cells, ScoreView, outputs_of
+from .outputs import CellScore, ScoreView, outputs_of
 
-# Rows that are looked at in one go.
-PIECE_ROWS = 1 << 16
+# Rows in which cells are looked for in one go.
+SEARCHED_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ class Selection:
         selection = cls.of(where, top, by)
         return None if selection == cls() else selection
 
+    @property
+    def names(self) -> list[str]:
+        """The scores that are named."""
+        return [*([] if self.condition is None else self.condition.names), *([] if self.by is None else [self.by])]
+
     def check(self, measures: Sequence[str], outputs: Sequence[str]) -> None:
         """Raise InputError for a name that is none of these, of what is scored."""
         names = [("where", name) for name in ([] if self.condition is None else self.condition.names)]
@@ -75,7 +80,7 @@ class Selection:
         self.check([measure.name for measure in view.measures], list(named))
         by = None if self.top is None else named[self.by or view.default.name]
         nothing = {output: np.empty((0, 0), kind) for output, kind in view.types().items()}
-        types = {name: cells.of(nothing).dtype.name for name, cells in view.outputs().items()}
+        types = {name: score.of(nothing).dtype.name for name, score in view.outputs().items()}
         return CellQuery(self.condition, self.top, by, named, view.outputs(), types, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +88,7 @@ class Selection:
         return {"where": self.text, "top": self.top, "by": self.by}
 
 
-class FoundCells(NamedTuple):
+class CellBatch(NamedTuple):
     """Cells, in the order of rows and then columns, or of risk.
 
     targets: places among the scored columns. codes: of their values; None where the table is not at hand. risks: by
@@ -96,13 +101,13 @@ class FoundCells(NamedTuple):
     risks: npt.NDArray[Any] | None
     scores: list[npt.NDArray[Any]]
 
-    def take(self, places: npt.NDArray[np.intp] | slice) -> FoundCells:
+    def take(self, places: npt.NDArray[np.intp] | slice) -> CellBatch:
         """Some of them."""
         codes, risks = (None if one is None else one[places] for one in (self.codes, self.risks))
-        return FoundCells(self.rows[places], self.targets[places], codes, risks, [one[places] for one in self.scores])
+        return CellBatch(self.rows[places], self.targets[places], codes, risks, [one[places] for one in self.scores])
 
     @classmethod
-    def together(cls, parts: Sequence[FoundCells]) -> FoundCells:
+    def together(cls, parts: Sequence[CellBatch]) -> CellBatch:
         """Those of pieces of a table that follow each other."""
         if len(parts) == 1:
             return parts[0]
@@ -115,7 +120,7 @@ class FoundCells(NamedTuple):
             [np.concatenate(several) for several in zip(*scores, strict=True)],
         )
 
-    def riskiest(self, n: int) -> FoundCells:
+    def riskiest(self, n: int) -> CellBatch:
         """The n riskiest, in the order of the table; of equal ones the first."""
         risks = self.risks
         assert risks is not None
@@ -126,7 +131,7 @@ class FoundCells(NamedTuple):
         kept[np.flatnonzero(risks == least)[: n - np.count_nonzero(kept)]] = True
         return self.take(np.flatnonzero(kept))
 
-    def by_risk(self) -> FoundCells:
+    def by_risk(self) -> CellBatch:
         """The riskiest first; of equal ones the first."""
         assert self.risks is not None
         # The lowest risk of whole numbers has no negative.
@@ -146,8 +151,8 @@ class ScoredRows(NamedTuple):
     def pieces(self) -> Iterator[ScoredRows]:
         """The same rows, fewer at a time; of no rows one."""
         rows = next(iter(self.arrays.values())).shape[1]
-        for start in range(0, max(rows, 1), PIECE_ROWS):
-            yield self._between(slice(start, min(rows, start + PIECE_ROWS)))
+        for start in range(0, max(rows, 1), SEARCHED_ROWS):
+            yield self._between(slice(start, min(rows, start + SEARCHED_ROWS)))
 
     def _between(self, rows: slice) -> ScoredRows:
         of, arrays = self.codes, {output: array[:, rows] for output, array in self.arrays.items()}
@@ -163,9 +168,9 @@ class Riskiest:
     def __init__(self, n: int) -> None:
         self.least: Any = None
         self._n = n
-        self._waiting: list[FoundCells] = []
+        self._waiting: list[CellBatch] = []
 
-    def add(self, cells: FoundCells) -> None:
+    def add(self, cells: CellBatch) -> None:
         """Cells that come after all that were added."""
         self._waiting.append(cells)
         if sum(len(one.rows) for one in self._waiting) >= 2 * self._n:
@@ -173,9 +178,9 @@ class Riskiest:
             assert found.risks is not None
             self._waiting, self.least = [found], found.risks.min()
 
-    def found(self) -> FoundCells:
+    def found(self) -> CellBatch:
         """The riskiest, in the order of the table."""
-        return FoundCells.together(self._waiting).riskiest(self._n)
+        return CellBatch.together(self._waiting).riskiest(self._n)
 
 
 @dataclass(frozen=True)
@@ -187,9 +192,9 @@ class CellQuery:
 
     condition: Condition | None
     top: int | None
-    by: Cells | None
-    named: Mapping[str, Cells]
-    shown: Mapping[str, Cells]
+    by: CellScore | None
+    named: Mapping[str, CellScore]
+    shown: Mapping[str, CellScore]
     types: Mapping[str, str]
     asked: Mapping[str, Any]
 
@@ -198,12 +203,12 @@ class CellQuery:
         """The outputs that are looked at."""
         return list(dict.fromkeys([*outputs_of(self.shown.values()), *self.looked_at]))
 
-    def search(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[FoundCells]:
+    def search(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[CellBatch]:
         """The cells, found in pieces of a table that follow each other: in order, the riskiest of all in one go."""
         found = self.search_in_order(pieces, workers)
         return found if self.top is None else (cells.by_risk() for cells in found)
 
-    def search_in_order(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[FoundCells]:
+    def search_in_order(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[CellBatch]:
         """As `search`, but the riskiest too in the order of the table.
 
         Of these no more cells are kept than twice as many as are asked for, and those of a few pieces.
@@ -230,7 +235,7 @@ class CellQuery:
         """How risky some cells are, a single row of them; None where that is not asked."""
         return None if self.by is None else as_risk(self.by.measure, self.by.of(arrays))[0]
 
-    def find(self, piece: ScoredRows, least: Any = None, shown: bool = True) -> FoundCells:
+    def find(self, piece: ScoredRows, least: Any = None, shown: bool = True) -> CellBatch:
         """Those of a piece, in the order of the table.
 
         least: none that is not riskier comes in question, for so many as are asked for are in the rows before. shown:
@@ -255,5 +260,5 @@ class CellQuery:
                 codes[mine] = piece.codes(target)[rows[mine]]
         several = self.shown.values() if shown else []
         some = {output: arrays[output][targets, rows][None] for output in outputs_of(several)}
-        scores = [cells.of(some)[0] for cells in several]
-        return FoundCells(rows + piece.first, targets, codes, None if risks is None else risks[targets, rows], scores)
+        scores = [score.of(some)[0] for score in several]
+        return CellBatch(rows + piece.first, targets, codes, None if risks is None else risks[targets, rows], scores)

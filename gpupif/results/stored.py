@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from ..errors import InputError
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from .base import Cell, CellSource, QueryResult, ScoreQuery, WriteRequest
+from .base import CellSource, QueryResult, RiskyCell, ScoreQuery, WriteRequest
 from .cell_layout import CellLayout
 from .figures import Figures
-from .local_cells import LocalCells
-from .outputs import Cells, ScoreView
+from .local_cell_source import LocalCellSource
+from .outputs import CellScore, ScoreView, outputs_of
+from .pieces import Piece, QuerySearch, by_column
 from .provenance import to_metadata
-from .riskiest import riskiest, riskiest_in
 from .selection import CellQuery, ScoredRows
 from .stored_base import StoredBacking
 from .stored_frame import StoredFrame
@@ -35,8 +36,8 @@ class FileBacking(StoredBacking):
         super().__init__(*given)
         self._types = ScoreView(self.about.measures, tuple(self.attackers), self.about.dtype).types()
 
-    def frame(self, cells: Cells) -> StoredFrame:
-        return self._frame({"": cells}, list(self.about.columns))
+    def frame(self, score: CellScore) -> StoredFrame:
+        return self._frame({"": score}, list(self.about.columns))
 
     def cells(self, query: CellQuery) -> CellSource:
         encoded = self.row_values()
@@ -49,30 +50,30 @@ class FileBacking(StoredBacking):
                 yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
                 start = stop
 
-        return LocalCells(query, layout, rows)
+        return LocalCellSource(query, layout, rows)
 
-    def joined(self, outputs: Mapping[str, Cells]) -> StoredFrame:
+    def joined(self, outputs: Mapping[str, CellScore]) -> StoredFrame:
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
 
-    def _frame(self, outputs: Mapping[str, Cells], names: Sequence[Hashable]) -> StoredFrame:
+    def _frame(self, outputs: Mapping[str, CellScore], names: Sequence[Hashable]) -> StoredFrame:
         several = list(outputs.values())
-        read = list(dict.fromkeys(output for cells in several for output in cells.outputs))
+        read = outputs_of(several)
 
         def columns() -> Iterator[list[Any]]:
             for arrays in self._pieces(read):
-                yield [column for cells in several for column in cells.of(arrays)]
+                yield [column for score in several for column in score.of(arrays)]
 
         nothing = {output: np.empty((0, 0), self._types[output]) for output in read}
-        types = [cells.of(nothing).dtype for cells in several for _ in self.about.columns]
+        types = [score.of(nothing).dtype for score in several for _ in self.about.columns]
         return StoredFrame(columns, names, types)
 
-    def array(self, cells: Cells) -> npt.NDArray[Any]:
-        return np.concatenate([cells.of(arrays) for arrays in self._pieces(cells.outputs)], axis=1)
+    def array(self, score: CellScore) -> npt.NDArray[Any]:
+        return np.concatenate([score.of(arrays) for arrays in self._pieces(score.outputs)], axis=1)
 
-    def row_sums(self, cells: Cells, name: str) -> StoredFrame:
+    def row_sums(self, score: CellScore, name: str) -> StoredFrame:
         def sums() -> Iterator[list[Any]]:
-            for arrays in self._pieces(cells.outputs):
-                yield [cells.of(arrays).sum(axis=0, dtype=np.float64)]
+            for arrays in self._pieces(score.outputs):
+                yield [score.of(arrays).sum(axis=0, dtype=np.float64)]
 
         return StoredFrame(sums, [name], ["float64"])
 
@@ -90,41 +91,36 @@ class FileBacking(StoredBacking):
                 of_columns += self._percentiles(query.gains, query.of_columns, some, by_row=False)
         return QueryResult(figures, of_columns, of_rows, top)
 
-    def _look(self, query: ScoreQuery) -> tuple[Figures, list[Cell]]:
+    def _look(self, query: ScoreQuery) -> tuple[Figures, list[RiskyCell]]:
         """Figures and the riskiest cells."""
-        looked = [*query.figures.values(), *([] if query.by is None else [query.by])]
-        read = list(dict.fromkeys(output for cells in looked for output in cells.outputs))
-        parts: list[Figures] = []
-        top: list[Cell] = []
+        search = QuerySearch(replace(query, gains=None))
+        found: list[Piece] = []
         row = 0
         with Workers() as workers:
-            for arrays in self._pieces(read):
-                scores = {cells: cells.of(arrays) for cells in looked}
-                parts.append(Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers))
-                if query.by is not None:
-                    least = top[-1].risk if len(top) == query.top else -np.inf
-                    risky = riskiest_in(query.by.measure, scores[query.by], [], query.top, row, least)
-                    top = riskiest([*top, *risky], query.top)
-                row += len(arrays[read[0]][0])
-        return Figures.together(*parts), self._with_scores(top, query.shown)
+            for arrays in self._pieces(outputs_of(search.query.looked_at)):
+                columns = by_column(arrays)
+                found.append(Piece(workers.run(search.look, [(own, k, row) for k, own in enumerate(columns)]), None))
+                row += next(iter(arrays.values())).shape[1]
+        figures, top = search.seen(found)
+        return figures, self._with_scores(top, query.shown)
 
-    def _with_scores(self, top: Sequence[Cell], shown: Sequence[Cells]) -> list[Cell]:
+    def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
         """Cells with scores, which are read for their rows only."""
         if not top:
             return []
         rows = sorted({cell.row for cell in top})
-        read = list(dict.fromkeys(output for cells in shown for output in cells.outputs))
+        read = outputs_of(shown)
         names = [f"{output}_{column}" for output in read for column in self.about.columns]
         with self._reading():
             table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
         arrays = self._arrays(table, read, range(len(self.about.columns)))
-        scores = [cells.of(arrays) for cells in shown]
+        scores = [score.of(arrays) for score in shown]
         return [
             cell._replace(scores=[array[cell.target, rows.index(cell.row)].item() for array in scores]) for cell in top
         ]
 
     def _percentiles(
-        self, gains: Cells, query: Sequence[float], columns: Sequence[int], by_row: bool
+        self, gains: CellScore, query: Sequence[float], columns: Sequence[int], by_row: bool
     ) -> list[list[float]]:
         """Percentiles of some columns, or of the sums of their rows."""
         searches = [PercentileSearch.of(self.rows, query)] * (1 if by_row else len(columns))
@@ -165,14 +161,14 @@ class FileBacking(StoredBacking):
             for column in self.about.columns
         }
 
-    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+    def to_arrow(self, outputs: Mapping[str, CellScore], keep_input: bool) -> pa.Table:
         return pa.concat_tables(self._tables(outputs, keep_input))
 
     def write(self, writing: WriteRequest) -> None:
         tables = self._tables(writing.outputs, writing.keep_input)
         write_tables(tables, writing.path, writing.done, writing.overwrite, lambda: to_metadata(writing.describe(True)))
 
-    def _tables(self, outputs: Mapping[str, Cells], keep_input: bool) -> Iterator[pa.Table]:
+    def _tables(self, outputs: Mapping[str, CellScore], keep_input: bool) -> Iterator[pa.Table]:
         """The columns of the table, if they are kept, and the scores, some rows at a time."""
         own = {f"{output}_{column}" for output in self._types for column in self.about.columns}
         with self._reading():
@@ -180,9 +176,9 @@ class FileBacking(StoredBacking):
         if keep_input and not beside:
             raise InputError(f"keep_input: {self.path} holds scores alone. Leave it out, or score with keep_input.")
         names = output_names(list(outputs), self.about.columns, beside)
-        read = list(dict.fromkeys(output for cells in outputs.values() for output in cells.outputs))
+        read = outputs_of(outputs.values())
         stored = [f"{output}_{column}" for output in read for column in self.about.columns]
         for batch in self._batches([*stored, *beside]):
             arrays = self._arrays(batch, read, range(len(self.about.columns)))
-            scores = [pa.array(column) for cells in outputs.values() for column in cells.of(arrays)]
+            scores = [pa.array(column) for score in outputs.values() for column in score.of(arrays)]
             yield pa.table([*(batch.column(name) for name in beside), *scores], names=[*beside, *names])

@@ -96,6 +96,9 @@ def test_version_and_help(run, monkeypatch):
     assert shown.code == 0
     options = "output columns measures known attacker priors accuracies accuracy weights missing device dtype sep"
     options += " gpu-grouping keep-input overwrite json quiet"
+    groups = [line.strip("╭─╮ ") for line in shown.out.splitlines() if line.startswith("╭")]
+    assert groups[2:4] == ["Output", "Some cells, or a summary, in place of all scores"]
+    assert len(groups) == 7
     assert [name for name in options.split() if f"--{name}" not in shown.out] == []
 
 

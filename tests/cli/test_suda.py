@@ -49,9 +49,9 @@ def test_command(folder, run):
         (["people.csv", "--sampling-fraction", "2"], "--sampling-fraction: expected a number above 0"),
         (["people.csv", "-o", "people.csv"], "the output is the input"),
         (["people.csv", "-o", "scores.doc"], "expected an output name ending in"),
-        (["people.csv", "--contributions"], "--contributions: goes with -o"),
-        (["people.csv", "--overwrite"], "--overwrite: goes with -o"),
-        (["people.csv", "--compression", "snappy"], "--compression: goes with -o"),
+        (["people.csv", "--contributions"], "--contributions: goes with --output"),
+        (["people.csv", "--overwrite"], "--overwrite: goes with --output"),
+        (["people.csv", "--compression", "snappy"], "--compression: goes with --output"),
     ],
 )
 def test_command_refuses(folder, run, arguments, words):

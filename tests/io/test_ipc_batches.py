@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpupif.io.ipc_batches import BatchReader, BatchWriter, arrow_type
+from gpupif.errors import OutputError
+from gpupif.io.ipc_batches import BatchReader, BatchWriter, arrow_type, write_batch
 from gpupif.utils.repeated import Repeated, find_repeated, kept_small
 
 ODD = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1.5]
@@ -47,3 +49,20 @@ def test_what_does_not_repeat_stays_as_it_is():
     column = np.arange(10.0)
     assert kept_small(column) is column
     assert find_repeated(column[:0]) is None
+
+
+def test_too_many_open_files_are_no_damage(tmp_path):
+    file = tmp_path / "x.arrow"
+    write_batch(file, {"a": np.arange(3)})
+    most, limit = resource.getrlimit(resource.RLIMIT_NOFILE), resource.setrlimit
+    for use in (BatchReader, lambda file: BatchWriter(file, {"a": "int64"})):
+        try:
+            # Of standard input, output and errors.
+            limit(resource.RLIMIT_NOFILE, (3, most[1]))
+            with pytest.raises(OutputError, match=r"x\.arrow: could not be .*Too many open files.*ulimit -n"):
+                use(file)
+        finally:
+            limit(resource.RLIMIT_NOFILE, most)
+    file.write_bytes(file.read_bytes()[:20])
+    with pytest.raises(OutputError, match=r"x\.arrow: .* is damaged or gone"):
+        BatchReader(file)

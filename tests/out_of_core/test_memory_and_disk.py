@@ -8,8 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
+from gpupif.io.read import open_source
 from gpupif.out_of_core import budget, part_scoring
+from gpupif.out_of_core.options import OutputOptions
+from gpupif.results.selection import Selection
 from gpupif.utils import memory
 from gpupif.utils.repeated import Repeated
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, write_parts
@@ -22,6 +26,28 @@ def test_too_little_disk(tmp_path, monkeypatch):
     with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
         gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_disk_that_is_planned_for(tmp_path):
+    """Scores of all cells count where they are stored on the way to some of them."""
+    source = census_folder(tmp_path / "in", rows=100)
+    several = {"attackers": {"near": ["age"], "far": ["sex"]}}
+
+    def planned(how, population=False, **asked):
+        asked |= {"population": source} if population else {}
+        table, arguments = open_source(source), Arguments.of(MEASURES, **asked)
+        options = OutputOptions.from_arguments(None if "summary_only" in how else tmp_path / "out.parquet", **how)
+        others = table if population else None
+        return budget.check_disk(table, arguments.make_request(table.names), tmp_path, tmp_path, options, others)
+
+    some, none = {"selection": Selection.of("wcig > 3")}, {"summary_only": True}
+    assert planned(some) == planned(none) < planned({}) / 2
+    assert planned(none, **several) < planned({}, **several) / 2
+    assert planned(some, **several) == planned({}, **several)
+    by_size = {"selection": Selection.of("population_size < 3")}
+    assert planned(by_size, population=True) == planned({}, population=True)
+    for how in (some, none):
+        assert planned(how) < planned(how, population=True) < planned(by_size, population=True) * 0.8
 
 
 def test_too_many_of_the_riskiest(tmp_path, monkeypatch):
@@ -46,8 +72,6 @@ def test_too_many_values(tmp_path, monkeypatch):
 
 
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
-    from gpupif.attack.arguments import Arguments
-    from gpupif.out_of_core.options import OutputOptions
     from gpupif.scoring import files
 
     source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
@@ -143,6 +167,13 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
     assert_same(scores, gpupif.score(source, MEASURES))
 
 
+def test_a_population_is_read_at_the_same_time():
+    """Its sizes of cohorts, beside the scores: of each attacker two tables are put together."""
+    for attackers, together in ((None, 2), ({"near": ["age"], "far": ["sex"]}, 4)):
+        request = Arguments.of("cig", attackers=attackers, population="people").make_request(["age", "sex"])
+        assert budget.plan_budget(8 << 30, request).together == together
+
+
 @pytest.mark.parametrize("files", [1, 2])
 def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
     """Those of two passes, beside those of the columns, however small parts should be."""
@@ -163,7 +194,7 @@ def test_different_scores_of_all_parts_have_their_share_of_memory(tmp_path, monk
         return kept[-1]
 
     monkeypatch.setattr(part_scoring, "kept_small", noted)
-    given = budget.Budget(1, 1 << 30, attackers=2)
+    given = budget.Budget(1, 1 << 30, together=2)
     assert 2 * 100 * 8 * given.distinct_scores(100) <= budget.DISTINCT_SCORES_SHARE * (1 << 30)
     monkeypatch.setattr(budget.Budget, "distinct_scores", lambda self, columns: 40)
     with in_pieces(700, 1000):

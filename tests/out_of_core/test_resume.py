@@ -53,11 +53,11 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     assert "going on with a run that was ended" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("known", [None, 1], ids=["folded", "any"])
-def test_cells_go_on(tmp_path, monkeypatch, known):
+@pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["folded", "weighted", "any"])
+def test_cells_go_on(tmp_path, monkeypatch, known, by):
     """What is kept of the scores for cells and a summary is kept over a kill; other cells are another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
-    asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20}
+    asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_tables")
         with pytest.raises(InputError, match="went wrong"):
@@ -66,9 +66,10 @@ def test_cells_go_on(tmp_path, monkeypatch, known):
         gpupif.score_files(source, output, **asked | {"top": 21})
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.passes.hash_partition")
+        fail(patch, "gpupif.out_of_core.part_scoring.part_job")
         found = gpupif.score_files(source, output, **asked)
     expected = gpupif.score(source, MEASURES, known=known)
-    assert found.cells().to_arrow().equals(expected.cells(top=20).to_arrow())
+    assert found.cells().to_arrow().equals(expected.cells(top=20, by=by).to_arrow())
     assert_same_summary(found, expected)
     assert nothing_left(tmp_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -54,6 +55,8 @@ NAMED = {
     "weights": "people",
     "population": {name: PEOPLE[name] * 2 for name in NAMES},
 }
+SAMPLED = {"columns": NAMES, "population": {name: PEOPLE[name] * 2 for name in NAMES}}
+ANY_SAMPLED = SAMPLED | {"columns": ["job", "town"], "known": AnyKnown(1), "weights": "people"}
 ANY_TWO = {"columns": NAMES, "known": 2, "weights": "people", "missing": "wildcard"}
 SUPPRESSED = {"columns": ["job", "town", "sex"], "known": ["sex", "age", "town"], "missing": "wildcard"}
 
@@ -92,6 +95,11 @@ CASES = {
             lambda cell: worst(cell, "csf"),
         ),
     ),
+    "sampled": (
+        SAMPLED,
+        Asked({"where": "cig > 0.5", "top": 9, "by": "csf"}, lambda cell: cell["cig"] > 0.5, lambda cell: cell["csf"]),
+    ),
+    "any, sampled": (ANY_SAMPLED, Asked({"where": "wcig_mean > 0.1"}, lambda cell: cell["wcig_mean"] > 0.1)),
     "any two": (
         ANY_TWO,
         Asked({"where": "csf_mean > 0.1"}, lambda cell: cell["csf_mean"] > 0.1),
@@ -101,7 +109,7 @@ CASES = {
         Asked({"where": "csf < 1 or csf >= 1"}, lambda cell: not np.isnan(cell["csf"])),
     ),
 }
-QUICK = ["both", "top by size", "several"]
+QUICK = ["both", "top by size", "several", "any, sampled"]
 
 
 def found_in(way, options, asked, dtype="float64"):
@@ -239,12 +247,14 @@ def test_only_a_summary(run, folder, source):
         {"measures": ["wcig", "cohort_size"]},
         {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}},
         {"known": 1, "measures": ["csf"]},
+        {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}, "population": TABLE},
     ],
-    ids=["one", "weighted", "several", "any"],
+    ids=["one", "weighted", "several", "any", "population"],
 )
 def test_summaries_without_scores(source, asked):
+    of_files = asked | ({"population": source} if "population" in asked else {})
     with in_pieces(16, 25), gpupif.config(memory_limit="8GiB"):
-        found = gpupif.score_files(source, summary_only=True, **asked)
+        found = gpupif.score_files(source, summary_only=True, **of_files)
     expected = gpupif.score(TABLE, **asked)
     for name in found.attackers or [None]:
         mine, theirs = (one if name is None else one.against(name) for one in (found, expected))
@@ -259,28 +269,34 @@ def test_beyond_memory_only_what_is_asked_for_is_stored(tmp_path):
     """Temporary files are those of codes, and little more, whatever is scored."""
     table = gpupif.datasets.census(20_000, columns=4, seed=1)
     write_parts(tmp_path / "in", table)
-    asked = {"measures": ["cig", "csf", "emd", "entropy", "jensen_shannon"], "distances": {"sex": "nominal"}}
+    asked = {"measures": ["cig", "wcig", "csf", "emd", "entropy", "jensen_shannon"], "distances": {"sex": "nominal"}}
     spilled = {}
+    ways = {"all": {}, "cells": {"top": 100}, "weighted": {"where": "wcig > 9"}, "summary": {"summary_only": True}}
     with in_pieces(5_000, 10_000), gpupif.config(memory_limit="8GiB"):
-        for name, how in {"all": {}, "cells": {"top": 100}, "summary": {"summary_only": True}}.items():
+        for name, how in ways.items():
             output = {} if name == "summary" else {"output": tmp_path / f"{name}.parquet"}
             spilled[name] = gpupif.score_files(tmp_path / "in", **output, **asked, **how).spilled_bytes
-    assert spilled["cells"] < spilled["all"] / 2
-    assert spilled["summary"] < spilled["all"] / 2
+    assert all(spilled[name] < spilled["all"] / 2 for name in ways if name != "all"), spilled
 
 
 CONDITIONS = {
     "": "ends there",
     "cig": "> >= < <= behind 'cig'",
     "cig >": "a number behind cig >",
-    "cig = 3": "got '= 3' at character 5",
+    "cig = 3": "got '= 3' at character 5.* There is no '=='",
+    "cig != 3": "no '!=': give the lowest and the highest",
+    "not cig > 3": "the name of a measure.* got 'not cig > 3' at character 1.* There is no 'not': turn",
+    "csf > 1 and NOT cig > 3": "There is no 'not'",
+    "cig > 0,5": "got ',5' at character 8.* decimal point: 0.5",
+    "cig > 1 & csf > 0": "joined by 'and' and 'or'",
     "cig > x": "got 'x' at character 7",
     "cig > 1 cig > 2": "'and', 'or', or the end",
     "(cig > 1": r"expected '\)'",
     "cig > 1)": r"got '\)' at character 8",
     "cig > 1 and": "the name of a measure",
     "or > 1": "the name of a measure",
-    "3 < cig": "the name of a measure",
+    "3 < cig": "the name of a measure first",
+    "cig > 1 > 0.5": "'and', 'or', or the end",
     "cig > 1_0": "got '1_0'",
     "cig > 1e999": "got '1e999'",
     "cig > nan": "got 'nan'",
@@ -354,7 +370,7 @@ def test_bad_input(run, folder, options, limit):
 def test_outputs_that_cells_have_not(run, folder):
     for options, said in (
         (["-o", "cells", "--top", "3"], "cells (--where, --top) are written to one file"),
-        (["--top", "3"], "-o: expected the name of a file or folder"),
+        (["--top", "3"], "--output: expected the name of a file or folder"),
         (["--summary-only", "--overwrite"], "--overwrite: replaces an output, and none is named"),
     ):
         ended = run("score", "people.csv", *options)
@@ -403,6 +419,28 @@ def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
 
     frame = dd.from_pandas(TABLE.iloc[100:], npartitions=3, sort=False)
     assert gpupif.score(frame, columns=["age"]).cells().head(3).index.tolist() == [100, 101, 102]
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_durations_have_one_text(unit):
+    """That of pandas, from whatever library the table comes."""
+    numbers = [0, 1, -1, 86_399, 90_061, -86_401, {"s": 9, "us": 1_500_000, "ns": 1_000_000_001}[unit]]
+    table = pd.DataFrame({"a": np.array(numbers, f"timedelta64[{unit}]"), "b": list("xyxyxyx")})
+    expected = [str(value) for value in table["a"]]
+    given = {
+        "pandas": table,
+        "arrow": pa.Table.from_pandas(table),
+        "arrow in pandas": table.convert_dtypes(dtype_backend="pyarrow"),
+    }
+    for kind, frame in given.items():
+        assert gpupif.score(frame, "cig", columns=["a"]).cells().to_pandas()["value"].tolist() == expected, kind
+
+
+def test_polars_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    cells = gpupif.score(pd.DataFrame({"a": list("xxy")}), "cig").cells()
+    with pytest.raises(InputError, match=r"to_polars: .* not installed: pip install 'gpupif\[polars\]'"):
+        cells.to_polars()
 
 
 def test_the_first_rows_are_a_whole_number_of_them():

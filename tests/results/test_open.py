@@ -151,6 +151,7 @@ REFUSED = {
     "folder": ("others", InputError, "others: expected scores that gpupif wrote"),
     "nothing": ("none.parquet", TableReadError, "there is no such file or folder"),
     "damaged": ("damaged.parquet", TableReadError, r"damaged\.parquet: could not be read as scores"),
+    "summary": ("summary.json", InputError, r"summary\.json: a summary in JSON .* holds no scores"),
 }
 
 
@@ -160,6 +161,7 @@ def test_refused(tmp_path, name, error, said):
     TABLE.to_parquet(tmp_path / "other.parquet")
     write_parts(tmp_path / "others", TABLE)
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
+    (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(error, match=said):
         gpupif.open_scores(tmp_path / name)
 

@@ -16,32 +16,32 @@ from ..errors import NotScoredError
 from ..io.common import Stamp
 from .base import CellSource, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .cell_layout import COLUMN, ROW, VALUE
-from .local_cells import write_cells
-from .outputs import Cells, ScoreView
+from .local_cell_source import write_cells
+from .outputs import CellScore, ScoreView
 from .provenance import to_metadata
 from .selection import CellQuery, Selection
 from .stored_base import StoredBacking
 
 
-class WithoutScores(StoredBacking):
+class ScorelessBacking(StoredBacking):
     """What scores come to, where they are not kept."""
 
-    def frame(self, cells: Cells) -> NoReturn:
+    def frame(self, score: CellScore) -> NoReturn:
         raise self._not_there()
 
-    def array(self, cells: Cells) -> NoReturn:
+    def array(self, score: CellScore) -> NoReturn:
         raise self._not_there()
 
-    def row_sums(self, cells: Cells, name: str) -> NoReturn:
+    def row_sums(self, score: CellScore, name: str) -> NoReturn:
         raise self._not_there()
 
     def find(self, query: ScoreQuery) -> QueryResult:
         raise self._not_there()
 
-    def joined(self, outputs: Mapping[str, Cells]) -> NoReturn:
+    def joined(self, outputs: Mapping[str, CellScore]) -> NoReturn:
         raise self._not_there()
 
-    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> NoReturn:
+    def to_arrow(self, outputs: Mapping[str, CellScore], keep_input: bool) -> NoReturn:
         raise self._not_there()
 
     def write(self, writing: WriteRequest) -> NoReturn:
@@ -55,7 +55,7 @@ class WithoutScores(StoredBacking):
         """Said to who asks for scores."""
 
 
-class SummaryOnly(WithoutScores):
+class SummaryBacking(ScorelessBacking):
     """Scores that nobody keeps."""
 
     def __init__(self, path: Path, *given: Any) -> None:
@@ -74,7 +74,7 @@ class SummaryOnly(WithoutScores):
         )
 
 
-class KeptCells(WithoutScores):
+class CellFileBacking(ScorelessBacking):
     """Cells in a file, in place of all scores."""
 
     def __init__(self, path: Path, stamps: Mapping[Path, Stamp], description: ScoresDescription, *given: Any) -> None:
@@ -88,7 +88,7 @@ class KeptCells(WithoutScores):
         """See `Backing`; raises NotScoredError for others than those that are there."""
         if query.asked != Selection().to_dict() or list(query.shown) != list(self._view.outputs()):
             raise self._not_there()
-        return _StoredCells(self)
+        return _CellFileSource(self)
 
     def tables(self) -> Iterator[pa.Table]:
         """The cells that are there."""
@@ -129,10 +129,10 @@ class KeptCells(WithoutScores):
 
 
 @dataclass(eq=False)
-class _StoredCells(CellSource):
+class _CellFileSource(CellSource):
     """See `CellSource`."""
 
-    kept: KeptCells
+    kept: CellFileBacking
 
     def __post_init__(self) -> None:
         self.columns = self.kept.cell_columns

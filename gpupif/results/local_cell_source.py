@@ -18,7 +18,7 @@ from .selection import CellQuery, ScoredRows
 
 
 @dataclass(eq=False)
-class LocalCells(CellSource):
+class LocalCellSource(CellSource):
     """See `CellSource`. rows: gives the scores of some outputs, rows in order."""
 
     query: CellQuery

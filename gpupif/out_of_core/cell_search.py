@@ -17,8 +17,8 @@ from .chunks import TableChunks
 
 
 @dataclass(frozen=True)
-class ChunkCells:
-    """Cells that are asked for. chunks: the table's rows; places: of the scored columns among those of its columns."""
+class CellSearch:
+    """Looks for cells that are asked for. chunks: the table's rows; places: of the scored columns among its columns."""
 
     query: CellQuery
     chunks: TableChunks

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ..encoding.column import Column
     from ..engines.base import Job
     from ..measures import Measure
-    from .base import Cell
+    from .base import RiskyCell
 
 
 @dataclass(frozen=True)
-class AskedCells:
+class ExplainedCells:
     """Some cells of a table. job, columns: without codes of rows. keys: of each cell the codes of its row."""
 
     job: Job
     columns: Sequence[Column]
-    cells: Sequence[Cell]
+    cells: Sequence[RiskyCell]
     keys: Sequence[Sequence[int]]
 
     def values(self) -> list[dict[str, Any]]:

@@ -1,0 +1,75 @@
+"""Temporary folders: what is in them goes with the run, and where that is killed, with the next one."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpupif
+from gpupif.errors import OutputError
+from gpupif.io.temporary_folder import PREFIX, temporary_folder
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from gpupif.io.temporary_folder import temporary_folder
+
+with temporary_folder(Path(sys.argv[1])) as folder:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "codes").write_text("secret")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.subprocess
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path):
+    (tmp_path / "other").write_text("kept")
+    with temporary_folder(tmp_path) as alive:
+        (alive / "mine").write_text("kept")
+        assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
+        # Of each the folder and its lock.
+        assert len(list(tmp_path.iterdir())) == 5
+        with temporary_folder(tmp_path):
+            assert len(list(tmp_path.iterdir())) == 5
+            assert (alive / "mine").read_text() == "kept"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["other"]
+
+
+def test_nothing_is_left_of_a_run_that_fails(tmp_path):
+    with contextlib.suppress(ValueError), temporary_folder(tmp_path) as folder:
+        (folder / "codes").write_text("secret")
+        raise ValueError
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(OutputError, match=r"none: could not be written: No such file"),
+        temporary_folder(tmp_path / "none"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("ask", ["summary", "pairs"])
+def test_runs_that_use_one(tmp_path, monkeypatch, ask):
+    """They write nowhere else, and it is gone afterwards."""
+    written, real = [], Path.open
+
+    def noted(path, mode="r", *given, **named):
+        written.extend([path] * ("w" in mode))
+        return real(path, mode, *given, **named)
+
+    table, temp = tmp_path / "people.parquet", tmp_path / "temp"
+    gpupif.datasets.census(100, columns=3).to_parquet(table)
+    temp.mkdir()
+    monkeypatch.setattr(Path, "open", noted)
+    with gpupif.config(memory_limit="8GiB", temp=temp):
+        if ask == "summary":
+            gpupif.score_files(table, summary_only=True)
+        else:
+            gpupif.toxic_pairs(table)
+    assert len(written) > 1
+    assert all(file.parts[len(temp.parts)].startswith(PREFIX) for file in written)
+    assert list(temp.iterdir()) == []
