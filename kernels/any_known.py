@@ -47,7 +47,8 @@ def sum_times(number, times, counts):
         counts[number[i]] += times[i]
 
 
-@subroutine
+# A kernel, so that it is optimised by itself: within the loops around it, it takes a quarter longer.
+@kernel
 def fold_pair(number, scores, found):
     """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add them to found[i, 2:]."""
     for i in range(number.size):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, uint64
 
-from gpupif.kernels.cohorts import Cells, Values, Wanted, sort_runs, sum_runs, walk_runs
+from gpupif.kernels.cohorts import Cells, Values, Wanted, sort_runs, sum_other_runs, sum_runs, walk_runs
 from gpupif.kernels.formulas import (
     OF_COHORT,
     is_of_probabilities,
@@ -22,11 +22,13 @@ from gpupif.kernels.formulas import (
 from gpupif.kernels.groups import Room, group_rows, sum_groups
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.sizes import count_heads, log2_count
-from gpupif.kernels.statistics import is_of_logs, is_walk
+from gpupif.kernels.statistics import is_of_terms, is_walk
 from gpupif.kernels.walks import NOMINAL, Axes
 
 # Scores of so many cells are written at once that these stay in the first-level cache.
 CACHED_SCORES = 1 << 11
+# Where no values are scored by themselves.
+NONE_ALONE = (0, 0, 0)
 
 
 class Targets(NamedTuple):
@@ -88,12 +90,16 @@ def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wa
 
     No code is compiled for what is None.
     """
-    accuracies = values.accuracies.tolist()
     walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-    simple = all(is_of_logs.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
-    if simple and not any(needs_logarithm.py_func(measure) for measure in wanted.measures):
+    accuracies = values.accuracies.tolist()
+    terms = any(is_of_terms.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
+    logarithms = any(needs_logarithm.py_func(measure) for measure in wanted.measures)
+    values, axes = values._replace(axes=None), values.axes if walks else None
+    if not terms:
+        values = values._replace(masses=None)
+    if not (walks or terms or logarithms):
         wanted = wanted._replace(orders=None)
-    return values._replace(axes=None), values.axes if walks else None, wanted
+    return values, axes, wanted
 
 
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
@@ -106,21 +112,23 @@ def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Roo
     return Room.of(rows), Scratch.of(rows, dtype, kinds), ordered_cells(rows, kinds)
 
 
-@kernel
+@subroutine
 def find_statistics(starts, cohorts, target, values, axes, wanted, cells, ordered, found):
     """Put all statistics of cohorts into `found`: cohort r is the cells starts[r] to starts[r + 1] - 1.
 
     ordered: see `ordered_cells`.
     """
     which = (int64(0), int64(cohorts), int64(1))
-    sum_runs(starts, (*which, int64(cells.values.size)), target, values, wanted, wanted.orders, cells, found)
+    sums = (*which, int64(cells.values.size))
+    sum_runs(starts, sums, target, values, wanted, cells, found)
+    sum_other_runs(starts, sums, target, values, values.masses, wanted, cells, found)
     if ordered is not None:
         if axes.kinds[target] != NOMINAL:
             sort_runs(starts, cohorts, cells, ordered)
         walk_runs(starts, which, target, axes, values.accuracies[target], wanted, cells, ordered, found)
 
 
-@kernel
+@subroutine
 def score_cells(cohorts, target, values, asked, orders, scored, rows, sizes, out):
     """Put measure k of cell i into out[i, k], see `Out`.
 
@@ -160,18 +168,21 @@ def score_cells(cohorts, target, values, asked, orders, scored, rows, sizes, out
                     )
 
 
-def score_values(target: int, start: int, stop: int, targets: Targets, wanted: Wanted) -> None:
-    """Score the values start to stop of one target, each for rows whose cohort holds no other: see `Out`."""
-    values, number = targets.values, stop - start
-    base, accuracy = int(values.first[target]), values.accuracies[target]
-    alone, priors = targets.alone[base + start : base + stop], values.priors[base + start : base + stop]
-    ones, cohorts, found = np.ones(number, np.int64), np.arange(number + 1), np.empty((number, len(wanted.kinds)))
-    posteriors = np.full(number, posterior.py_func(1, 1, priors, accuracy))
-    cells = Cells(np.arange(start, stop), ones, np.zeros(number, np.int64), np.ones(number), posteriors)
-    ordered = ordered_cells(number, wanted.kinds)
-    find_statistics(cohorts, number, target, values, targets.axes, wanted, cells, ordered, found)
-    asked, scored = (wanted.measures, wanted.places, wanted.unit), (cohorts, np.empty(number, np.int64), found, cells)
-    score_cells(number, target, values, asked, wanted.orders, scored, cohorts, np.ones(number, np.uint32), alone)
+@subroutine
+def score_alone(target, start, stop, targets, wanted, scratch, ordered):
+    """Score the values start to stop - 1 of one target, each for rows whose cohort holds no other: see `Out`."""
+    values, number, base = targets.values, stop - start, targets.values.first[target] + start
+    priors, accuracy = values.priors[base : base + number], values.accuracies[target]
+    sizes, order, starts, cells = scratch.sizes, scratch.order, scratch.starts, scratch.cells
+    for i in range(number):
+        cells.values[i], cells.counts[i], cells.log2_shares[i], cells.shares[i] = start + i, 1, 0, 1.0
+        cells.posteriors[i] = posterior(1, 1, priors[i], accuracy)
+        sizes[i], order[i], starts[i] = 1, i, i
+    starts[number] = number
+    find_statistics(starts, number, target, values, targets.axes, wanted, cells, ordered, scratch.found)
+    asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
+    out = targets.alone[base : base + number]
+    score_cells(number, target, values, asked, wanted.orders, scored, order, sizes, out)
 
 
 @subroutine
@@ -299,13 +310,14 @@ def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, lo
 
 
 @kernel
-def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, ends, out):
-    """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1.
+def score_blocks(alone, rows, offsets, blocks, which, targets, wanted, memory, tally, ends, out):
+    """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1, or values by themselves.
 
-    rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. memory: see `memory_for`,
-    for the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
-    `count_sizes`. ends: by target where places for scores of these rows begin, and when all are there where they end.
-    out: an `Out`, for these targets.
+    alone: (target, start, stop), see `score_values`; `NONE_ALONE` with blocks. It is one kernel so that what both take
+    is compiled once. rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. memory:
+    see `memory_for`, for the largest of these blocks. tally: (small, large, listed), one row per target, gets the
+    cohorts' sizes, see `count_sizes`. ends: by target where places for scores of these rows begin, and when all are
+    there where they end. out: an `Out`, for these targets.
     """
     room, scratch, ordered = memory
     small, large, listed = tally
@@ -326,9 +338,9 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, e
             listed[t] = count_heads(sizes, scratch.several, size, small[t], large[t], listed[t])
             scores, places = out.scores[t], out.places[t, start:stop]
             point_at_values(keys, counts, field, values.first[target + 1] - base, few, all_rows, places)
-            alone = targets.alone[base:]
+            by_value = targets.alone[base:]
             place = ends[t] + score_sizes(
-                counts, heads, ends[t], sizes, wanted.measures, wanted.unit[0], all_rows, few, alone, scores, places
+                counts, heads, ends[t], sizes, wanted.measures, wanted.unit[0], all_rows, few, by_value, scores, places
             )
             cohorts = find_cohorts(counts, heads, sizes, order, starts, scratch.place)
             describe_cells(
@@ -342,3 +354,19 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, e
             )
             point_at_cells(order, number, place, places)
             ends[t] = place + number
+    # Below the loop, so that a process that compiles this begins with what no other one does, see `ahead.py`.
+    if alone[1] < alone[2]:
+        score_alone(alone[0], alone[1], alone[2], targets, wanted, scratch, ordered)
+
+
+def score_values(target: int, start: int, stop: int, targets: Targets, wanted: Wanted, dtype: Any) -> None:
+    """Score the values start to stop - 1 of one target, each for rows whose cohort holds no other: see `Out`.
+
+    dtype: of counts of rows, as in blocks.
+    """
+    none, counts, numbers = np.empty((0, 0), np.uint64), np.empty(0, dtype), np.empty(0, np.int64)
+    rows, tally = (none, counts, np.empty(0, np.uint64)), (numbers.reshape(0, 0), numbers.reshape(0, 0), numbers)
+    out = Out(np.empty((0, 0, 0)), np.empty((0, 0), np.uint32))
+    memory = memory_for(stop - start, dtype, wanted.kinds)
+    alone = (target, start, stop)
+    score_blocks(alone, rows, numbers, (0, 0), numbers, targets, wanted, memory, tally, numbers, out)

@@ -109,6 +109,10 @@ class KernelCache:
         """Whether something was kept for these types of arguments."""
         return self._file(self._key(sig, target_context.codegen())).exists()
 
+    def claims(self, sig: Any, target_context: Any) -> bool:
+        """Have other processes wait for this one to compile it; False where another has done so before."""
+        return self._claims_at_once(self._file(self._key(sig, target_context.codegen())))
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was compiled for these types of arguments; None where that is to be done, by this process then."""
         # What the code refers to; compiling would do that too.
@@ -122,6 +126,10 @@ class KernelCache:
         if stored is None:
             return None
         self._give_up(file)
+        return self.rebuild(target_context, stored)
+
+    def rebuild(self, target_context: Any, stored: tuple[Any, ...]) -> CompileResult:
+        """What was compiled, from what is kept of it."""
         return CompileResult._rebuild(target_context, *stored)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -147,18 +155,21 @@ class KernelCache:
 
     def _claim(self, file: Path) -> None:
         """Have other processes wait for this one; or wait for the one that compiles this already."""
-        if file in self._claims:
-            return
+        until = time.monotonic() + MOST_WAITED
+        while not self._claims_at_once(file) and time.monotonic() < until:
+            time.sleep(LOOK_EVERY)
+
+    def _claims_at_once(self, file: Path) -> bool:
+        """Have other processes wait for this one, unless it is to wait for another."""
         # Where files cannot be locked, each process compiles for itself.
         with contextlib.suppress(OSError):
-            claim = os.open(_lock_of(file), os.O_RDWR | os.O_CREAT, 0o600)
-            until = time.monotonic() + MOST_WAITED
-            while not _locked(claim):
-                if time.monotonic() > until:
+            if file not in self._claims:
+                claim = os.open(_lock_of(file), os.O_RDWR | os.O_CREAT, 0o600)
+                if not _locked(claim):
                     os.close(claim)
-                    return
-                time.sleep(LOOK_EVERY)
-            self._claims[file] = claim
+                    return False
+                self._claims[file] = claim
+        return True
 
     def _give_up(self, file: Path) -> None:
         claim = self._claims.pop(file, None)

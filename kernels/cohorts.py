@@ -21,6 +21,7 @@ from gpupif.kernels.statistics import (
     finish_terms,
     is_largest,
     is_of_logs,
+    is_of_terms,
     is_scaled,
     is_walk,
     log2_absent_power,
@@ -66,8 +67,8 @@ class Values(NamedTuple):
 
     first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
     of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
-    in the table, and their prior mass; inside: whether the attacker knows the column, when it is not the one that is
-    scored. axes: how far values are apart; None where that does not matter.
+    in the table, and their prior mass, or None, see `blocks.only_needed`; inside: whether the attacker knows the
+    column, when it is not the one that is scored. axes: how far values are apart; None where that does not matter.
     """
 
     first: npt.NDArray[np.int64]
@@ -76,7 +77,7 @@ class Values(NamedTuple):
     unit_bits: npt.NDArray[np.int64]
     accuracies: npt.NDArray[np.float64]
     numbers: npt.NDArray[np.int64]
-    masses: npt.NDArray[np.float64]
+    masses: npt.NDArray[np.float64] | None
     inside: npt.NDArray[np.int64]
     axes: Axes | None
 
@@ -184,11 +185,9 @@ def find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares,
 
 @subroutine
 def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
-    """A statistic of a cohort (see `term`) that is none of logarithms. span: of all its cells; mass: see `absent`."""
+    """A statistic of a cohort (see `is_of_terms`). span: of all its cells; mass: see `absent`."""
     kind, order, accuracy, _ = statistic
     values, scale = span[1] - span[0], int64(0)
-    if kind == VALUES:
-        return float64(values)
     if is_largest(kind) or is_scaled(kind):
         largest = find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors)
         if is_largest(kind):
@@ -199,18 +198,16 @@ def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_sha
 
 
 @subroutine
-def sum_runs(starts, which, target, values, wanted, orders, cells, found):
-    """Put those statistics of cohorts into found[run, statistic] that are sums or largest terms.
+def sum_runs(starts, which, target, values, wanted, cells, found):
+    """Put those statistics of cohorts into found[run, statistic] that are sums of logarithms, or numbers of values.
 
     Cohort r is the cells starts[r] to starts[r + 1] - 1. which: (first, number, step, longest): the cohorts first,
-    first + step, ... below `number` of at most `longest` cells. orders: `wanted.orders`, None only where all statistics
-    are sums of logarithms: then no code for others is compiled.
+    first + step, ... below `number` of at most `longest` cells.
     """
     # Once, not for each cell: reading an array from a tuple counts a reference.
-    priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[target]
-    base, all_values, all_mass = values.first[target], values.numbers[target], values.masses[target]
-    codes, counts, log2_shares, posteriors = cells.values, cells.counts, cells.log2_shares, cells.posteriors
-    kinds, unit_bits = wanted.kinds, values.unit_bits[target]
+    log2_priors, codes, counts, log2_shares = values.log2_priors, cells.values, cells.counts, cells.log2_shares
+    base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
+    kinds = wanted.kinds
     first, number, step, longest = which
     for s in range(kinds.size):
         kind = kinds[s]
@@ -226,19 +223,39 @@ def sum_runs(starts, which, target, values, wanted, orders, cells, found):
                     )
                     total = float_of_wide(high, low)
                 found[run, s] = finish_logs(kind, total, size, unit_bits)
-        elif orders is not None and not is_walk(kind):
+        elif kind == VALUES:
             for run in range(first, number, step):
-                start, stop, mass = starts[run], starts[run + 1], 0.0
-                if stop - start > longest:
-                    continue
-                span = (start, stop, 1)
-                if needs_mass(kind, accuracy):
-                    present = float_of_digits(*sum_priors(span, base, priors, codes))
-                    mass = absent_mass(stop - start, present, all_values, all_mass)
-                statistic = (kind, orders[s], accuracy, unit_bits)
-                found[run, s] = find_other(
-                    statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors
-                )
+                if starts[run + 1] - starts[run] <= longest:
+                    found[run, s] = float64(starts[run + 1] - starts[run])
+
+
+@subroutine
+def sum_other_runs(starts, which, target, values, masses, wanted, cells, found):
+    """As `sum_runs` those that are sums of other terms, or largest ones.
+
+    masses: of `values`, None only where there are no such statistics: then no code for them is compiled.
+    """
+    if masses is None:
+        return
+    priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[target]
+    base, all_values, all_mass = values.first[target], values.numbers[target], masses[target]
+    codes, log2_shares, posteriors = cells.values, cells.log2_shares, cells.posteriors
+    kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[target]
+    first, number, step, longest = which
+    for s in range(kinds.size):
+        kind = kinds[s]
+        if not is_of_terms(kind, accuracy):
+            continue
+        for run in range(first, number, step):
+            start, stop, mass = starts[run], starts[run + 1], 0.0
+            if stop - start > longest:
+                continue
+            span = (start, stop, 1)
+            if needs_mass(kind, accuracy):
+                present = float_of_digits(*sum_priors(span, base, priors, codes))
+                mass = absent_mass(stop - start, present, all_values, all_mass)
+            statistic = (kind, orders[s], accuracy, unit_bits)
+            found[run, s] = find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors)
 
 
 @subroutine

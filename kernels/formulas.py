@@ -18,8 +18,8 @@ from gpupif.kernels.jit import subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, log2
 
-# What a cell can be given: what its cohort has, or what its own value has there.
-OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(9)
+# What a cell can be given: what its cohort has, or what its own value has there, without a logarithm or with one.
+OF_COHORT, SURPRISE, POSTERIOR, PRIOR, RELATIVE_GAIN, POINTWISE, CONTENT, ENHANCED_GAIN, LOG_RATIO = range(9)
 # What follows from how many people are in the cohort, or the equivalence class.
 COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE = range(9, 13)
 
@@ -74,7 +74,7 @@ def enhanced_gain(posterior, prior, content):
 @subroutine
 def is_of_size(measure):
     """Whether a measure follows from how many people are in the cohort, or the class."""
-    return measure in (COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE)
+    return COHORT_SIZE <= measure <= UNIQUE
 
 
 @subroutine
@@ -84,7 +84,7 @@ def size_measure(measure, cohort_size, class_size, unit):
     A row's class: the rows that agree on all columns of the attacker's, the scored one too where it is known.
     """
     people = unit * (cohort_size if measure == COHORT_SIZE else class_size)
-    if measure in (COHORT_SIZE, CLASS_SIZE):
+    if measure <= CLASS_SIZE:
         return people
     # A row of weight 0 matches none; less than one person, by sampling weights, is one who is picked out.
     if people <= 1.0:
@@ -101,7 +101,7 @@ def content(prior, log2_prior, unit_bits):
 @subroutine
 def is_of_probabilities(measure):
     """Whether a measure follows from the posterior and the prior of the cell's value, without a logarithm."""
-    return measure in (SURPRISE, POSTERIOR, PRIOR, RELATIVE_GAIN)
+    return SURPRISE <= measure <= RELATIVE_GAIN
 
 
 @subroutine
@@ -119,7 +119,7 @@ def probability_measure(measure, posterior, prior):
 @subroutine
 def needs_logarithm(measure):
     """Whether a measure of the cell's own value needs a logarithm."""
-    return measure in (POINTWISE, CONTENT, ENHANCED_GAIN, LOG_RATIO)
+    return POINTWISE <= measure <= LOG_RATIO
 
 
 @subroutine

@@ -55,6 +55,14 @@ def is_of_logs(kind, accuracy):
 
 
 @subroutine
+def is_of_terms(kind, accuracy):
+    """Whether it is a sum of other terms, or the largest of what is said of single values."""
+    if kind == DIVERGENCE:
+        return accuracy < 1.0
+    return kind < MOVER and kind != ENTROPY and kind != VALUES
+
+
+@subroutine
 def needs_mass(kind, accuracy):
     """Whether the prior mass of the values that do not occur in the cohort matters."""
     if kind in (JENSEN_SHANNON, HELLINGER):

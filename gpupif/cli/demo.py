@@ -21,7 +21,7 @@ def demo(
 ) -> None:
     """Score a synthetic census: see what gpupif says, and how fast."""
     measures = ("cig", "csf", "wcig")
-    with configured(False, device, gpu_grouping), compiling_ahead(measures):
+    with configured(False, device, gpu_grouping), compiling_ahead("scores", measures):
         from ..datasets import census
         from ..scoring.score import score as score_table
 

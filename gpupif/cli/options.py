@@ -126,11 +126,11 @@ def configured(
 
 
 @contextlib.contextmanager
-def compiling_ahead(measures: Sequence[str], extremes_only: bool = False) -> Iterator[None]:
-    """While the block runs, another process compiles what scores these measures on the CPU, where that is needed.
+def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
+    """While the block runs, other processes compile what answers a question on the CPU, where that is needed.
 
-    measures: none where that is not what scores. extremes_only: no score of a cell is asked for. To be entered within
-    `configured`, and before the command imports what else it needs. Raises what `choose_engine` does.
+    question: see `engines.cpu.ahead.NEEDED`, about these measures of cells; none where that is not what is asked. To be
+    entered within `configured`, and before the command imports what else it needs. Raises what `choose_engine` does.
     """
     if not measures:
         yield
@@ -139,7 +139,7 @@ def compiling_ahead(measures: Sequence[str], extremes_only: bool = False) -> Ite
     from ..engines.cpu import ahead
 
     on_cpu = choose_engine(requested_device()).device == "cpu"
-    with ahead.compiling_ahead(measures, extremes_only) if on_cpu else contextlib.nullcontext():
+    with ahead.compiling_ahead(question, measures) if on_cpu else contextlib.nullcontext():
         yield
 
 

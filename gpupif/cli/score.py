@@ -150,7 +150,7 @@ def score(
     resolve_measures(names)
     with (
         configured(quiet, device, gpu_grouping, memory_limit, temp, compression),
-        compiling_ahead(() if place.named or missing == "wildcard" else names),
+        compiling_ahead("scores", () if place.named or missing == "wildcard" else names),
     ):
         from ..attack.arguments import Arguments
         from ..io.paths import find_input

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -104,6 +105,8 @@ def announce_compilation() -> Iterator[None]:
     """Say once, on standard error, when Numba starts to compile: that is slow, and only the first run does it."""
     from numba.core import event
 
+    from gpupif.kernels.cache import CACHE_FOLDER
+
     quiet = resources().progress is False
 
     class _Announce(event.Listener):
@@ -111,13 +114,17 @@ def announce_compilation() -> Iterator[None]:
             global _said
             if not _said and not quiet:
                 _said = True
-                print(
-                    "gpupif: compiling for this machine; once for each kind of question, for 5 to 15 seconds.",
-                    file=sys.stderr,
-                )
+                print(f"gpupif: compiling for this machine, for a few seconds; {_kept(CACHE_FOLDER)}.", file=sys.stderr)
 
         def on_end(self, _: object) -> None:
             """Nothing to say."""
 
     with event.install_listener("numba:compile", _Announce()):
         yield
+
+
+def _kept(folder: str) -> str:
+    """For how long what is compiled is kept, and where."""
+    if folder:
+        return f"once for each kind of question, as it is kept in {os.path.dirname(folder)}"
+    return "every time, as there is no folder to keep it in: set XDG_CACHE_HOME to one that only you can write to"

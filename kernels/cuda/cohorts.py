@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import cuda, float64, int64, uint64
 
-from gpupif.kernels.cohorts import find_largest, sum_logs, sum_priors, sum_runs, sum_terms, walk_runs
+from gpupif.kernels.cohorts import find_largest, sum_logs, sum_other_runs, sum_priors, sum_runs, sum_terms, walk_runs
 from gpupif.kernels.formulas import cell_measure, is_of_size, posterior, size_measure
 from gpupif.kernels.sizes import log2_count
 from gpupif.kernels.statistics import (
@@ -60,7 +60,8 @@ def sum_short(cohorts, longest, values, wanted, cells):
     """
     starts, found = cohorts
     which = (cuda.grid(1), len(found), cuda.gridsize(1), longest)
-    sum_runs(starts, which, 0, values, wanted, wanted.orders, cells, found)
+    sum_runs(starts, which, 0, values, wanted, cells, found)
+    sum_other_runs(starts, which, 0, values, values.masses, wanted, cells, found)
 
 
 @cuda.jit

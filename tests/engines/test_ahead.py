@@ -11,25 +11,45 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.disclosure.models import MODELS
 from gpupif.engines.cpu import ahead
+from gpupif.kernels import blocks
+from gpupif.kernels.jit import Subroutine
 
 KINDS = (["cig", "csf", "wcig"], ["cig", "renyi_2"], ["emd", "recursive_2", "cohort_size"])
 
 
+def assert_called(question, measures):
+    """What is compiled ahead has been called, with these types of arguments: subroutines by kernels, maybe long ago."""
+    for kernel, arguments in ahead.NEEDED[question](measures):
+        called = tuple(map(numba.typeof, arguments)) in kernel.overloads
+        assert called or (isinstance(kernel, Subroutine) and kernel.is_kept_for(arguments)), kernel.py_func.__name__
+
+
 @pytest.mark.parametrize("measures", KINDS)
 def test_what_is_compiled_is_what_is_called(measures):
+    before = len(blocks.score_blocks.overloads)
     with gpupif.config(device="cpu"):
         gpupif.score(census(200), measures)
-    for kernel, arguments in [one for half in ahead.halves(measures, extremes_only=False) for one in half]:
-        assert tuple(map(numba.typeof, arguments)) in kernel.overloads, kernel.py_func.__name__
+    assert_called("scores", measures)
+    assert len(blocks.score_blocks.overloads) <= before + 1
 
 
-def test_what_is_compiled_is_what_is_called_for_extremes():
+def test_what_is_compiled_is_what_is_called_for_risk():
     with gpupif.config(device="cpu"):
-        gpupif.risk(census(200), ["age", "sex"], "region")
-    measures = ["posterior", "recursive_2", "emd"]
-    for kernel, arguments in [one for half in ahead.halves(measures, extremes_only=True) for one in half]:
-        assert tuple(map(numba.typeof, arguments)) in kernel.overloads, kernel.py_func.__name__
+        gpupif.risk(census(20_000), ["age", "sex", "region"], "income_band")
+    assert_called("risk", [model.measure(2) for model in MODELS.values()])
+
+
+def test_of_a_question_only_what_it_needs_is_compiled():
+    """Neither powers nor logarithms for sums that are not asked for."""
+    plain, risk, powers = (
+        ahead.NEEDED["scores"](measures)[0][1][5] for measures in (["cig"], ["recursive_2", "emd"], ["renyi_2"])
+    )
+    assert (plain.values.masses, plain.axes) == (None, None)
+    assert risk.values.masses is None
+    assert risk.axes is not None
+    assert powers.values.masses is not None
 
 
 def test_no_process_starts_where_all_is_kept(monkeypatch):
@@ -37,7 +57,7 @@ def test_no_process_starts_where_all_is_kept(monkeypatch):
     with gpupif.config(device="cpu"):
         gpupif.score(census(200), measures)
     monkeypatch.setattr(subprocess, "Popen", None)
-    with ahead.compiling_ahead(measures):
+    with ahead.compiling_ahead("scores", measures):
         pass
 
 
@@ -51,16 +71,16 @@ def test_processes_that_fail_or_hang_hold_nobody_up(monkeypatch, program):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr(ahead, "_all_kept", lambda _: False)
+    monkeypatch.setattr(type(blocks.score_blocks), "is_kept_for", lambda *_: False)
     monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(ahead, "CACHE_FOLDER", "somewhere")
     monkeypatch.setattr(ahead, "_COMMAND", program)
     monkeypatch.setattr(subprocess, "Popen", Recorded)
     before = time.perf_counter()
-    with pytest.raises(ZeroDivisionError), ahead.compiling_ahead(KINDS[0]):
+    with pytest.raises(ZeroDivisionError), ahead.compiling_ahead("scores", KINDS[0]):
         1 / 0  # noqa: B018
     assert time.perf_counter() - before < 20
-    assert len(started) == 2
+    assert len(started) == ahead.HELPERS
     assert all(process.poll() is not None for process in started)
 
 
@@ -68,18 +88,17 @@ def test_where_no_process_may_be_started_there_is_none(monkeypatch):
     def refuse(*_, **__):
         raise BlockingIOError("too many processes")
 
-    monkeypatch.setattr(ahead, "_all_kept", lambda _: False)
+    monkeypatch.setattr(type(blocks.score_blocks), "is_kept_for", lambda *_: False)
     monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(ahead, "CACHE_FOLDER", "somewhere")
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with ahead.compiling_ahead(KINDS[0]):
+    with ahead.compiling_ahead("scores", KINDS[0]):
         pass
 
 
 @pytest.mark.subprocess
 def test_the_other_processes_find_the_modules_of_this_one():
     """Wherever they run: with what is on this process's path."""
-    asked = "['nothing'], False, 0"
-    command = ahead._COMMAND.format(path=sys.path, asked=asked)
+    command = ahead._COMMAND.format(path=sys.path, question="scores", measures=["nothing"])
     done = subprocess.run([sys.executable, "-c", command], cwd="/", capture_output=True, text=True, check=False)
     assert "expected some of cig" in done.stderr.splitlines()[-1]

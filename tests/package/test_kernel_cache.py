@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from numba import typeof
 
 from gpupif.kernels import cache, jit, sizes
 from gpupif.kernels.cache import KernelCache
@@ -26,7 +27,7 @@ def make(tmp_path):
     """Makes a kernel as another process would, which keeps what it compiles in the test's folder."""
 
     def made(folder=tmp_path):
-        kernel = jit.Kernel(double, targetoptions=jit.OPTIONS)
+        kernel = jit.Kernel(double, jit.OPTIONS)
         kernel._cache = KernelCache(double, kernel.targetoptions, str(folder))
         return kernel
 
@@ -94,6 +95,40 @@ def test_two_processes_that_need_the_same_compile_it_once(make, tmp_path):
     waiting.join(30)
     assert found == [42]
     assert compiled(kernel) == (0, 1)
+
+
+def test_what_another_process_compiles_can_be_left_to_it(make, tmp_path):
+    kernel, other = make(), make()
+    assert other._cache.claims((typeof(1),), other.targetctx)
+    kernel.compile_unless_claimed([1])
+    assert compiled(kernel) == (0, 0)
+    other.compile_unless_claimed([1])
+    # And where it is there already.
+    kernel.compile_unless_claimed([1])
+    kernel.compile_unless_claimed([1])
+    assert (compiled(kernel), compiled(other)) == ((0, 1), (1, 0))
+    assert {file.suffix for file in tmp_path.iterdir()} == {".code"}
+
+
+def test_a_subroutine_is_kept_for_kernels_of_other_processes(tmp_path):
+    def new(kind, function):
+        made = kind(function, jit.OPTIONS)
+        made._cache = kind.cache(function, made.targetoptions, str(tmp_path))
+        return made
+
+    def caller_of(called):
+        return new(jit.Kernel, lambda number: called(number) + called(number))
+
+    subroutine = new(jit.Subroutine, double)
+    # Of one that calls another, all there is to link.
+    outer = new(jit.Subroutine, lambda number: subroutine(number) + 1)
+    assert caller_of(outer)(3) == 14
+    for file in tmp_path.glob("*<lambda>*"):
+        if b"outer" not in file.read_bytes():
+            file.unlink()
+    again = new(jit.Subroutine, outer.py_func)
+    assert caller_of(again)(3) == 14
+    assert (compiled(outer), compiled(again)) == ((1, 0), (0, 1))
 
 
 def test_another_process_that_hangs_is_not_waited_for_without_end(make, tmp_path, monkeypatch):

@@ -10,12 +10,12 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpupif.kernels import blocks, spread
+from gpupif.kernels import blocks, spread, subsets
 from gpupif.kernels.cache import CACHE_FOLDER
 from gpupif.kernels.cohorts import Values
 
@@ -24,8 +24,10 @@ from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_axes
 from ..shared_scores import padded
 
-# A kernel, and arguments of some types.
+# A kernel, and arguments of some types, which hold nothing.
 Example = tuple[Any, tuple[Any, ...]]
+# Other processes that compile. Each takes what no other has begun, so that any number of them would do.
+HELPERS = 2
 
 # Run with the modules of the process that starts it, and not with those of a folder in which that runs. But for SciPy:
 # Numba imports it where it is installed, and no kernel needs it.
@@ -33,25 +35,25 @@ _COMMAND = """
 import sys
 sys.path[:], sys.modules["scipy"] = {path!r}, None
 from gpupif.engines.cpu import ahead
-ahead.compile_half({asked})
+ahead.compile_needed({question!r}, {measures!r})
 """
 
 
 @contextlib.contextmanager
-def compiling_ahead(measures: Sequence[str], extremes_only: bool = False) -> Iterator[None]:
-    """Have two other processes compile what scores cells with these measures, where that is to be done.
+def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
+    """Have other processes compile what answers a question (see `NEEDED`) about these measures of cells.
 
-    extremes_only: as in `Job`. On one core, or where nothing can be kept, they would be of no use, and there are none.
+    Where the first of it is kept they would be of no use, as where nothing can be, or on one core: there are none then.
     They end with the block.
     """
-    if not CACHE_FOLDER or len(os.sched_getaffinity(0)) == 1 or _all_kept(measures):
+    kernel, arguments = NEEDED[question](measures)[0]
+    if not CACHE_FOLDER or len(os.sched_getaffinity(0)) == 1 or kernel.is_kept_for(arguments):
         yield
         return
+    command = [sys.executable, "-c", _COMMAND.format(path=sys.path, question=question, measures=list(measures))]
     none = subprocess.DEVNULL
     with contextlib.ExitStack() as helpers:
-        for half in (0, 1):
-            asked = f"{list(measures)!r}, {extremes_only!r}, {half}"
-            command = [sys.executable, "-c", _COMMAND.format(path=sys.path, asked=asked)]
+        for _ in range(HELPERS):
             # Where no further process may be started, this one does without.
             with contextlib.suppress(OSError):
                 helper = helpers.enter_context(subprocess.Popen(command, stdin=none, stdout=none, stderr=none))
@@ -59,17 +61,44 @@ def compiling_ahead(measures: Sequence[str], extremes_only: bool = False) -> Ite
         yield
 
 
-def compile_half(measures: Sequence[str], extremes_only: bool, half: int) -> None:
-    """Compile one half of what scores cells with these measures, in the order in which it is needed."""
-    for kernel, arguments in halves(measures, extremes_only)[half]:
-        kernel.compile_for(arguments)
+def compile_needed(question: str, measures: Sequence[str]) -> None:
+    """Compile what answers a question, one kernel after the other, but those that another process compiles already."""
+    for kernel, arguments in NEEDED[question](measures):
+        kernel.compile_unless_claimed(arguments)
 
 
-def halves(measures: Sequence[str], extremes_only: bool) -> tuple[list[Example], list[Example]]:
-    """Kernels that score cells with these measures, and arguments of the right types for them, which hold nothing.
+def needed_for_scores(measures: Sequence[str]) -> list[Example]:
+    """What scores cells with these measures, and brings the scores to the rows of a table."""
+    rows, scores, integers = np.zeros(1, np.uint32), np.zeros((1, 1)), np.zeros(1, np.int64)
+    nothing = padded([], "float64"), padded([], "int64")
+    spreading = (scores, (integers, integers), np.ones(1), (rows, rows, rows), *nothing)
+    return [*_scoring(measures), (spread.look_up, (rows, rows, rows)), (spread.spread, spreading)]
 
-    As for a table of fewer than 2^32 rows without sampling weights, attackers whose knowledge is accurate, and scores
-    of 64 bits. `score_blocks` is one half; of the other it waits for `find_statistics` and `score_cells`.
+
+def needed_for_risk(measures: Sequence[str]) -> list[Example]:
+    """What scores cells with these measures and finds the extremes of the scores, and the most homogeneous classes."""
+    rows, scores, integers, sets = (
+        np.zeros(1, np.uint32),
+        np.zeros((1, 1)),
+        np.zeros(1, np.int64),
+        np.zeros((1, 1), int),
+    )
+    counting = (np.zeros((1, 1), np.uint16), rows, sets, integers, sets, integers, rows, rows)
+    extremes = (spread.find_extremes, (scores, rows, scores))
+    return [*_scoring(measures), extremes, (subsets.count_subsets, counting)]
+
+
+# By the question that a command asks: the kernels that take longest to compile of those that answer it, in the order in
+# which they are to be begun, and arguments of the right types for them.
+NEEDED: Mapping[str, Callable[[Sequence[str]], list[Example]]] = {
+    "scores": needed_for_scores,
+    "risk": needed_for_risk,
+}
+
+
+def _scoring(measures: Sequence[str]) -> list[Example]:
+    """What scores cells: of a table of fewer than 2^32 rows without sampling weights, for attackers whose knowledge is
+    accurate, with scores of 64 bits. The first waits for the others.
     """
     different, _ = deduplicate(resolve_measures(measures))
     integers, floats, rows = np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.uint32)
@@ -82,18 +111,7 @@ def halves(measures: Sequence[str], extremes_only: bool) -> tuple[list[Example],
     targets = blocks.Targets(keys, values, axes, scores, integers, integers)
     distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.of(1, 1, 1))
     out = blocks.Out(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
-    whole = (distinct, integers, (0, 1), integers, targets, wanted, memory, sizes, integers, out)
+    whole = (blocks.NONE_ALONE, distinct, integers, (0, 1), integers, targets, wanted, memory, sizes, integers, out)
     statistics = (starts, 1, 0, values, axes, wanted, cells, ordered, found)
     measured = (1, 0, values, asked, wanted.orders, (starts, scratch.runs, found, cells), scratch.order, rows, scores)
-    nothing = padded([], "float64"), padded([], "int64")
-    spreading = (scores, (integers, integers), floats, (rows, rows, rows), *nothing)
-    others: list[Example] = [(spread.look_up, (rows, rows, rows)), (spread.spread, spreading)]
-    if extremes_only:
-        others = [(spread.find_extremes, (scores, rows, scores))]
-    first: list[Example] = [(blocks.find_statistics, statistics), (blocks.score_cells, measured)]
-    return [(blocks.score_blocks, whole)], first + others
-
-
-def _all_kept(measures: Sequence[str]) -> bool:
-    [(kernel, arguments)] = halves(measures, extremes_only=True)[0]
-    return kernel.is_kept_for(arguments)  # type: ignore[no-any-return]
+    return [(blocks.score_blocks, whole), (blocks.find_statistics, statistics), (blocks.score_cells, measured)]

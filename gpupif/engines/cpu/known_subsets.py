@@ -202,10 +202,11 @@ class AnyKnownRun(DistinctRun):
         CpuTargets(one.targets, which, self._kernel, values, self._wanted).put_values(out)
         cohorts = CohortSizes.of(len(which), self.total, combinations)
         memory = desk.memory_for(combinations, counts.dtype, self._wanted.kinds)
-        whole = (np.array([0, combinations]), (0, 1), which)
+        whole = ((keys, counts, hashes), np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
         ends = np.zeros(len(which), np.int64)
-        blocks.score_blocks((keys, counts, hashes), *whole, kernel, self._wanted, memory, tuple(cohorts), ends, out)
+        asked = (kernel, self._wanted)
+        blocks.score_blocks(blocks.NONE_ALONE, *whole, *asked, memory, tuple(cohorts), ends, out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for target, places in enumerate(out.places):
             take_pairs(out.scores[target], np.array(run.slots), places, scores[target])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpupif.kernels import blocks as kernels
 
 from ...rows.keys import KeyLayout
-from ...rows.partition import CohortBlocks
+from ...rows.partition import CohortBlocks, index_type
 from ..block_run import BlockRun
 from ..block_scoring import SHARED_SCORES
 from ..cohort_sizes import CohortSizes
@@ -72,7 +72,7 @@ class CpuScorer:
         kernel = kernels.Targets(fields, values, axes, alone, few, run.logs)
 
         def score_values(target: int, start: int, stop: int) -> None:
-            kernels.score_values(target, start, stop, kernel, wanted)
+            kernels.score_values(target, start, stop, kernel, wanted, index_type(run.results.total + 1))
 
         tasks = [
             (target, *edges)
@@ -92,9 +92,10 @@ class CpuScorer:
             memory = kernels.memory_for(largest, part.rows.counts.dtype, targets.wanted.kinds)
             rows_here = int(part.offsets[last] - part.offsets[first])
             cohort_sizes = CohortSizes.of(len(targets.columns), run.results.total, rows_here)
-            place = (part.offsets, (first, last), targets.which)
+            place = (rows, part.offsets, (first, last), targets.which)
             ends = np.full(len(targets.columns), part.offsets[first])
-            kernels.score_blocks(rows, *place, targets.kernel, targets.wanted, memory, tuple(cohort_sizes), ends, out)
+            asked = (targets.kernel, targets.wanted)
+            kernels.score_blocks(kernels.NONE_ALONE, *place, *asked, memory, tuple(cohort_sizes), ends, out)
             return cohort_sizes
 
         return run.workers.run(score, blocks.tasks)
