@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import gpupif
+from gpupif.out_of_core import temporary_table
 from gpupif.rows.threads import Workers, default_threads
 from gpupif.utils import config as module
 from gpupif.utils.config import Resources, resources
@@ -171,8 +171,8 @@ def test_every_function_heeds_it(tmp_path, monkeypatch):
     frame = gpupif.datasets.census(200, columns=4)
     frame.to_parquet(tmp_path / "in.parquet")
     (tmp_path / "temp").mkdir()
-    places, real = [], tempfile.TemporaryDirectory
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", lambda **given: places.append(given["dir"]) or real(**given))
+    places, real = [], temporary_table.temporary_folder
+    monkeypatch.setattr(temporary_table, "temporary_folder", lambda place: places.append(place) or real(place))
     calls = {
         "risk": lambda table: gpupif.risk(table, ["age", "sex"], "region").to_dict()["worst"],
         "k_anonymity": lambda table: gpupif.k_anonymity(table, "age"),
