@@ -85,6 +85,24 @@ def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -
     return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
 
 
+def multiples(arrays: Mapping[str, Any], target: int) -> dict[str, tuple[str, float]]:
+    """Scores by name that are others times a factor: of which, by name, and by which.
+
+    Of 64 bits, which are multiplied before they are rounded to others.
+    """
+    plain: dict[tuple[int, int], str] = {}
+    found: dict[str, tuple[str, float]] = {}
+    for name, array in arrays.items():
+        if not isinstance(array, SharedScores) or array.dtype != np.float64:
+            continue
+        taken, place = array.taken[target], (id(array.found[target]), array.taken[target].slot)
+        if taken.factor == 1:
+            plain.setdefault(place, name)
+        elif place in plain and taken.factor:
+            found[name] = plain[place], taken.factor
+    return found
+
+
 def found_together(arrays: Mapping[str, Any], target: int) -> TargetScores | None:
     """Where the scores of a target stand, if those of all arrays stand there."""
     first, *others = arrays.values()

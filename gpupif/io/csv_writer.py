@@ -46,7 +46,7 @@ class CsvWriter:
         """Write rows: several threads put lines together, which go out one block after the other."""
         with Workers(self._threads) as workers:
             for group in groups:
-                columns = workers.run(_repeated, [(column,) for column in group.columns])
+                columns = workers.run(_repeated, [(column,) for column in group.resolved()])
                 different = [pa.array(column.distinct) for column in columns if isinstance(column, Repeated)]
                 texts = _Texts.of(workers.run(as_fields, [(values,) for values in different]))
                 rows = max(1, BLOCK_CELLS // max(1, len(columns)))

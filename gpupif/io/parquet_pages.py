@@ -6,6 +6,7 @@ RLE_DICTIONARY).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..utils.repeated import Repeated, find_repeated
-from .row_group import ArrowColumn
+from .row_group import ArrowColumn, times
 from .thrift import BINARY, I32, I64, LIST, STRUCT, Struct, read_struct, unsigned, write_struct
 
 # Types of numbers, encodings, kinds of pages and codecs, as the format numbers them.
@@ -41,14 +42,28 @@ class ColumnChunk(NamedTuple):
         return self.metadata | {number: (kind, place + start) for number, (kind, place) in places.items()}
 
 
-def encode_column(column: ArrowColumn | Repeated, field: pa.Field, codec: str) -> list[ColumnChunk]:
-    """The rows of a column as column chunks, several if its values are nested. codec: one of `CODECS`."""
-    if isinstance(column, Repeated):
-        return [_encode_numbers(column, field, codec)]
-    if column.type not in TYPES or column.null_count or not len(column):
-        return _encode_by_arrow(column, field, codec)
-    values = column.to_numpy()
-    return [_encode_numbers(find_repeated(values) or values, field, codec)]
+def encode_columns(
+    column: ArrowColumn | Repeated, factors: Sequence[float], fields: Sequence[pa.Field], codec: str
+) -> list[list[ColumnChunk]]:
+    """The rows of a column as column chunks, several if its values are nested, and of its multiples, with all fields.
+
+    codec: one of `CODECS`. What says which of its different numbers each row has is encoded once for all.
+    """
+    if not isinstance(column, Repeated):
+        if column.type not in TYPES or column.null_count or not len(column):
+            several = [column, *(times(column, factor) for factor in factors)]
+            return [_encode_by_arrow(one, field, codec) for one, field in zip(several, fields, strict=True)]
+        values = column.to_numpy()
+        column = find_repeated(values)
+        if column is None:
+            several = [values, *(factor * values for factor in factors)]
+            return [[_encode_plain(one, field, codec)] for one, field in zip(several, fields, strict=True)]
+    indices = {nullable: _index_page(column, nullable, codec) for nullable in {field.nullable for field in fields}}
+    tables = [column.distinct, *(factor * column.distinct for factor in factors)]
+    return [
+        [_encode_repeated(different, indices[field.nullable], len(column), field, codec)]
+        for different, field in zip(tables, fields, strict=True)
+    ]
 
 
 def read_footer(file: bytes) -> Struct:
@@ -76,37 +91,56 @@ def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> li
     return chunks
 
 
-def _encode_numbers(values: npt.NDArray[Any] | Repeated, field: pa.Field, codec: str) -> ColumnChunk:
-    """Numbers, none of them missing: a dictionary where they repeat, and where they do not as they are."""
-    # Which rows have a value: all.
-    levels = b"" if not field.nullable else _with_size(_repeated(len(values), b"\1"))
-    if isinstance(values, Repeated):
-        different = values.distinct
-        encodings, body = [PLAIN, RLE, RLE_DICTIONARY], levels + _packed(values.numbers, len(different))
-        pages = _Pages(codec)
-        pages.add(DICTIONARY_PAGE, different.tobytes(), {7: (STRUCT, {1: (I32, len(different)), 2: (I32, PLAIN)})})
-    else:
-        different = values
-        encodings, body = [PLAIN, RLE], levels + values.tobytes()
-        codec = codec if _gets_smaller(body, codec) else "none"
-        pages = _Pages(codec)
-    data_place = pages.size
-    header = {1: (I32, len(values)), 2: (I32, encodings[-1 if data_place else 0]), 3: (I32, RLE), 4: (I32, RLE)}
-    pages.add(DATA_PAGE, body, {5: (STRUCT, header)})
+def _encode_plain(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
+    """Numbers, none of them missing, as they are."""
+    body, encodings = _levels(len(values), field.nullable) + values.tobytes(), [PLAIN, RLE]
+    codec = codec if _gets_smaller(body, codec) else "none"
+    return _chunk([_data_page(body, len(values), PLAIN, codec)], len(values), values, encodings, field, codec)
+
+
+def _index_page(column: Repeated, nullable: bool, codec: str) -> _Page:
+    """Which of the different numbers each row has."""
+    body = _levels(len(column), nullable) + _packed(column.numbers, len(column.distinct))
+    return _data_page(body, len(column), RLE_DICTIONARY, codec)
+
+
+def _encode_repeated(
+    different: npt.NDArray[Any], indices: _Page, rows: int, field: pa.Field, codec: str
+) -> ColumnChunk:
+    """Numbers, none of them missing, as a dictionary and indices."""
+    header = {1: (I32, len(different)), 2: (I32, PLAIN)}
+    dictionary = _page(DICTIONARY_PAGE, different.tobytes(), {7: (STRUCT, header)}, codec)
+    return _chunk([dictionary, indices], rows, different, [PLAIN, RLE, RLE_DICTIONARY], field, codec)
+
+
+def _chunk(
+    pages: Sequence[_Page],
+    rows: int,
+    different: npt.NDArray[Any],
+    encodings: Sequence[int],
+    field: pa.Field,
+    codec: str,
+) -> ColumnChunk:
+    """Pages as a column chunk: that of the data, and before it a dictionary perhaps; different: all numbers in it."""
     metadata: Struct = {
         1: (I32, TYPES[field.type]),
         2: (LIST, (I32, encodings)),
         3: (LIST, (BINARY, [field.name.encode()])),
         4: (I32, CODECS[codec]),
-        5: (I64, len(values)),
-        6: (I64, pages.plain_size),
-        SIZE: (I64, pages.size),
-        DATA_PLACE: (I64, data_place),
+        5: (I64, rows),
+        6: (I64, sum(page.plain_size for page in pages)),
+        SIZE: (I64, sum(page.size for page in pages)),
+        DATA_PLACE: (I64, sum(page.size for page in pages[:-1])),
         STATISTICS: (STRUCT, _statistics(different)),
     }
-    if data_place:
+    if len(pages) > 1:
         metadata[DICTIONARY_PLACE] = I64, 0
-    return ColumnChunk(pages.written, metadata)
+    return ColumnChunk([part for page in pages for part in page.parts], metadata)
+
+
+def _levels(rows: int, nullable: bool) -> bytes:
+    """Which rows have a value: all."""
+    return _with_size(_repeated(rows, b"\1")) if nullable else b""
 
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
@@ -141,21 +175,28 @@ def _gets_smaller(data: bytes, codec: str) -> bool:
     return len(_compress(codec, sample)) < NOT_SMALLER * len(sample)
 
 
-class _Pages:
-    """Pages, compressed. size, plain_size: of all of them, as written and before, with their headers."""
+class _Page(NamedTuple):
+    """A page, compressed, with its header. plain_size: of it before, with the header."""
 
-    def __init__(self, codec: str) -> None:
-        self._codec = codec
-        self.written: list[Any] = []
-        self.size = self.plain_size = 0
+    parts: list[Any]
+    plain_size: int
 
-    def add(self, kind: int, body: bytes, header: Struct) -> None:
-        """Add a page. header: that of its kind."""
-        packed = _compress(self._codec, body)
-        head = write_struct({1: (I32, kind), 2: (I32, len(body)), 3: (I32, len(packed)), **header})
-        self.written += [head, packed]
-        self.size += len(head) + len(packed)
-        self.plain_size += len(head) + len(body)
+    @property
+    def size(self) -> int:
+        """Bytes of it."""
+        return sum(map(len, self.parts))
+
+
+def _page(kind: int, body: bytes, header: Struct, codec: str) -> _Page:
+    """A page; header: that of its kind."""
+    packed = _compress(codec, body)
+    head = write_struct({1: (I32, kind), 2: (I32, len(body)), 3: (I32, len(packed)), **header})
+    return _Page([head, packed], len(head) + len(body))
+
+
+def _data_page(body: bytes, rows: int, encoding: int, codec: str) -> _Page:
+    header = {1: (I32, rows), 2: (I32, encoding), 3: (I32, RLE), 4: (I32, RLE)}
+    return _page(DATA_PAGE, body, {5: (STRUCT, header)}, codec)
 
 
 def _statistics(values: npt.NDArray[Any]) -> Struct:

@@ -5,7 +5,7 @@ Source: Apache Parquet format 2.11: parquet.thrift (FileMetaData, RowGroup, Colu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import IO, Any
 
@@ -14,8 +14,8 @@ import pyarrow as pa
 from .._version import __version__
 from ..rows.threads import Workers
 from ..utils.arrays import GROUP_ROWS
-from .parquet_pages import ColumnChunk, encode_column, read_footer, write_by_arrow
-from .row_group import RowGroup
+from .parquet_pages import ColumnChunk, encode_columns, read_footer, write_by_arrow
+from .row_group import Multiple, RowGroup
 from .thrift import BINARY, I64, LIST, STRUCT, Struct, write_struct
 
 MAGIC = b"PAR1"
@@ -51,15 +51,21 @@ class ParquetWriter:
     def write(self, several: Iterable[RowGroup]) -> None:
         """Write rows; the columns of all groups are encoded at the same time."""
         groups = [part for group in several for part in group.cut(GROUP_ROWS)]
+        tasks = [(group, places) for group in groups for places in _encoded_together(group)]
         with Workers(self._threads) as workers:
-            tasks = [
-                (column, field, self._codec)
-                for group in groups
-                for column, field in zip(group.columns, self._schema, strict=True)
-            ]
-            encoded = iter(workers.run(encode_column, tasks))
+            encoded = iter(workers.run(self._encode, tasks))
         for group in groups:
-            self._write_group([next(encoded) for _ in self._schema], len(group))
+            columns: dict[int, list[ColumnChunk]] = {}
+            for _ in _encoded_together(group):
+                columns |= next(encoded)
+            self._write_group([columns[place] for place in range(len(columns))], len(group))
+
+    def _encode(self, group: RowGroup, places: Sequence[int]) -> dict[int, list[ColumnChunk]]:
+        """The columns at some places, of which all but the first are multiples of it."""
+        first, *others = places
+        factors = [one.factor for one in map(group.columns.__getitem__, others) if isinstance(one, Multiple)]
+        fields = [self._schema.field(place) for place in places]
+        return dict(zip(places, encode_columns(group.columns[first], factors, fields, self._codec), strict=True))
 
     def _write_group(self, columns: list[list[ColumnChunk]], rows: int) -> None:
         start, described, plain_size = self._place, [], 0
@@ -95,3 +101,12 @@ class ParquetWriter:
     def _write(self, data: Any) -> None:
         self._sink.write(data)
         self._place += len(data)
+
+
+def _encoded_together(group: RowGroup) -> list[list[int]]:
+    """Places of columns, each with those of its multiples."""
+    together = {place: [place] for place, column in enumerate(group.columns) if not isinstance(column, Multiple)}
+    for place, column in enumerate(group.columns):
+        if isinstance(column, Multiple):
+            together[column.place].append(place)
+    return list(together.values())

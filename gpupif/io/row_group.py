@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -13,12 +13,22 @@ from ..utils.repeated import Repeated
 ArrowColumn: TypeAlias = pa.Array | pa.ChunkedArray
 
 
+class Multiple(NamedTuple):
+    """A column of numbers of 64 bits: those of the column at this place, which is none such, times a factor."""
+
+    place: int
+    factor: float
+
+
 @dataclass(frozen=True, eq=False)
 class RowGroup:
-    """Some rows: columns of Arrow, or numbers of which it is known how they repeat. schema: of the table they make."""
+    """Some rows. schema: of the table they make.
+
+    columns: of Arrow, numbers of which it is known how they repeat, or multiples of other columns.
+    """
 
     schema: pa.Schema
-    columns: Sequence[ArrowColumn | Repeated]
+    columns: Sequence[ArrowColumn | Repeated | Multiple]
 
     @classmethod
     def of(cls, table: pa.Table) -> RowGroup:
@@ -26,11 +36,18 @@ class RowGroup:
         return cls(table.schema, table.columns)
 
     def __len__(self) -> int:
-        return len(self.columns[0]) if self.columns else 0
+        return next((len(column) for column in self.columns if not isinstance(column, Multiple)), 0)
+
+    def resolved(self) -> list[ArrowColumn | Repeated]:
+        """The columns, each by itself."""
+        return [
+            times(self.columns[column.place], column.factor) if isinstance(column, Multiple) else column
+            for column in self.columns
+        ]
 
     def table(self) -> pa.Table:
         """The rows."""
-        arrays = [pa.array(column.values()) if isinstance(column, Repeated) else column for column in self.columns]
+        arrays = [pa.array(column.values()) if isinstance(column, Repeated) else column for column in self.resolved()]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def cut(self, rows: int) -> list[RowGroup]:
@@ -38,4 +55,17 @@ class RowGroup:
         if len(self) <= rows:
             return [self]
         starts = range(0, len(self), rows)
-        return [RowGroup(self.schema, [column[start : start + rows] for column in self.columns]) for start in starts]
+        return [
+            RowGroup(
+                self.schema,
+                [column if isinstance(column, Multiple) else column[start : start + rows] for column in self.columns],
+            )
+            for start in starts
+        ]
+
+
+def times(column: ArrowColumn | Repeated, factor: float) -> ArrowColumn | Repeated:
+    """The numbers of a column, each multiplied."""
+    if isinstance(column, Repeated):
+        return Repeated(factor * column.distinct, column.numbers)
+    return pa.array(factor * column.to_numpy())

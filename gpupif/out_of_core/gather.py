@@ -160,6 +160,15 @@ class Gatherer(ScoreFacts):
                 start += sizes[number]
                 yield arrays
 
+    def multiple(self, measure: str) -> tuple[str, Sequence[float]] | None:
+        """The measure of which this one is a multiple, and the factor by target; None where there is none."""
+        asked = next((one for one in self.job.measures if one.name == measure), None)
+        # Scores of 32 bits are multiplied before they are rounded.
+        if asked is None or not asked.weighted or self.types[measure] != "float64":
+            return None
+        of = computed_measure(asked)
+        return (of, self.weights) if of in self.types else None
+
     def facts(self, number: int) -> Path:
         """Where the facts of a chunk are kept."""
         return self.folder / f"facts-{number:06}.json"
@@ -254,6 +263,16 @@ class AttackerGatherers:
             for measure in next(iter(folds.values())).measures
             for fold in folds
         }
+
+    def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
+        """By output, see `Gatherer.multiple`: of which output."""
+        outputs = {of: output for output, of in self._order.items()}
+        found: dict[str, tuple[str, Sequence[float]]] = {}
+        for output, (name, fold, measure) in self._order.items():
+            multiple = self._gatherers[name, fold].multiple(measure)
+            if multiple is not None:
+                found[output] = outputs[name, fold, multiple[0]], multiple[1]
+        return found
 
     def make_folders(self) -> None:
         """Make the places of facts."""

@@ -20,8 +20,9 @@ from ..io.base import Source
 from ..io.checkpoints import identity, replace_folder
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
+from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
-from ..io.write import attacker_names, write_tables
+from ..io.write import attacker_names, write_groups, write_tables
 from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..utils.progress import Reporter
@@ -114,30 +115,35 @@ class ScoreWriter:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
                     file.parent.mkdir(parents=True, exist_ok=True)
-                tables = self._tables(gatherer, rows, piece, given)
-                write_tables(tables, file, self.report.advance, describe=self._metadata)
+                groups = ([group] for group in self._groups(gatherer, rows, piece, given))
+                write_groups(groups, file, self.report.advance, describe=self._metadata)
 
-    def _tables(
+    def _groups(
         self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
-    ) -> Iterator[pa.Table]:
-        """The rows of a score file, piece by piece."""
+    ) -> Iterator[RowGroup]:
+        """The rows of a score file, some at a time."""
         names = attacker_names(self.request.output_names, self.request.targets, [])
         if piece.start == piece.stop:
-            columns = [pa.array(column) for column in gatherer.nothing()]
-            yield self._beside(columns, names, None if given is None else given.nothing())
+            nothing = [pa.array(column) for column in gatherer.nothing()]
+            yield self._beside(nothing, names, None if given is None else given.nothing())
         start = piece.start
+        multiples = gatherer.multiples()
         for arrays in rows.between(piece.start, piece.stop):
-            columns = [pa.array(column) for array in arrays.values() for column in array]
-            size = len(columns[0])
+            columns = _columns(arrays, multiples)
+            size = _rows_in(arrays)
             yield self._beside(columns, names, None if given is None else given.rows(start, size))
             start += size
 
     @staticmethod
-    def _beside(columns: list[Any], names: Sequence[str], given: pa.Table | None) -> pa.Table:
+    def _beside(columns: Sequence[pa.Array | Multiple], names: Sequence[str], given: pa.Table | None) -> RowGroup:
         """Scores, and before them the table's own columns, where they are wanted."""
+        shift = 0 if given is None else given.num_columns
+        moved = [one._replace(place=one.place + shift) if isinstance(one, Multiple) else one for one in columns]
+        types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]
         if given is None:
-            return pa.table(columns, names=names)
-        return pa.table([*given.columns, *columns], names=[*given.column_names, *names])
+            return RowGroup(pa.schema(zip(names, types, strict=True)), moved)
+        fields = zip([*given.column_names, *names], [*given.schema.types, *types], strict=True)
+        return RowGroup(pa.schema(fields), [*given.columns, *moved])
 
     def _metadata(self) -> Mapping[bytes, bytes]:
         """What a score file says of itself."""
@@ -168,6 +174,20 @@ class ScoreWriter:
         """The file or folder that is to be published."""
         folder = self.folder / "scores"
         return folder / outputs[0].path if is_file(self.options.output) else folder
+
+
+def _columns(arrays: Scores, multiples: Mapping[str, tuple[str, Sequence[float]]]) -> list[pa.Array | Multiple]:
+    """Scores by output as columns; multiples: those that are others times a factor for each column of the table."""
+    columns: list[pa.Array | Multiple] = []
+    first: dict[str, int] = {}
+    for output, array in arrays.items():
+        first[output] = len(columns)
+        of, factors = multiples.get(output, ("", ()))
+        if of in first and all(factors):
+            columns += [Multiple(first[of] + place, factor) for place, factor in enumerate(factors)]
+        else:
+            columns += map(pa.array, array)
+    return columns
 
 
 def _rows_in(scores: Scores) -> int:

@@ -14,11 +14,11 @@ import pyarrow as pa
 from ..attack.priors import Prior
 from ..encoding.column import Column
 from ..engines.base import Job
-from ..engines.shared_scores import SharedScores, take_rows, take_target
+from ..engines.shared_scores import SharedScores, multiples, take_rows, take_target
 from ..errors import OutputError
 from ..frames.base import Frame
 from ..io.formats import PARQUET, written_format
-from ..io.row_group import RowGroup
+from ..io.row_group import Multiple, RowGroup
 from ..io.write import output_names, row_groups, write_device_columns, write_groups
 from ..measures import Measure
 from ..rows.threads import Workers
@@ -230,7 +230,7 @@ class MemoryBacking(OutcomeBacking):
 class _OfTarget(NamedTuple):
     """Of some rows the scores of one column that are written, and what each search sees of all."""
 
-    written: list[npt.NDArray[Any] | Repeated]
+    written: list[npt.NDArray[Any] | Repeated | Multiple]
     seen: list[ColumnPiece]
 
 
@@ -284,10 +284,18 @@ class _OutputRows:
 
         def take(start: int, stop: int, values: Mapping[str, Any], target: int) -> _OfTarget:
             shared = {output: scores for output, scores in self._values.items() if output not in values}
+            of_others = self._multiples(shared, target)
+            looked = {output for search in searches for output in outputs_of(search.query.looked_at)}
+            taken = {output: one for output, one in shared.items() if output in looked or output not in of_others}
             there = {output: scores[target] for output, scores in values.items()}
-            scores = ColumnScores(there | take_target(shared, target, start, stop))
-            own = [scores.of(score) for score in self._outputs]
-            written = [(one.repeated if repeated else None) or one.values for one in own]
+            scores = ColumnScores(there | take_target(taken, target, start, stop))
+            written: list[Any] = []
+            for score in self._outputs:
+                if score.outputs[0] in of_others:
+                    written.append(of_others[score.outputs[0]])
+                else:
+                    own = scores.of(score)
+                    written.append((own.repeated if repeated else None) or own.values)
             return _OfTarget(written, [search.look(scores, target, start) for search in searches])
 
         tasks = [
@@ -307,18 +315,36 @@ class _OutputRows:
                 own.append(Piece([one._replace(gains=None) for one in seen], sums))
         return made, pieces
 
+    def _multiples(self, shared: Mapping[str, Any], target: int) -> dict[str, Multiple]:
+        """By output the scores of a column that are those of another one times a factor, if all are written alone."""
+        if any(len(score.outputs) > 1 for score in self._outputs):
+            return {}
+        place = {score.outputs[0]: number for number, score in enumerate(self._outputs)}
+        return {
+            output: Multiple(place[of] * len(self._targets) + target, factor)
+            for output, (of, factor) in multiples(shared, target).items()
+        }
+
     def _on_host(self, start: int, stop: int) -> dict[str, Any]:
         """Some rows of the scores that are arrays, of host or device."""
         arrays = {output: values for output, values in self._values.items() if not isinstance(values, SharedScores)}
         return {output: on_host(array[:, start:stop]) for output, array in arrays.items()}
 
-    def _group(self, start: int, stop: int, scores: Sequence[npt.NDArray[Any] | Repeated]) -> RowGroup:
+    def _group(self, start: int, stop: int, scores: Sequence[npt.NDArray[Any] | Repeated | Multiple]) -> RowGroup:
         """Scores of some rows, with what goes beside them."""
-        columns = [one if isinstance(one, Repeated) else pa.array(one) for one in scores]
-        fields = [pa.field(name, pa.from_numpy_dtype(one.dtype)) for name, one in zip(self.names, scores, strict=True)]
         before, behind = (
             None if table is None else table.slice(start, stop - start) for table in (self._source, self._labels)
         )
+        shift = 0 if before is None else before.num_columns
+        columns: list[Any] = []
+        fields: list[pa.Field] = []
+        for name, one in zip(self.names, scores, strict=True):
+            if isinstance(one, Multiple):
+                columns.append(one._replace(place=one.place + shift))
+                fields.append(pa.field(name, pa.float64()))
+            else:
+                columns.append(one if isinstance(one, Repeated) else pa.array(one))
+                fields.append(pa.field(name, pa.from_numpy_dtype(one.dtype)))
         if before is not None:
             columns, fields = [*before.columns, *columns], [*before.schema, *fields]
         if behind is not None:

@@ -16,7 +16,7 @@ from pyarrow import csv as arrow_csv
 
 from gpupif.io import csv_writer
 from gpupif.io.csv_writer import CsvWriter
-from gpupif.io.row_group import RowGroup
+from gpupif.io.row_group import Multiple, RowGroup
 from gpupif.utils.repeated import Repeated
 
 
@@ -113,6 +113,12 @@ def test_numbers_that_are_known_to_repeat():
     group = RowGroup(table.schema, [repeated, table["b"], repeated])
     for block in (1, 6, 100):
         assert written(group, group.cut(2)[1], block=block) == by_arrow(pa.concat_tables([table, table.slice(2, 2)]))
+
+
+def test_multiples_of_a_column():
+    numbers = np.random.default_rng(5).integers(0, 9, 300) / 7
+    group = RowGroup(pa.schema([(name, pa.float64()) for name in "ab"]), [pa.array(numbers), Multiple(0, 0.3)])
+    assert written(group) == by_arrow(pa.table({"a": numbers, "b": 0.3 * numbers}))
 
 
 def test_no_rows():

@@ -13,22 +13,28 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
+from gpupif.io import parquet_pages
 from gpupif.io.parquet_pages import read_footer
 from gpupif.io.parquet_writer import ParquetWriter
-from gpupif.io.row_group import RowGroup
+from gpupif.io.row_group import Multiple, RowGroup
 from gpupif.io.thrift import BYTE, DOUBLE, FALSE, I32, LIST, TRUE, read_struct, write_struct
-from gpupif.utils import repeated
+from gpupif.utils import repeated as repeated_module
 
 CODECS = ["none", "snappy", "lz4", "zstd"]
 NUMBERS = ["float64", "float32", "int64", "uint64", "int32", "uint32"]
 
 
 def written(*tables, codec="zstd", threads=2, said=None):
+    return written_groups(*map(RowGroup.of, tables), codec=codec, threads=threads, said=said)
+
+
+def written_groups(*groups, codec="zstd", threads=2, said=None):
     sink = io.BytesIO()
-    with ParquetWriter(sink, tables[0].schema, codec, threads) as writer:
-        for table in tables:
-            writer.write([RowGroup.of(table)])
+    with ParquetWriter(sink, groups[0].schema, codec, threads) as writer:
+        for group in groups:
+            writer.write([group])
         writer.add_key_value_metadata(said or {})
     return sink.getvalue()
 
@@ -70,6 +76,35 @@ def test_the_same_bits_come_back(several, codec, nullable):
     assert bits(found) == bits(pa.concat_tables([table, table.slice(0, rows // 2)]))
 
 
+@settings(deadline=None)
+@given(
+    values=columns().filter(lambda values: values.dtype == "float64"),
+    factor=st.floats(allow_nan=False),
+    known=st.booleans(),
+    first=st.booleans(),
+)
+def test_multiples_of_a_column_are_as_if_written_themselves(values, factor, known, first):
+    repeated = repeated_module.find_repeated(values) if known else None
+    own, multiple = pa.array(values) if repeated is None else repeated, Multiple(0 if first else 1, factor)
+    names = ["own", "multiple"] if first else ["multiple", "own"]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    group = RowGroup(schema, [own, multiple] if first else [multiple, own])
+    with np.errstate(all="ignore"):
+        found, expected = read(written_groups(group)), factor * values
+        assert found.schema == schema
+        assert bits(found.select(["own"])) == [values.tobytes()]
+        assert_array_equal(found["multiple"].to_numpy(), expected)
+        assert group.table().equals(found) or np.isnan(expected).any()
+
+
+def test_which_number_a_row_has_is_encoded_once_for_all_multiples(monkeypatch):
+    calls, packed = [], parquet_pages._packed
+    monkeypatch.setattr(parquet_pages, "_packed", lambda *given: calls.append(given) or packed(*given))
+    values = pa.array(np.random.default_rng(2).integers(0, 1000, 20000) / 7)
+    written_groups(RowGroup(pa.schema([(name, pa.float64()) for name in "abc"]), [values, *[Multiple(0, 3.0)] * 2]))
+    assert len(calls) == 1
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_other_readers_find_the_same(codec, tmp_path, small_groups):
     generator = np.random.default_rng(3)
@@ -108,7 +143,7 @@ def test_dictionaries_of_any_size(width):
 
 def test_values_that_begin_to_differ_late():
     """More than a dictionary holds, of which a sample says nothing."""
-    rows = 20 * repeated.SAMPLE
+    rows = 20 * repeated_module.SAMPLE
     values = np.zeros(rows)
     values[np.arange(rows) % 20 != 0] = np.random.default_rng(0).random(rows - rows // 20)
     file = written(pa.table({"a": values}))

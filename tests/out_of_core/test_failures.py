@@ -23,7 +23,7 @@ FAILURES = [
     "gpupif.out_of_core.passes.hash_partition",
     "gpupif.out_of_core.part_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
-    "gpupif.out_of_core.write.write_tables",
+    "gpupif.out_of_core.write.write_groups",
     "gpupif.out_of_core.attacker_run.codes_of_row",
 ]
 
@@ -66,7 +66,7 @@ def touch_after(monkeypatch, name, file):
     [
         "gpupif.out_of_core.encode.encode_part",
         "gpupif.out_of_core.passes.hash_partition",
-        "gpupif.out_of_core.write.write_tables",
+        "gpupif.out_of_core.write.write_groups",
     ],
 )
 @pytest.mark.parametrize("keep_input", [False, True])

@@ -44,7 +44,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
 def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.write.write_tables")
+        fail(patch, "gpupif.out_of_core.write.write_groups")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
         assert "there is no run to resume" in capfd.readouterr().err
@@ -110,7 +110,7 @@ def test_resumed_with_another_order_of_many_values(tmp_path, monkeypatch):
     assert repr(order) == repr(other)
     asked = {"measures": ["emd"], "resume": True}
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.write.write_tables")
+        fail(patch, "gpupif.out_of_core.write.write_groups")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score_files(source, tmp_path / "out", distances={"age": order}, **asked)
     with in_pieces(30, 40), pytest.raises(OutputError, match=r"other distances.*resume"):

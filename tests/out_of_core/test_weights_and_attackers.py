@@ -116,7 +116,7 @@ def test_resume(tmp_path, monkeypatch, step, after):
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
     arguments = {"weights": "w", "attackers": THREE, "resume": True}
-    step = "gpupif.out_of_core.write.write_tables" if step == "write" else step
+    step = "gpupif.out_of_core.write.write_groups" if step == "write" else step
     calls = []
     with in_pieces(40, 50), monkeypatch.context() as patch:
         module, _, name = step.rpartition(".")
