@@ -165,7 +165,12 @@ class KernelCache:
         with contextlib.suppress(OSError):
             if file not in self._claims:
                 claim = os.open(_lock_of(file), os.O_RDWR | os.O_CREAT, 0o600)
-                if not _locked(claim):
+                try:
+                    locked = _locked(claim)
+                except OSError:
+                    os.close(claim)
+                    raise
+                if not locked:
                     os.close(claim)
                     return False
                 self._claims[file] = claim

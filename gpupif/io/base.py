@@ -32,8 +32,8 @@ class FileFormat(ABC):
 
     name: as messages call it. endings: of the names of files that are read, in lower case; written: of those that
     scores can be written to. dataset: what `pyarrow.dataset` calls it. as_text: whether numbers are written as text.
-    codecs: how files can be compressed, first how they are where nothing else is asked for. metadata_last: whether a
-    file's metadata, if it has such, come after its rows. repeated: whether rows are written the sooner for knowing how
+    codecs: how files can be compressed, first how they are where nothing else is asked for. metadata_last: whether
+    files have metadata, and these come after the rows. repeated: whether rows are written the sooner for knowing how
     their numbers repeat.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import mmap
@@ -27,7 +28,19 @@ from .row_group import RowGroup
 
 SEPARATORS = ",;\t|"
 HEAD_BYTES = 1 << 16
+# Bytes whose quotes are counted at once.
+COUNTED_BYTES = 1 << 20
 SNIFFED_RECORDS = 20
+
+
+# Kinds of types whose values have no place in CSV.
+UNWRITTEN = (
+    pa.types.is_nested,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_binary_view,
+)
 
 
 class CsvFormat(FileFormat):
@@ -38,6 +51,7 @@ class CsvFormat(FileFormat):
     written = (".csv",)
     dataset = "csv"
     as_text = True
+    metadata_last = False
     repeated = True
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
@@ -58,7 +72,8 @@ class CsvFormat(FileFormat):
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         """See `FileFormat`; raises OutputError for columns that have no place in CSV."""
         for field in schema:
-            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+            values = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            if any(is_one(values) for is_one in UNWRITTEN):
                 raise OutputError(
                     f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
                     "leave it out."
@@ -116,12 +131,17 @@ def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
 
 
 def parser_options(file: Path, head: Head, columns: Sequence[str]) -> dict[str, Any]:
-    """How pyarrow is to parse a CSV file: every field as text, empty ones missing."""
-    names = head.names
+    """How pyarrow is to parse a CSV file: every field as text, empty ones missing.
+
+    Raises TableReadError where a quote is not closed: pyarrow would take all that comes behind it for one field.
+    """
+    names, quoted = head.names, has_any(file, b'"')
+    if quoted:
+        check_quotes(file, head.separator)
     return {
         # In a column alone an empty line is a missing value.
         "parse_options": arrow_csv.ParseOptions(
-            delimiter=head.separator, newlines_in_values=has_any(file, b'"'), ignore_empty_lines=len(names) > 1
+            delimiter=head.separator, newlines_in_values=quoted, ignore_empty_lines=len(names) > 1
         ),
         "convert_options": arrow_csv.ConvertOptions(
             null_values=[""],
@@ -242,6 +262,37 @@ def has_any(file: Path, signs: bytes) -> bool:
         return True
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(bytes([sign])) >= 0 for sign in signs)
+
+
+def check_quotes(file: Path, separator: str) -> None:
+    """Raise TableReadError where a file ends within quotes."""
+    with pa.input_stream(str(file)) as stream:
+        quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(COUNTED_BYTES), b""))
+    # Quotes in the middle of fields are none, but only an odd number can leave one open.
+    if quotes % 2 == 0:
+        return
+    with pa.input_stream(str(file)) as stream, _any_field_size():
+        lines = csv.reader(io.TextIOWrapper(stream, "utf-8", "replace", newline=""), delimiter=separator, strict=True)
+        last = 0
+        try:
+            for _ in lines:
+                last = lines.line_num
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise TableReadError(
+                    f"{file}: could not be read as CSV: a quote is opened in or behind line {last + 1}, and not closed "
+                    "before the end of the file. Close it, or write a quote that belongs to a value twice, in quotes."
+                ) from error
+
+
+@contextlib.contextmanager
+def _any_field_size() -> Iterator[None]:
+    """Have the csv module of Python read fields of any size."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 def not_utf8(file: Path) -> TableReadError:

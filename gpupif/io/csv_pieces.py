@@ -1,7 +1,7 @@
 """Large CSV files read to dictionaries by all cores, piece by piece, where they are as most are.
 
-That is: in UTF-8, quotes only around whole fields, no line of more than 64 KiB. Of any other file Arrow says what is in
-it, or what is wrong with it.
+That is: in UTF-8, quotes only around whole fields, no line of more than 64 KiB, up to 256 fields. Of any other file
+Arrow says what is in it, or what is wrong with it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ PIECE, LONGEST = 1 << 22, 1 << 16
 MOST_AHEAD = 4
 # Different texts of a column that are numbered together: at first, and at most where there are many.
 FEW_TEXTS, MOST_TEXTS = 1 << 12, 1 << 16
+# Fields of a line, and slots for the texts of all columns together: what a piece takes in memory hangs on both.
+MOST_FIELDS, MOST_SLOTS = 1 << 8, 1 << 22
 
 
 class Fields(NamedTuple):
@@ -47,7 +49,7 @@ def read_pieces(file: Path, fields: Fields) -> pa.Table | None:
     """Columns of a file as dictionaries of texts, empty fields missing; None where Arrow is to read it."""
     starts, reader = _pieces(file, fields)
     try:
-        with Workers() as workers:
+        with reader, Workers() as workers:
             pieces = workers.run(reader.read, [(start,) for start in starts])
     except (_OddPieceError, pa.ArrowInvalid):
         return None
@@ -58,7 +60,7 @@ def stream_pieces(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
     """As `read_pieces`, piece by piece, each with where it ends, as long as Arrow is not to read what comes then."""
     starts, reader = _pieces(file, fields)
     ahead = min(default_threads(), MOST_AHEAD)
-    with ThreadPoolExecutor(ahead) as pool:
+    with reader, ThreadPoolExecutor(ahead) as pool:
         coming = deque(pool.submit(reader.read, start) for start in starts[:ahead])
         try:
             for place, start in enumerate(starts):
@@ -73,11 +75,10 @@ def stream_pieces(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
 
 def _pieces(file: Path, fields: Fields) -> tuple[range, _PieceReader]:
     """Where the pieces of a file begin, none if all of it is for Arrow, and what reads them."""
-    size = file.stat().st_size
+    reader = _PieceReader(file, fields)
     # In a column alone an empty line is a missing value.
-    if size < SMALLEST or len(fields.places) < 2 or is_packed(file):
-        size = 0
-    return range(fields.start, size, PIECE), _PieceReader(file, fields, size)
+    usual = reader.size >= SMALLEST and 2 <= len(fields.places) <= MOST_FIELDS and not is_packed(file)
+    return range(fields.start, reader.size if usual else 0, PIECE), reader
 
 
 def is_packed(file: Path) -> bool:
@@ -90,17 +91,26 @@ class _OddPieceError(Exception):
 
 
 class _PieceReader:
-    """Reads pieces of a file of so many bytes, several at the same time. schema: of what it reads."""
+    """Reads pieces of a file, several at the same time; a context manager. size: of the file; schema: of what it reads.
 
-    def __init__(self, file: Path, fields: Fields, size: int) -> None:
-        self._file = file
+    The file stays open: another one that comes in its place meanwhile is not mixed with it.
+    """
+
+    def __init__(self, file: Path, fields: Fields) -> None:
+        self._opened = file.open("rb", buffering=0)
         self._fields = fields
-        self.size = size
+        self.size = os.fstat(self._opened.fileno()).st_size
         self.schema = pa.schema([(name, TEXT) for name in fields.names])
         self._places = np.array(fields.places, np.int64)
         self._most = FEW_TEXTS
         # For bytes of the file, and for texts.
         self._memory = Spares(_memory)
+
+    def __enter__(self) -> _PieceReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def read(self, start: int) -> list[pa.RecordBatch]:
         """The lines that begin in the piece from `start` on; raises _OddPieceError, or ArrowInvalid for no UTF-8."""
@@ -124,9 +134,8 @@ class _PieceReader:
         before = int(start > self._fields.start)
         begin, end = start - before, min(self.size, start + PIECE + LONGEST)
         size = end - begin
-        with self._file.open("rb", buffering=0) as opened:
-            if os.preadv(opened.fileno(), [memoryview(data)[:size]], begin) != size:
-                raise _OddPieceError
+        if os.preadv(self._opened.fileno(), [memoryview(data)[:size]], begin) != size:
+            raise _OddPieceError
         if end == self.size and data[size - 1] != ord("\n"):
             data[size] = ord("\n")
             size += 1
@@ -162,7 +171,7 @@ class _PieceReader:
         if done == ODD:
             raise _OddPieceError
         if done < stop:
-            self._most = min(MOST_TEXTS, 4 * most)
+            self._most = min(MOST_TEXTS, 4 * most, max(FEW_TEXTS, MOST_SLOTS // (4 * columns)))
         found = int(counts[0].sum())
         different = pa.StringArray.from_buffers(found, pa.py_buffer(starts), pa.py_buffer(texts))
         different.validate(full=True)

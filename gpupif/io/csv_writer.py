@@ -19,9 +19,17 @@ from .row_group import ArrowColumn, RowGroup
 BLOCK_CELLS = 1 << 18
 SEPARATOR = ","
 TEXT = pa.large_string()
-# Types of which it is found how they repeat, and the bytes of the longest text of such a number.
+# Types of which it is found how they repeat.
 NUMBERS = (pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())
-LONGEST_NUMBER = len("-2.2250738585072014e-308")
+# Kinds of types whose values stand in CSV without quotes.
+UNQUOTED = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_temporal,
+)
 
 
 class CsvWriter:
@@ -74,11 +82,12 @@ class CsvWriter:
                 first_own += rows
                 own.append(as_fields(column))
         of_rows = _Texts.of(own)
-        most = (len(columns) - len(own)) * LONGEST_NUMBER * rows + int(of_rows.starts[-1]) + numbers.size + STEP
+        most = (len(columns) - len(own)) * texts.longest * rows + int(of_rows.starts[-1]) + numbers.size + STEP
         buffer = self._buffers.take()
         if len(buffer) < most:
             buffer = np.empty(most, np.uint8)
-        return buffer, put_lines(numbers, *texts, *of_rows, ord(SEPARATOR), buffer)
+        parts = (texts.starts, texts.data, of_rows.starts, of_rows.data)
+        return buffer, put_lines(numbers, *parts, ord(SEPARATOR), buffer)
 
     def _put(self, lines: tuple[npt.NDArray[np.uint8], int]) -> None:
         buffer, size = lines
@@ -87,10 +96,11 @@ class CsvWriter:
 
 
 class _Texts(NamedTuple):
-    """Texts one after the other; starts: where each begins, and where the last one ends."""
+    """Texts one after the other; starts: where each begins, and where the last one ends. longest: bytes of any."""
 
     starts: npt.NDArray[np.int64]
     data: npt.NDArray[np.uint8]
+    longest: int
 
     @classmethod
     def of(cls, several: Sequence[pa.Array]) -> _Texts:
@@ -98,7 +108,8 @@ class _Texts(NamedTuple):
         from gpupif.kernels.words import STEP
 
         _, starts, data = pa.concat_arrays([*several, pa.array([" " * STEP], TEXT)]).buffers()
-        return cls(np.frombuffer(starts, np.int64)[: sum(map(len, several)) + 1], np.frombuffer(data, np.uint8))
+        edges = np.frombuffer(starts, np.int64)[: sum(map(len, several)) + 1]
+        return cls(edges, np.frombuffer(data, np.uint8), int(np.diff(edges).max(initial=0)))
 
 
 def _repeated(column: ArrowColumn | Repeated) -> ArrowColumn | Repeated:
@@ -114,7 +125,7 @@ def as_fields(column: ArrowColumn) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     texts = values.cast(TEXT)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+    if not any(is_one(values.type) for is_one in UNQUOTED):
         quote, between = pa.scalar('"', TEXT), pa.scalar("", TEXT)
         texts = pc.binary_join_element_wise(quote, pc.replace_substring(texts, '"', '""'), quote, between)
     return texts.fill_null("")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import platform
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .ipc_batches import disk_errors
 
-# How names of folders begin; what those of the locks beside them have at the end.
+# How names of folders begin, on which machine by what follows, and what those of the locks beside them have at the end.
 PREFIX, LOCK = ".gpupif-temporary-", ".lock"
 
 
@@ -26,38 +29,64 @@ def temporary_folder(place: Path | None) -> Iterator[Path]:
     _remove_left(place)
     with disk_errors(place):
         number, lock = _locked_file(place)
-    folder = Path(lock.removesuffix(LOCK))
+    folder = _folder_of(lock)
     try:
         with disk_errors(place):
             folder.mkdir(0o700)
         yield folder
     finally:
-        _remove(folder, lock)
-        os.close(number)
+        try:
+            _remove(folder, lock)
+        finally:
+            os.close(number)
 
 
-def _locked_file(place: Path) -> tuple[int, str]:
+def _prefix() -> str:
+    """How names of folders of this machine begin: in a folder that several share locks may be seen by one alone."""
+    return f"{PREFIX}{zlib.crc32(platform.node().encode()):08x}-"
+
+
+def _folder_of(lock: Path) -> Path:
+    return lock.with_name(lock.name.removesuffix(LOCK))
+
+
+def _locked_file(place: Path) -> tuple[int, Path]:
     """A new file, locked as long as it is open; it is there before its folder and after it, so that none is without."""
     while True:
-        number, lock = tempfile.mkstemp(LOCK, PREFIX, place)
-        fcntl.flock(number, fcntl.LOCK_EX)
+        number, name = tempfile.mkstemp(LOCK, _prefix(), place)
+        # Where files cannot be locked, nobody finds that they are not, and removes them.
+        with contextlib.suppress(OSError):
+            fcntl.flock(number, fcntl.LOCK_EX)
         # Another run may have taken it for one that was left, and deleted it, just before.
         if os.fstat(number).st_nlink:
-            return number, lock
+            return number, Path(name)
         os.close(number)
 
 
 def _remove_left(place: Path) -> None:
-    """Remove the folders of runs of this user that are not alive any more."""
-    for lock in place.glob(f"{PREFIX}*{LOCK}"):
+    """Remove the folders of runs of this user and machine that are not alive any more."""
+    for lock in place.glob(f"{_prefix()}*{LOCK}"):
         with contextlib.suppress(OSError):
-            if lock.stat().st_uid != os.getuid():
-                continue
-            with lock.open("r+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(Path(str(lock).removesuffix(LOCK)), lock)
+            number = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                if _is_own(os.fstat(number), stat.S_ISREG) and _may_go(_folder_of(lock)):
+                    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(_folder_of(lock), lock)
+            finally:
+                os.close(number)
 
 
-def _remove(folder: Path, lock: str | Path) -> None:
+def _may_go(folder: Path) -> bool:
+    """Whether it is a folder of this user, or there is none."""
+    return not os.path.lexists(folder) or _is_own(folder.lstat(), stat.S_ISDIR)
+
+
+def _is_own(found: os.stat_result, kind: Callable[[int], bool]) -> bool:
+    return found.st_uid == os.getuid() and kind(found.st_mode)
+
+
+def _remove(folder: Path, lock: Path) -> None:
+    """Remove a folder, and then its lock; what cannot be removed now is left for the next run, with the lock."""
     shutil.rmtree(folder, ignore_errors=True)
-    Path(lock).unlink(missing_ok=True)
+    if not folder.exists():
+        lock.unlink(missing_ok=True)

@@ -2,8 +2,8 @@
 
 All that has to be known of a cell is known in its part where there is one attacker. Weights of columns, which are of
 all parts, are found before where cells are chosen by them; the sizes of cohorts in a population come afterwards, for
-those that are kept. Kept are cells that come in question, chunk by chunk; of
-each row the sum of its CIG; figures, and the riskiest cells.
+those that are kept. Kept are cells that come in question, chunk by chunk; of each row the sum of its CIG; figures, and
+the riskiest cells.
 """
 
 from __future__ import annotations

@@ -167,6 +167,8 @@ class PartitionedRun(TableRun):
             store.drop(self.step(f"pass-{number}"), "inner")
             return found.as_json()
 
+        if store.done(self.step(f"weighed-{number}")) is not None:
+            report.advance(self._cells_of(one))
         sums = PartResult.from_json(store.once(self.step(f"weighed-{number}"), weigh)).sums
         timed("score", started)
         return sums

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,3 +148,22 @@ def test_text_in_another_encoding(tmp_path):
     assert assert_as_arrow_reads_it(tmp_path / "t.csv", content) == 0
     with pytest.raises(TableReadError, match="expected text in UTF-8"):
         read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize(("content", "line"), [('1,x\n2,"y\n3,z\n4,x\n', 3), ('"1,x\n', 2), ('1,"a\nb"\n2,"', 4)])
+def test_a_quote_that_is_not_closed(tmp_path, content, line, ending):
+    file = tmp_path / f"table.{ending}"
+    data = f"a,b\n{content}".encode()
+    file.write_bytes(gzip.compress(data) if ending == "csv.gz" else data)
+    expected = rf"table\.{ending}: could not be read as CSV: a quote is opened in or behind line {line}, and not closed"
+    for limit in (None, "8GiB"):
+        with gpupif.config(memory_limit=limit), pytest.raises(gpupif.TableReadError, match=expected):
+            gpupif.score_files(file, tmp_path / "out.parquet", "cig")
+    assert [entry.name for entry in tmp_path.iterdir()] == [file.name]
+
+
+def test_quotes_in_the_middle_of_fields_need_no_end(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text('a,b\n1,5" pipe\n2,x\n2,x\n')
+    assert gpupif.score_files(file, tmp_path / "out.parquet", "cig").rows == 3

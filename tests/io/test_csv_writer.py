@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
+import gpupif
 from gpupif.io import csv_writer
 from gpupif.io.csv_writer import CsvWriter
 from gpupif.io.row_group import Multiple, RowGroup
@@ -57,6 +58,7 @@ EDGES = [0.0, -0.0, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, np
 @given(values=numbers(), block=st.sampled_from([1, 7, 1 << 18]))
 @example(values=np.array(EDGES), block=4)
 @example(values=np.array(EDGES * 9), block=7)
+@example(values=np.array([-3.6104084211118707e-06] * 100), block=1 << 18)
 @example(values=np.array([0.1, -0.0, 1e-45, 3.4e38, np.inf, np.nan] * 9, "float32"), block=7)
 def test_numbers_read_back_to_the_last_bit(values, block):
     table = pa.table({"a": values})
@@ -113,6 +115,17 @@ def test_numbers_that_are_known_to_repeat():
     group = RowGroup(table.schema, [repeated, table["b"], repeated])
     for block in (1, 6, 100):
         assert written(group, group.cut(2)[1], block=block) == by_arrow(pa.concat_tables([table, table.slice(2, 2)]))
+
+
+RAW = pa.array([b"x,y", b'q"z', b"1\n2"])
+
+
+@pytest.mark.parametrize("raw", [RAW, RAW.cast(pa.large_binary()), RAW.cast(pa.binary(3)), RAW.dictionary_encode()])
+def test_bytes_have_no_place_in_csv(raw, tmp_path):
+    scores = gpupif.score(pa.table({"a": [1, 2, 1], "b": [1, 1, 2], "raw": raw}), "cig", ["a"], known=["b"])
+    with pytest.raises(gpupif.OutputError, match=r"column 'raw', of type .*binary.*, has no place in CSV"):
+        scores.write(tmp_path / "scores.csv", keep_input=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_multiples_of_a_column():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import signal
 import subprocess
 import sys
@@ -50,6 +51,42 @@ def test_nothing_is_left_of_a_run_that_fails(tmp_path):
         temporary_folder(tmp_path / "none"),
     ):
         pass
+
+
+def test_a_folder_that_cannot_be_removed_keeps_its_lock(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, temporary_folder(tmp_path) as folder:
+        (folder / "codes").write_text("secret")
+        patch.setattr("shutil.rmtree", lambda *given, **named: None)
+    assert len(list(tmp_path.iterdir())) == 2
+    with temporary_folder(tmp_path) as other:
+        assert {entry.name for entry in tmp_path.iterdir()} == {other.name, f"{other.name}.lock"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_files_cannot_be_locked_nothing_of_others_is_removed(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with temporary_folder(tmp_path) as other:
+        monkeypatch.setattr("fcntl.flock", fail)
+        with temporary_folder(tmp_path) as folder:
+            assert folder.is_dir()
+        assert other.is_dir()
+        assert not folder.exists()
+
+
+def test_neither_links_nor_what_another_machine_made_are_removed(tmp_path, monkeypatch):
+    (tmp_path / "mine").write_text("kept")
+    with temporary_folder(tmp_path) as folder:
+        prefix = folder.name.rpartition("-")[0]
+    for name in (f"{prefix}-link", f"{PREFIX}00000000-other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / f"{prefix}-link.lock").symlink_to(tmp_path / "mine")
+    (tmp_path / f"{PREFIX}00000000-other.lock").touch()
+    before = sorted(tmp_path.iterdir())
+    with temporary_folder(tmp_path):
+        pass
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("ask", ["summary", "pairs"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,7 +63,11 @@ def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
 
 
 def compile_needed(question: str, measures: Sequence[str]) -> None:
-    """Compile what answers a question, one kernel after the other, but those that another process compiles already."""
+    """Compile what answers a question, one kernel after the other, but those that another process compiles already.
+
+    The process ends as it is told to, but leaves nothing half-written.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     for kernel, arguments in NEEDED[question](measures):
         kernel.compile_unless_claimed(arguments)
 
