@@ -51,17 +51,18 @@ class RowGroup:
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def cut(self, rows: int) -> list[RowGroup]:
-        """The same rows in groups of at most so many."""
+        """The same rows in groups of at most so many, of each of which it is still to be found how numbers repeat."""
         if len(self) <= rows:
             return [self]
-        starts = range(0, len(self), rows)
-        return [
-            RowGroup(
-                self.schema,
-                [column if isinstance(column, Multiple) else column[start : start + rows] for column in self.columns],
-            )
-            for start in starts
+        table, starts = self.table(), range(0, len(self), rows)
+        several = [
+            [
+                one if isinstance(one, Multiple) else column
+                for one, column in zip(self.columns, part.columns, strict=True)
+            ]
+            for part in (table.slice(start, rows) for start in starts)
         ]
+        return [RowGroup(self.schema, columns) for columns in several]
 
 
 def times(column: ArrowColumn | Repeated, factor: float) -> ArrowColumn | Repeated:

@@ -27,7 +27,7 @@ def job_of(scores):
 
 def where_they_lie(scores, measure):
     """The array of a measure's scores in memory, of the host or a device, where it is."""
-    return scores._backing._scores(scores._cells(measure))
+    return scores._backing._scores(scores._score(measure))
 
 
 def assert_scores(scores, expected):
