@@ -35,6 +35,15 @@ class RowGroup:
         """The rows of a table."""
         return cls(table.schema, table.columns)
 
+    def behind(self, table: pa.Table | None) -> RowGroup:
+        """These columns behind those of a table, if there is one."""
+        if table is None:
+            return self
+        shift = table.num_columns
+        moved = [one._replace(place=one.place + shift) if isinstance(one, Multiple) else one for one in self.columns]
+        names, types = [*table.column_names, *self.schema.names], [*table.schema.types, *self.schema.types]
+        return RowGroup(pa.schema(zip(names, types, strict=True), self.schema.metadata), [*table.columns, *moved])
+
     def __len__(self) -> int:
         return next((len(column) for column in self.columns if not isinstance(column, Multiple)), 0)
 

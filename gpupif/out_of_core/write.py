@@ -125,25 +125,16 @@ class ScoreWriter:
         names = attacker_names(self.request.output_names, self.request.targets, [])
         if piece.start == piece.stop:
             nothing = [pa.array(column) for column in gatherer.nothing()]
-            yield self._beside(nothing, names, None if given is None else given.nothing())
+            yield RowGroup.of(pa.table(nothing, names)).behind(None if given is None else given.nothing())
         start = piece.start
         multiples = gatherer.multiples()
         for arrays in rows.between(piece.start, piece.stop):
             columns = _columns(arrays, multiples)
+            types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]
             size = _rows_in(arrays)
-            yield self._beside(columns, names, None if given is None else given.rows(start, size))
+            scores = RowGroup(pa.schema(zip(names, types, strict=True)), columns)
+            yield scores.behind(None if given is None else given.rows(start, size))
             start += size
-
-    @staticmethod
-    def _beside(columns: Sequence[pa.Array | Multiple], names: Sequence[str], given: pa.Table | None) -> RowGroup:
-        """Scores, and before them the table's own columns, where they are wanted."""
-        shift = 0 if given is None else given.num_columns
-        moved = [one._replace(place=one.place + shift) if isinstance(one, Multiple) else one for one in columns]
-        types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]
-        if given is None:
-            return RowGroup(pa.schema(zip(names, types, strict=True)), moved)
-        fields = zip([*given.column_names, *names], [*given.schema.types, *types], strict=True)
-        return RowGroup(pa.schema(fields), [*given.columns, *moved])
 
     def _metadata(self) -> Mapping[bytes, bytes]:
         """What a score file says of itself."""

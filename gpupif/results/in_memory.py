@@ -335,21 +335,13 @@ class _OutputRows:
         before, behind = (
             None if table is None else table.slice(start, stop - start) for table in (self._source, self._labels)
         )
-        shift = 0 if before is None else before.num_columns
-        columns: list[Any] = []
-        fields: list[pa.Field] = []
-        for name, one in zip(self.names, scores, strict=True):
-            if isinstance(one, Multiple):
-                columns.append(one._replace(place=one.place + shift))
-                fields.append(pa.field(name, pa.float64()))
-            else:
-                columns.append(one if isinstance(one, Repeated) else pa.array(one))
-                fields.append(pa.field(name, pa.from_numpy_dtype(one.dtype)))
-        if before is not None:
-            columns, fields = [*before.columns, *columns], [*before.schema, *fields]
-        if behind is not None:
-            columns, fields = [*columns, *behind.columns], [*fields, *behind.schema]
-        return RowGroup(pa.schema(fields, None if behind is None else behind.schema.metadata), columns)
+        columns = [pa.array(one) if isinstance(one, np.ndarray) else one for one in scores]
+        types = [pa.float64() if isinstance(one, Multiple) else pa.from_numpy_dtype(one.dtype) for one in scores]
+        fields = [pa.field(name, kind) for name, kind in zip(self.names, types, strict=True)]
+        if behind is None:
+            return RowGroup(pa.schema(fields), columns).behind(before)
+        schema = pa.schema([*fields, *behind.schema], behind.schema.metadata)
+        return RowGroup(schema, [*columns, *behind.columns]).behind(before)
 
 
 def index_table(frame: Frame, each: bool = False) -> pa.Table | None:
