@@ -9,6 +9,7 @@ from typing import Any
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import as_list, as_mapping, check_exist, check_unique, check_weights, check_word
 from .distances import CategoryOrder
+from .hierarchy_files import read_named_files
 from .known_subsets import AnyKnown, Known, among_of, as_attackers, as_known, folded_names
 from .population import Population
 from .prior_files import as_accuracies, as_priors
@@ -57,8 +58,9 @@ class Arguments:
         check_word("dtype", dtype, ("float64", "float32"))
         attack = as_known("known", known), as_attackers(attackers, known)
         shares = as_priors(priors), as_accuracies(accuracies)
+        apart = read_named_files("distances", distances)
         people = Population.of(population)
-        return cls(wanted, columns, *attack, *shares, distances, weights, people, missing, dtype)
+        return cls(wanted, columns, *attack, *shares, apart, weights, people, missing, dtype)
 
     def needed(self, names: Sequence[str]) -> list[str] | None:
         """Of a file's columns, `names`, those that are needed, None for all; raises InputError for unknown ones."""

@@ -18,15 +18,8 @@ from ..encoding.column import Column
 from ..engines.axis import NOTHING, Axis
 from ..errors import InputError
 from ..utils.validation import brief
+from .hierarchy_files import TextOrder, TextTree
 from .priors import Prior, plain_value, values_by_text
-
-
-class TextOrder(list[Any]):
-    """Values in order, from JSON: a text may stand for the value that it is the text of."""
-
-
-class TextTree(dict[str, Any]):
-    """A hierarchy from JSON, whose keys are texts of values."""
 
 
 class CategoryOrder(list[Any]):
@@ -51,14 +44,9 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     extra = {value: share for value, share in (prior.given or {}).items() if value not in own}
     if isinstance(distance, np.ndarray | pd.Index):
         distance = distance.tolist()
+    file = None
     if isinstance(distance, TextOrder | TextTree):
-        of_text = values_by_text([*values, *extra])
-        plain = {key: of_text.get(key, key) if isinstance(key, str) else key for key in distance}
-        distance = (
-            {plain[key]: names for key, names in distance.items()}
-            if isinstance(distance, TextTree)
-            else [plain[key] for key in distance]
-        )
+        file, distance = distance.file, _of_values(name, distance, [*values, *extra])
     # A column of missing values alone has the type of what else its prior has.
     known = [value for value in extra if value is not None]
     natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
@@ -74,11 +62,11 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
             )
         return _ordered(name, prior, values, extra, _key)
     if isinstance(distance, Mapping):
-        return _tree(name, prior, values, extra, distance)
+        return _tree(name, prior, values, extra, distance, "" if file is None else f" in {file}")
     if isinstance(distance, str) or not isinstance(distance, Sequence):
         raise InputError(
-            f"distances: column {name!r}: expected 'nominal', 'ordered', a list of its values in order, or the "
-            f"dictionary of a hierarchy, got {distance!r:.60}."
+            f"distances: column {name!r}: expected 'nominal', 'ordered', a list of its values in order, the dictionary "
+            f"of a hierarchy, or a .csv or .json file of either, got {distance!r:.60}."
         )
     listed = [plain_value(value) for value in distance]
     if not all(isinstance(value, Hashable) for value in listed):
@@ -95,6 +83,23 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
         what = f"{brief(lacking[0])} is not in it" if lacking else "a value stands there twice"
         raise InputError(f"distances: column {name!r}: expected all its values in order, each once; {what}.")
     return _ordered(name, prior, values, extra, lambda value: order.get(value, len(order)))
+
+
+def _of_values(name: Hashable, given: TextOrder | TextTree, values: Sequence[Any]) -> list[Any] | dict[Any, Any]:
+    """What a file says, of the values of a column in place of their texts; texts of no value stay."""
+    of_text = values_by_text(values)
+    plain = {key: of_text.get(key, key) if isinstance(key, str) else key for key in given}
+    if isinstance(given, TextOrder):
+        return [plain[key] for key in given]
+    tree, texts = dict[Any, Any](), dict[Any, str]()
+    for text, names in given.items():
+        if tree.setdefault(plain[text], names) != names:
+            raise InputError(
+                f"distances: column {name!r}: {given.file}: {text!r} and {texts[plain[text]]!r} are one value there, "
+                "and part of something else each. Keep one of the two."
+            )
+        texts.setdefault(plain[text], text)
+    return tree
 
 
 def _natural(column: Column) -> bool:
@@ -149,15 +154,22 @@ def _ordered(name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any
 
 
 def _tree(
-    name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any, float], given: Mapping[Any, Any]
+    name: Hashable,
+    prior: Prior,
+    values: list[Any],
+    extra: Mapping[Any, float],
+    given: Mapping[Any, Any],
+    where: str,
 ) -> Axis:
-    """The axis of a hierarchy; a root above its widest names is added where these are several."""
+    """The axis of a hierarchy; a root above its widest names is added where these are several. where: it came from."""
     everything = [*values, *extra]
     given = {plain_value(value): names for value, names in given.items()}
     lacking = [value for value in everything if value not in given]
     if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise InputError(
-            f"distances: column {name!r}: the hierarchy lacks {brief(lacking[0])}. Add it and what it is part of."
+            f"distances: column {name!r}: the hierarchy{where} lacks {brief(lacking[0])}{more}. Add "
+            f"{'each' if more else 'it'} and what it is part of."
         )
     paths = {
         value: [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
@@ -168,16 +180,16 @@ def _tree(
     levels = {len(path) for path in paths.values()}
     if len(levels) > 1:
         raise InputError(
-            f"distances: column {name!r}: the hierarchy is no tree of equal depth: expected as many names for each "
-            f"value, got {min(levels)} to {max(levels)}. Repeat a name where a level is missing."
+            f"distances: column {name!r}: the hierarchy{where} is no tree of equal depth: expected as many names for "
+            f"each value, got {min(levels)} to {max(levels)}. Repeat a name where a level is missing."
         )
     above: dict[tuple[int, Any], Any] = {}
     for path in paths.values():
         for level, (child, parent) in enumerate(pairwise(path)):
             if above.setdefault((level, child), parent) != parent:
                 raise InputError(
-                    f"distances: column {name!r}: the hierarchy is no tree: {child!r} is part of {parent!r} and of "
-                    f"{above[level, child]!r}."
+                    f"distances: column {name!r}: the hierarchy{where} is no tree: {child!r} is part of {parent!r} and "
+                    f"of {above[level, child]!r}."
                 )
     depth = levels.pop() if levels else 0
     top = {path[-1] for path in paths.values()} if depth else set(paths)

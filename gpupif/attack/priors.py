@@ -191,7 +191,7 @@ def values_by_text(values: Iterable[Any]) -> dict[str, Any]:
 def _texts(value: Any) -> list[str]:
     """How a value may be written as a key in JSON."""
     if value is None:
-        return ["", "null", "None"]
+        return ["", "null", "None", "NULL"]
     if isinstance(value, bool):
         return [str(value), str(value).lower()]
     if isinstance(value, float) and value.is_integer():
@@ -201,7 +201,8 @@ def _texts(value: Any) -> list[str]:
     return [str(value)]
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for `json.loads`; raises ValueError where a name stands in it twice."""
     repeated = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
     if repeated:
         raise ValueError(f"{repeated[0]!r} stands there twice; expected it once.")
@@ -216,7 +217,7 @@ def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
     """
     import json
 
-    document = json.loads(text, object_pairs_hook=_without_repeats)
+    document = json.loads(text, object_pairs_hook=without_repeats)
     if not isinstance(document, dict):
         raise ValueError('expected an object {"column": {"value": probability}}.')
     priors: dict[str, Mapping[Any, float]] = {}

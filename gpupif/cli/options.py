@@ -49,9 +49,10 @@ Distances = Annotated[
     list[str] | None,
     attack_option(
         "--distance",
-        metavar="C=ordered|nominal|FILE.json",
-        help="How far values are apart (emd, t-closeness); in the file a list of values in order, or a hierarchy, "
-        '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
+        metavar="C=ordered|nominal|FILE",
+        help="How far values are apart (emd, t-closeness). FILE.csv: a hierarchy as ARX keeps them, lines of "
+        "value;level1;...;*. FILE.json: a list of values in order, or a hierarchy, "
+        '{"value": ["part of", ...]}. May be repeated. Default: numbers and dates are ordered.',
     ),
 ]
 Missing = Annotated[str, table_option(metavar="category|error", help="Missing values: one more value, or refuse.")]
@@ -204,34 +205,22 @@ def as_population(table: Path | None, lacks: str) -> Population | None:
 
 def as_distances(texts: Iterable[str]) -> dict[str, Any]:
     """COLUMN=WHAT, each, as what `distances=` takes; values in a file are known by their texts."""
+    from ..attack.hierarchy_files import names_file, read_distance
+
     distances: dict[str, Any] = {}
     for text in texts:
         column, equals, what = text.rpartition("=")
         if not equals or not column:
-            raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
+            raise InputError(
+                "--distance: expected COLUMN=ordered, COLUMN=nominal, COLUMN=FILE.csv or COLUMN=FILE.json; got "
+                f"{text!r}."
+            )
         if column in distances:
             raise InputError(f"--distance: column {column!r} is named twice.")
-        if what not in ("ordered", "nominal") and not what.endswith(".json"):
+        if what not in ("ordered", "nominal") and not names_file(what):
             raise InputError(
-                f"--distance: column {column!r}: expected ordered, nominal or a .json file with a list of its values "
-                f"in order, or a hierarchy; got {what!r}."
+                f"--distance: column {column!r}: expected ordered, nominal, a .csv file with a hierarchy (lines of "
+                f"value;level1;...;*), or a .json file with one or with a list of its values in order; got {what!r}."
             )
-        distances[column] = _read(Path(what)) if what.endswith(".json") else what
+        distances[column] = read_distance("--distance", what) if names_file(what) else what
     return distances
-
-
-def _read(path: Path) -> Any:
-    """A list of values in order, or a hierarchy."""
-    import json
-
-    from ..attack.distances import TextOrder, TextTree
-
-    try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"--distance: {path}: {error.strerror or error}.") from None
-    except ValueError as error:
-        raise InputError(f"--distance: {path}: expected JSON in UTF-8; it is none: {error}.") from None
-    if not isinstance(found, list | dict):
-        raise InputError(f"--distance: {path}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
-    return TextOrder(found) if isinstance(found, list) else TextTree(found)

@@ -29,9 +29,10 @@ def t_closeness(
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
         paper's ordered distance). "nominal": any two are 1 apart (equal distance). A list of all values: ordered, in
         that order. A hierarchy, ``{value: [names of what it is part of, the narrowest first]}``: the level of the
-        narrowest that both are part of, over all levels (hierarchical distance). Or a dictionary of these by sensitive
-        attribute. Default: numbers, dates, times, booleans and ordered categories of a frame (those of files are not
-        read as such) are "ordered", others "nominal". Missing values come last in an order.
+        narrowest that both are part of, over all levels (hierarchical distance). The path of a .csv or .json file, as
+        of `gpupif.score`. Or a dictionary of these by sensitive attribute. Default: numbers, dates, times, booleans and
+        ordered categories of a frame (those of files are not read as such) are "ordered", others "nominal". Missing
+        values come last in an order.
 
     Returns
     -------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..attack.distances import CategoryOrder
+from ..attack.hierarchy_files import TextOrder, names_file, read_distance, read_named_files
 from ..attack.request import MISSING
 from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError
@@ -70,6 +71,7 @@ class RiskRequest:
                 f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
                 "left to learn. Name it in one of them only."
             )
+        apart = read_distance("distance", distance) if names_file(distance) else read_named_files("distance", distance)
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         return cls(
@@ -77,7 +79,7 @@ class RiskRequest:
             sensitive=targets,
             models=models,
             l_values=None if l_values is None else whole_number("l", l_values, "values", most=MOST_VALUES),
-            distance=distance,
+            distance=apart,
             missing=missing,
             weights=weights,
             device=requested_device(),
@@ -161,4 +163,6 @@ def pick_needed(
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:
     """Whether a dictionary can only be one by attribute: it has what a hierarchy cannot have."""
-    return any(isinstance(what, Mapping) or (isinstance(what, str) and what in WORDS) for what in given.values())
+    return any(
+        isinstance(what, Mapping | TextOrder) or (isinstance(what, str) and what in WORDS) for what in given.values()
+    )

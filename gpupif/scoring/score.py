@@ -84,8 +84,9 @@ def score(
     distances:
         How far the values of a column are apart, for ``emd``: ``{column: "ordered" or "nominal"}``, its values in a
         list, in order (steps), or a hierarchy: ``{value: [names of what it is part of, the narrowest first]}``
-        (levels). Default: numbers, dates, times, booleans and ordered categories of a frame (those of files are not
-        read as such) are ordered, missing values last.
+        (levels). Or the path of a file, with values by their texts: a hierarchy in CSV as ARX keeps them, a line
+        ``value;level1;...;*`` for each value and no header, or either in JSON. Default: numbers, dates, times, booleans
+        and ordered categories of a frame (those of files are not read as such) are ordered, missing values last.
     weights:
         A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
         or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` (and

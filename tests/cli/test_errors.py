@@ -61,7 +61,7 @@ BAD = {
     ),
     "no distance": (
         ["people.csv", "--measures", "emd", "--distance", "sex=foo"],
-        ["--distance: column 'sex': expected ordered, nominal or a .json file", "got 'foo'"],
+        ["--distance: column 'sex': expected ordered, nominal, a .csv file with a hierarchy", "got 'foo'"],
     ),
     "weights in words": (["people.csv", "--weights", "sex"], ["--weights: column 'sex'", "Name a column of numbers"]),
     "lacking rows of no population": (

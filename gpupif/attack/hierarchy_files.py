@@ -1,0 +1,140 @@
+"""Hierarchies of values, and orders of them, in files: CSV as ARX keeps hierarchies, or JSON.
+
+In a hierarchy a value is followed by the names of what it is part of, the narrowest first. A file has texts: one stands
+for the value that it is the text of (see `priors.values_by_text`).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..utils.validation import brief
+from .priors import without_repeats
+
+ENDINGS = (".csv", ".json")
+# Of a CSV file that of these which its first line has, the first in this order: names have commas in them.
+SEPARATORS = ";\t|,"
+# What everything is part of, by ARX's convention.
+ANYTHING = "*"
+
+
+class TextOrder(list[Any]):
+    """Values in order, from a file: a text may stand for the value that it is the text of. file: its path."""
+
+    file: Path | None = None
+
+
+class TextTree(dict[str, Any]):
+    """A hierarchy from a file, whose keys are texts of values. file: its path."""
+
+    file: Path | None = None
+
+
+def names_file(given: Any) -> bool:
+    """Whether this names a file of a hierarchy or an order: a path object, or text that ends as they do."""
+    return isinstance(given, os.PathLike) or (isinstance(given, str) and given.lower().endswith(ENDINGS))
+
+
+def read_named_files(argument: str, given: Any) -> Any:
+    """A dictionary with what files say in place of those that it names; anything else as it is. Raises InputError.
+
+    argument: what errors call it.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    return {key: read_distance(argument, what) if names_file(what) else what for key, what in given.items()}
+
+
+def read_distance(argument: str, file: str | os.PathLike[str]) -> TextOrder | TextTree:
+    """A hierarchy from CSV or JSON, or values in order from JSON; raises InputError. argument: what errors call it."""
+    path = Path(file)
+    what = f"{argument}: {path}"
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(
+            f"{what}: expected a .csv file with a hierarchy, a line for each value (value;what it is part of;...;*), "
+            "or a .json file with that or a list of values in order."
+        )
+    text = _read_text(what, path)
+    found = _tree_from_csv(what, text) if path.suffix.lower() == ".csv" else _from_json(what, text)
+    found.file = path
+    return found
+
+
+def _read_text(what: str, path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{what}: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{what}: expected text in UTF-8. Save it as UTF-8.") from None
+
+
+def _from_json(what: str, text: str) -> TextOrder | TextTree:
+    try:
+        found = json.loads(text, object_pairs_hook=without_repeats)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{what}: expected JSON, a list or a hierarchy; it is none: {error}.") from None
+    except ValueError as error:
+        raise InputError(f"{what}: {error}") from None
+    if not isinstance(found, list | dict):
+        raise InputError(f"{what}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
+    return TextOrder(found) if isinstance(found, list) else TextTree(found)
+
+
+def _tree_from_csv(what: str, text: str) -> TextTree:
+    """The hierarchy in a CSV file: on each line a value and, level by level, what it is part of; no header."""
+    lines = _lines(what, text)
+    if not lines:
+        raise InputError(f"{what}: expected a line for each value (value;what it is part of;...;*), got none.")
+    first, levels = lines[0][0], len(lines[0][1])
+    if levels < 2:
+        raise InputError(
+            f"{what}: line {first}: expected a value and what it is part of, separated by ';' (or a tab, '|', ','), "
+            f"got {brief(lines[0][1][0])} alone. Add what it is part of, at least '*' for anything."
+        )
+    rooted = any(fields[-1] == ANYTHING for _, fields in lines)
+    tree, found = TextTree(), dict[str, int]()
+    for number, (value, *names) in lines:
+        where = f"{what}: line {number}"
+        if len(names) + 1 != levels:
+            raise InputError(
+                f"{where}: expected {levels} fields as in line {first}, got {len(names) + 1} ({brief(value)} and what "
+                "it is part of). Repeat a name where a level is missing."
+            )
+        if "" in names:
+            raise InputError(
+                f"{where}: expected names of what {brief(value)} is part of, got an empty one (field "
+                f"{names.index('') + 2}). Name it, or leave out a separator at the end of all lines."
+            )
+        if rooted and names[-1] != ANYTHING:
+            raise InputError(
+                f"{where}: expected '*' at the end as in other lines, got {brief(names[-1])}. Add it; a header is left "
+                "out."
+            )
+        if tree.setdefault(value, names) != names:
+            raise InputError(
+                f"{where}: {brief(value)} is part of something else than in line {found[value]}. Keep one of the two."
+            )
+        found.setdefault(value, number)
+    return tree
+
+
+def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
+    """The fields of each line with something in it, and its number, from 1."""
+    head = next((line for line in text.splitlines() if line), "")
+    separator = next((sign for sign in SEPARATORS if len(next(csv.reader([head], delimiter=sign))) > 1), SEPARATORS[0])
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        return [(reader.line_num, fields) for fields in reader if fields]
+    except csv.Error as error:
+        raise InputError(
+            f"{what}: line {reader.line_num}: expected fields separated by {separator!r}, a quote in quotes written "
+            f"twice; {error}."
+        ) from None
