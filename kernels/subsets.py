@@ -60,3 +60,44 @@ def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables)
         else:
             combine(codes, int64(0), subsets[s, :size], radices[s, :size], index)
             count_index(index, times, counts)
+
+
+@kernel
+def collect_counters(table, places, counts):
+    """The counters of a table that are above 0, ascending: their places and what they say; returns how many there are.
+
+    places, counts: room for one more than there are.
+    """
+    found = int64(0)
+    for i in range(table.size):
+        places[found] = i
+        counts[found] = table[i]
+        found += table[i] > 0
+    return found
+
+
+@kernel
+def take_digits(numbers, radix, digits):
+    """Take the lowest digit off each number."""
+    for i in range(numbers.size):
+        rest = numbers[i] // radix
+        digits[i] = numbers[i] - rest * radix
+        numbers[i] = rest
+
+
+@kernel
+def count_listed(index, times, table, rows, counts):
+    """Count rows by index in a table of 0s far larger than they are many, which then is of 0s again.
+
+    times: what each row counts; empty: 1. rows, counts: for each index that counts for something, in order of first
+    appearance, the first row that has it, and its sum; room for one more than there are rows. Returns how many.
+    """
+    count_index(index, times, table)
+    found = int64(0)
+    for i in range(index.size):
+        place = index[i]
+        rows[found] = i
+        counts[found] = table[place]
+        found += table[place] > 0
+        table[place] = 0
+    return found

@@ -25,8 +25,8 @@ class Counter(Protocol):
     def nbytes(self) -> int:
         """What of all rows so far the host keeps."""
 
-    def combinations(self, place: int) -> Combinations:
-        """The combinations that occur, in the order of their codes."""
+    def combinations(self, place: int, ordered: bool = True) -> Combinations:
+        """The combinations that occur, in the order of their codes, or in any order, which may take less time."""
 
     def counts(self, place: int) -> npt.NDArray[Any]:
         """Rows with each combination that occurs, in no particular order."""

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from gpupif.kernels import rarity as kernels
+
 from ..encoding.column import Column, value_order
 from ..engines.counting import Counter
 from ..engines.cpu.count_tables import Combinations
-from ..utils.information import LogSum, Sizes
+from ..utils.information import LogSum, Sizes, small_logs
 from .base import Total
 from .independence import NEARLY_NONE, as_often_as_parts
 
@@ -41,11 +43,14 @@ class Rare:
 class SetPart(NamedTuple):
     """What is said of some of the combinations of a set of columns.
 
-    repeated: sum of c log2 c over their counts c. alone: the sum of those counts that are at most one person. smallest:
-    count. different: how many there are. independent: whether each occurs just as often as its parts make it.
+    repeated: sum of c log2 c over their counts c. together: sum of c (c - 1), twice the pairs of rows that agree.
+    alone: the sum of those counts that are at most one person. smallest: count. different: how many there are.
+    independent: whether each occurs just as often as its parts make it. rare: all that may be among the rarest of all
+    sets.
     """
 
     repeated: LogSum
+    together: int
     alone: int
     smallest: int
     different: int
@@ -69,24 +74,36 @@ class MeasuredSets:
         self._rare: list[Rare] = []
         self._subsets: list[Sequence[int]] = []
         self._orders: dict[int, npt.NDArray[np.int64]] = {}
+        # Of the combinations so far those that are the rarest for their parts: none that is less so is looked for.
+        self._rarest_times = np.full(top, -np.inf)
 
     def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetPart:
         """What is said of the combinations of a set that a counter has."""
-        found = counter.combinations(place)
+        found = counter.combinations(place, ordered=False)
         counts = found.counts
-        parts = self._parts(subset, found)
-        expected = parts[0].astype(np.float64)
-        for part in parts[1:]:
-            expected = expected * part / self._total.units
-        times = expected / counts
+        expected = self._columns[subset[0]].counts[found.codes[0]].astype(np.float64)
+        for column, codes in zip(subset[1:], found.codes[1:], strict=True):
+            kernels.expect_more(codes, self._columns[column].counts, self._total.units, expected)
+        times, rare = np.empty(len(counts)), np.empty(len(counts) + 1, np.int64)
+        several, as_expected = kernels.find_rare(expected, counts, NEARLY_NONE, self._rarest_times.min(), times, rare)
+        independent = as_expected == len(counts) and self._independent(subset, found)
+        kept = rare[:several]
+        self._rarest_times = _largest(self._rarest_times, times[kept])
+        high, low, more_high, more_low, alone, smallest = kernels.sum_counts(counts, small_logs(), self._total.alone)
         return SetPart(
-            Sizes.of(counts).log_sum(),
-            int(counts[counts <= self._total.alone].sum()),
-            int(counts.min(initial=self._total.units)),
+            LogSum((high << 64) + low),
+            (more_high << 64) + more_low,
+            alone,
+            smallest,
             len(counts),
-            bool((np.abs(times - 1) < NEARLY_NONE).all()) and as_often_as_parts(counts, parts, self._total.units),
-            self._rarest(subset, Rare(times, counts, found.codes)),
+            independent,
+            self._rarest(subset, Rare(times[kept], counts[kept], [codes[kept] for codes in found.codes])),
         )
+
+    def _independent(self, subset: Sequence[int], found: Combinations) -> bool:
+        """Whether each combination occurs just as often as its parts make it."""
+        parts = [self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True)]
+        return as_often_as_parts(found.counts, parts, self._total.units)
 
     def add(self, subset: Sequence[int], parts: Sequence[SetPart]) -> None:
         """Measure the next set, from all parts of its combinations."""
@@ -108,18 +125,16 @@ class MeasuredSets:
                 "mutual_information" if len(subset) == 2 else "total_correlation": shared,
                 "unique_share": alone / self._total.units,
                 "unique_rows": self._total.people(alone),
-                "smallest_cohort": self._total.people(min(part.smallest for part in parts)),
+                "smallest_cohort": self._total.people(min(part.smallest for part in parts if part.different)),
                 "combinations": different,
             }
         )
 
-    def _parts(self, subset: Sequence[int], found: Combinations) -> list[npt.NDArray[np.int64]]:
-        """For each column the count of its value in each combination."""
-        return [self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True)]
-
     def _rarest(self, subset: Sequence[int], of: Rare) -> Rare:
         """The rarest of some combinations, ordered."""
         kept = np.arange(len(of.times))
+        if not len(kept):
+            return of
         if self._top < len(of.times):
             kept = np.flatnonzero(of.times >= np.partition(of.times, -self._top)[-self._top])
         # Of equals the lower values, as they are: codes depend on the kind of table.
@@ -165,3 +180,11 @@ class MeasuredSets:
                 # As they are in the table: numbers of one column and text of another may stand in one.
                 frame[name] = pd.Series([record[name] for record in records], dtype=object)
         return frame
+
+
+def _largest(these: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The largest of some numbers and others, as many as the former are."""
+    if not len(others):
+        return these
+    both = np.concatenate([these, others])
+    return np.partition(both, len(others))[len(others) :]

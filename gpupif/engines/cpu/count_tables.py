@@ -11,14 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import subsets as kernels
+from gpupif.kernels.spread import look_up
 
 from ...rows.distinct import distinct_rows
 from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
-from ...rows.threads import SMALLEST_TASK, Workers
+from ...rows.threads import SMALLEST_TASK, Spares, Workers
 
 # Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
 DENSE, DENSE_PER_ROW = 1 << 22, 2
+# Rows at most that are counted in a table of counters which few of them touch: of more, grouping by keys is faster.
+LISTED_ROWS = 1 << 18
 # Rows whose codes stay in the second-level cache, with the counters of many pairs.
 BLOCK_ROWS = 8192
 # Counters, of all sets together, that each thread may have of its own.
@@ -141,11 +144,53 @@ class DenseSets:
     def combinations(self, place: int) -> Combinations:
         """See `SubsetCounter`."""
         table = self.table(place)
-        found = np.flatnonzero(table)
-        radices = self.radices[place, : self.widths[place]].tolist()
-        digits = np.unravel_index(found, radices) if radices else ()
-        codes = [values.astype(code_type(radix)) for values, radix in zip(digits, radices, strict=True)]
-        return Combinations(codes, table[found].astype(np.int64))
+        places = np.empty(np.count_nonzero(table) + 1, np.uint32)
+        counts = np.empty(len(places), np.int64)
+        found = kernels.collect_counters(table, places, counts)
+        codes = []
+        for radix in self.radices[place, : self.widths[place]][::-1].tolist():
+            codes.append(np.empty(found, code_type(radix)))
+            kernels.take_digits(places[:found], radix, codes[-1])
+        return Combinations(codes[::-1], counts[:found])
+
+
+class ListedRows:
+    """Few rows, whose combinations are counted set by set, each thread with counters that are 0 in between."""
+
+    def __init__(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        times: npt.NDArray[Any] | None,
+        total: int,
+        subsets: Sequence[Sequence[int]],
+        cardinalities: Sequence[int],
+    ) -> None:
+        self._cardinalities = cardinalities
+        used = sorted({column for subset in subsets for column in subset})
+        kind = common_type([cardinalities[column] for column in used])
+        self._block = np.empty((len(cardinalities), len(codes[0])), kind)
+        for column in used:
+            self._block[column] = codes[column]
+        counter = index_type(total + 1)
+        self._times = np.empty(0, counter) if times is None else times.astype(counter)
+        most = max(math.prod(cardinalities[column] for column in subset) for subset in subsets)
+        self._tables = Spares(lambda: np.zeros(most, counter))
+
+    def count(self, subset: Sequence[int]) -> Combinations:
+        """The combinations of a set, in order of first appearance."""
+        radices = np.array([self._cardinalities[column] for column in subset], np.int64)
+        rows = self._block.shape[1]
+        index, first = np.empty(rows, np.uint32), np.empty(rows + 1, np.uint32)
+        counts = np.empty(rows + 1, np.int64)
+        kernels.combine(self._block, 0, np.array(subset, np.int64), radices, index)
+        table = self._tables.take()
+        found = kernels.count_listed(index, self._times, table, first, counts)
+        self._tables.give_back(table)
+        codes = []
+        for column, radix in zip(subset, radices.tolist(), strict=True):
+            codes.append(np.empty(found, code_type(radix)))
+            look_up(self._block[column], first[:found], codes[-1])
+        return Combinations(codes, counts[:found].copy())
 
 
 class GroupedSet:
@@ -153,9 +198,16 @@ class GroupedSet:
 
     def __init__(self, subset: Sequence[int], cardinalities: Sequence[int]) -> None:
         self.subset = list(subset)
+        self.possible = math.prod(cardinalities[column] for column in subset)
         self.layout = key_layout([cardinalities[column] for column in subset])
         self._seen: list[Rows] = []
         self._ordered = False
+        # What was counted otherwise, in place of `_seen`.
+        self._listed: Combinations | None = None
+
+    def add_listed(self, rows: ListedRows) -> None:
+        """Count all rows that there are."""
+        self._listed = rows.count(self.subset)
 
     def add(
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
@@ -178,19 +230,29 @@ class GroupedSet:
 
     def nbytes(self) -> int:
         """See `SubsetCounter`."""
+        if self._listed is not None:
+            return sum(values.nbytes for values in (*self._listed.codes, self._listed.counts))
         return sum(rows.keys.nbytes + rows.counts.nbytes for rows in self._seen)
 
     def counts(self, total: int, workers: Workers) -> npt.NDArray[Any]:
         """Rows with each combination, in no particular order."""
+        if self._listed is not None:
+            return self._listed.counts
         self._merge(total, workers)
         return self._seen[0].counts if self._seen else NO_ROWS
 
-    def combinations(self, total: int, workers: Workers) -> Combinations:
+    def combinations(self, total: int, workers: Workers, ordered: bool) -> Combinations:
         """See `SubsetCounter`."""
+        if self._listed is not None:
+            if ordered and not self._ordered:
+                order = key_order(self.layout.pack(self._listed.codes, workers))
+                codes = [values[order] for values in self._listed.codes]
+                self._listed, self._ordered = Combinations(codes, self._listed.counts[order]), True
+            return self._listed
         self._merge(total, workers)
         if not self._seen:
             return Combinations([np.empty(0, np.uint8) for _ in self.subset], np.empty(0, np.int64))
-        if not self._ordered:
+        if ordered and not self._ordered:
             rows = self._seen[0]
             order = key_order(rows.keys)
             self._seen, self._ordered = [Rows(rows.keys[order], rows.counts[order])], True

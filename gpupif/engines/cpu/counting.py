@@ -25,9 +25,11 @@ from ..cohort_sizes import sizes_of_counts
 from .count_tables import (
     BLOCK_ROWS,
     DENSE,
+    LISTED_ROWS,
     Combinations,
     DenseSets,
     GroupedSet,
+    ListedRows,
     combination_bytes,
     common_type,
     is_dense,
@@ -64,7 +66,8 @@ class SubsetCounter:
     """Counts the combinations of sets of columns over all rows that are added, in one chunk or many.
 
     subsets: each a list of places of columns. cardinalities: of all columns. rows: about how many there will be.
-    dense: counters that a set may have at most, from 1; nothing that comes out depends on it.
+    dense: counters that a set may have at most, from 1. at_once: whether all rows are added by one call. Nothing that
+    comes out depends on these.
     """
 
     def __init__(
@@ -74,9 +77,12 @@ class SubsetCounter:
         rows: int,
         workers: Workers,
         dense: int = DENSE,
+        at_once: bool = False,
     ) -> None:
         self.subsets = [list(subset) for subset in subsets]
         self.total = 0
+        self._cardinalities = cardinalities
+        self._at_once = at_once
         self._workers = workers
         of = [is_dense([cardinalities[column] for column in subset], rows, dense) for subset in self.subsets]
         self._dense = DenseSets([s for s, small in zip(self.subsets, of, strict=True) if small], cardinalities)
@@ -93,19 +99,24 @@ class SubsetCounter:
             return
         self.total += len(codes[0]) if times is None else int(times.sum())
         self._dense.add(codes, times, self.total, self._workers)
-        for grouped in self._grouped:
+        few = self._at_once and len(codes[0]) <= LISTED_ROWS
+        listed = [one for one in self._grouped if few and one.possible <= DENSE]
+        if listed:
+            rows = ListedRows(codes, times, self.total, [one.subset for one in listed], self._cardinalities)
+            self._workers.run(lambda one: one.add_listed(rows), [(one,) for one in listed])
+        for grouped in (one for one in self._grouped if not (few and one.possible <= DENSE)):
             grouped.add(codes, times, self.total, self._workers)
 
     def nbytes(self) -> int:
         """What is kept of all rows so far."""
         return self._dense.tables.nbytes + sum(grouped.nbytes() for grouped in self._grouped)
 
-    def combinations(self, place: int) -> Combinations:
-        """The combinations of the set at this place that occur."""
+    def combinations(self, place: int, ordered: bool = True) -> Combinations:
+        """The combinations of the set at this place that occur, in the order of their codes or any other."""
         dense, where = self._where[place]
-        return (
-            self._dense.combinations(where) if dense else self._grouped[where].combinations(self.total, self._workers)
-        )
+        if dense:
+            return self._dense.combinations(where)
+        return self._grouped[where].combinations(self.total, self._workers, ordered)
 
     def counts(self, place: int) -> npt.NDArray[Any]:
         """Rows with each combination of the set at this place that occurs, in no particular order."""
@@ -155,7 +166,7 @@ class CpuCounting:
             # Columns that no set has stay without codes of their own.
             codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
         for batch in in_batches(sets, cardinalities, rows, total=total):
-            counter = SubsetCounter(batch, cardinalities, rows, workers)
+            counter = SubsetCounter(batch, cardinalities, rows, workers, at_once=True)
             counter.add(codes, times)
             for place in range(len(batch)):
                 yield counter, place

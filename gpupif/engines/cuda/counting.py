@@ -137,12 +137,12 @@ class CudaCounter:
         self._add_whole()
         return sum(counter.nbytes() for counter in self._added.values())
 
-    def combinations(self, place: int) -> Combinations:
-        """See `Counter`."""
+    def combinations(self, place: int, ordered: bool = True) -> Combinations:
+        """See `Counter`; what a device has counted is in order."""
         return self._answer(
             place,
             lambda found: self._combinations(found, self._layouts[place]),
-            lambda added: added.combinations(0),
+            lambda added: added.combinations(0, ordered),
         )
 
     def counts(self, place: int) -> npt.NDArray[Any]:
