@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from numba import int64, uint64
+from numba import int64, uint32, uint64
 
+from gpupif.kernels.groups import group_rows, sum_groups
 from gpupif.kernels.jit import kernel, subroutine
 
 
@@ -80,24 +81,24 @@ def collect_counters(table, places, counts):
 def take_digits(numbers, radix, digits):
     """Take the lowest digit off each number."""
     for i in range(numbers.size):
-        rest = numbers[i] // radix
-        digits[i] = numbers[i] - rest * radix
+        rest = numbers[i] // uint32(radix)
+        digits[i] = numbers[i] - rest * uint32(radix)
         numbers[i] = rest
 
 
 @kernel
-def count_listed(index, times, table, rows, counts):
-    """Count rows by index in a table of 0s far larger than they are many, which then is of 0s again.
+def count_in_groups(keys, times, hashes, room, sizes, rows, counts):
+    """Count rows by their keys (rows, words); times: what each row counts; empty: 1.
 
-    times: what each row counts; empty: 1. rows, counts: for each index that counts for something, in order of first
-    appearance, the first row that has it, and its sum; room for one more than there are rows. Returns how many.
+    hashes, room: see `group_rows`. sizes: one number a row, to work with. rows, counts: for each key that counts for
+    something, in order of first appearance, the first row that has it and what it counts; room for one more. Returns
+    how many there are.
     """
-    count_index(index, times, table)
+    group_rows(keys, hashes, uint64(0), ~uint64(0), room)
+    sum_groups(times, len(keys), room.heads, sizes)
     found = int64(0)
-    for i in range(index.size):
-        place = index[i]
+    for i in range(len(keys)):
         rows[found] = i
-        counts[found] = table[place]
-        found += table[place] > 0
-        table[place] = 0
+        counts[found] = sizes[i]
+        found += sizes[i] > 0
     return found

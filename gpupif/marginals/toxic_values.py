@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpupif.kernels import rarity as kernels
+from gpupif.kernels.spread import look_up
 
 from ..encoding.column import Column, value_order
 from ..engines.counting import Counter
@@ -81,7 +82,8 @@ class MeasuredSets:
         """What is said of the combinations of a set that a counter has."""
         found = counter.combinations(place, ordered=False)
         counts = found.counts
-        expected = self._columns[subset[0]].counts[found.codes[0]].astype(np.float64)
+        expected = np.empty(len(counts))
+        look_up(self._columns[subset[0]].counts, found.codes[0], expected)
         for column, codes in zip(subset[1:], found.codes[1:], strict=True):
             kernels.expect_more(codes, self._columns[column].counts, self._total.units, expected)
         times, rare = np.empty(len(counts)), np.empty(len(counts) + 1, np.int64)

@@ -11,17 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import subsets as kernels
-from gpupif.kernels.spread import look_up
 
 from ...rows.distinct import distinct_rows
 from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
-from ...rows.threads import SMALLEST_TASK, Spares, Workers
+from ...rows.threads import SMALLEST_TASK, Workers
 
 # Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
 DENSE, DENSE_PER_ROW = 1 << 22, 2
-# Rows at most that are counted in a table of counters which few of them touch: of more, grouping by keys is faster.
-LISTED_ROWS = 1 << 18
 # Rows whose codes stay in the second-level cache, with the counters of many pairs.
 BLOCK_ROWS = 8192
 # Counters, of all sets together, that each thread may have of its own.
@@ -154,60 +151,20 @@ class DenseSets:
         return Combinations(codes[::-1], counts[:found])
 
 
-class ListedRows:
-    """Few rows, whose combinations are counted set by set, each thread with counters that are 0 in between."""
-
-    def __init__(
-        self,
-        codes: Sequence[npt.NDArray[Any]],
-        times: npt.NDArray[Any] | None,
-        total: int,
-        subsets: Sequence[Sequence[int]],
-        cardinalities: Sequence[int],
-    ) -> None:
-        self._cardinalities = cardinalities
-        used = sorted({column for subset in subsets for column in subset})
-        kind = common_type([cardinalities[column] for column in used])
-        self._block = np.empty((len(cardinalities), len(codes[0])), kind)
-        for column in used:
-            self._block[column] = codes[column]
-        counter = index_type(total + 1)
-        self._times = np.empty(0, counter) if times is None else times.astype(counter)
-        most = max(math.prod(cardinalities[column] for column in subset) for subset in subsets)
-        self._tables = Spares(lambda: np.zeros(most, counter))
-
-    def count(self, subset: Sequence[int]) -> Combinations:
-        """The combinations of a set, in order of first appearance."""
-        radices = np.array([self._cardinalities[column] for column in subset], np.int64)
-        rows = self._block.shape[1]
-        index, first = np.empty(rows, np.uint32), np.empty(rows + 1, np.uint32)
-        counts = np.empty(rows + 1, np.int64)
-        kernels.combine(self._block, 0, np.array(subset, np.int64), radices, index)
-        table = self._tables.take()
-        found = kernels.count_listed(index, self._times, table, first, counts)
-        self._tables.give_back(table)
-        codes = []
-        for column, radix in zip(subset, radices.tolist(), strict=True):
-            codes.append(np.empty(found, code_type(radix)))
-            look_up(self._block[column], first[:found], codes[-1])
-        return Combinations(codes, counts[:found].copy())
-
-
 class GroupedSet:
     """The combinations of one set that were seen, as distinct row keys with counts."""
 
     def __init__(self, subset: Sequence[int], cardinalities: Sequence[int]) -> None:
         self.subset = list(subset)
-        self.possible = math.prod(cardinalities[column] for column in subset)
         self.layout = key_layout([cardinalities[column] for column in subset])
         self._seen: list[Rows] = []
         self._ordered = False
-        # What was counted otherwise, in place of `_seen`.
+        # In place of `_seen`.
         self._listed: Combinations | None = None
 
-    def add_listed(self, rows: ListedRows) -> None:
-        """Count all rows that there are."""
-        self._listed = rows.count(self.subset)
+    def add_listed(self, found: Combinations) -> None:
+        """All combinations that there are, in any order, counted otherwise."""
+        self._listed = found
 
     def add(
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers

@@ -25,17 +25,16 @@ from ..cohort_sizes import sizes_of_counts
 from .count_tables import (
     BLOCK_ROWS,
     DENSE,
-    LISTED_ROWS,
     Combinations,
     DenseSets,
     GroupedSet,
-    ListedRows,
     combination_bytes,
     common_type,
     is_dense,
     key_layout,
     key_order,
 )
+from .listed_rows import ListedRows
 
 # What the sets that are counted at once may take, where they need not be at once.
 BATCH_BYTES = 1 << 28
@@ -99,13 +98,20 @@ class SubsetCounter:
             return
         self.total += len(codes[0]) if times is None else int(times.sum())
         self._dense.add(codes, times, self.total, self._workers)
-        few = self._at_once and len(codes[0]) <= LISTED_ROWS
-        listed = [one for one in self._grouped if few and one.possible <= DENSE]
+        for grouped in self._not_listed(codes, times):
+            grouped.add(codes, times, self.total, self._workers)
+
+    def _not_listed(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None) -> list[GroupedSet]:
+        """Count the sets for which rows are listed; the others of those that are grouped."""
+        listed: list[GroupedSet] = []
+        others: list[GroupedSet] = []
+        for one in self._grouped:
+            own = [self._cardinalities[column] for column in one.subset]
+            (listed if self._at_once and ListedRows.serves(len(codes[0]), own) else others).append(one)
         if listed:
             rows = ListedRows(codes, times, self.total, [one.subset for one in listed], self._cardinalities)
-            self._workers.run(lambda one: one.add_listed(rows), [(one,) for one in listed])
-        for grouped in (one for one in self._grouped if not (few and one.possible <= DENSE)):
-            grouped.add(codes, times, self.total, self._workers)
+            self._workers.run(lambda one: one.add_listed(rows.count(one.subset)), [(one,) for one in listed])
+        return others
 
     def nbytes(self) -> int:
         """What is kept of all rows so far."""
