@@ -41,6 +41,8 @@ from .marginals.entropy import entropy as entropy
 from .marginals.entropy import mutual_information as mutual_information
 from .marginals.entropy import residual_entropy as residual_entropy
 from .marginals.entropy import total_correlation as total_correlation
+from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
+from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .results.attacker_summary import AttackerSummary as AttackerSummary

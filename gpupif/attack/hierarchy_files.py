@@ -128,8 +128,7 @@ def _tree_from_csv(what: str, text: str) -> TextTree:
 
 def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
     """The fields of each line with something in it, and its number, from 1."""
-    head = next((line for line in text.splitlines() if line), "")
-    separator = next((sign for sign in SEPARATORS if len(next(csv.reader([head], delimiter=sign))) > 1), SEPARATORS[0])
+    separator = next((sign for sign in SEPARATORS if _separates(sign, text)), SEPARATORS[0])
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         return [(reader.line_num, fields) for fields in reader if fields]
@@ -138,3 +137,8 @@ def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
             f"{what}: line {reader.line_num}: expected fields separated by {separator!r}, a quote in quotes written "
             f"twice; {error}."
         ) from None
+
+
+def _separates(sign: str, text: str) -> bool:
+    """Whether the first line with something in it has a sign between fields."""
+    return len(next((fields for fields in csv.reader(StringIO(text, newline=""), delimiter=sign) if fields), "")) > 1

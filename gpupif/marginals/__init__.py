@@ -1,1 +1,1 @@
-"""Combinations of sets of columns counted: entropies and toxic pairs."""
+"""Combinations of sets of columns counted: entropies, toxic pairs, quasi-identifiers."""

@@ -144,7 +144,7 @@ def send_combinations(
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
         each = counting.counters(codes, cardinalities, [one.columns for one in sets], times, differ=True)
         for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
-            found = counter.combinations(place)
+            found = counter.combinations(place, ordered=False)
             layout = key_layout([cardinalities[column] for column in one.columns])
             keys = layout.pack(found.codes, workers)
             columns = list(one.columns)

@@ -228,7 +228,7 @@ class _CountRun:
             [place] = sets
             self._add(place, self._sets[place].columns, counter, 0)
             return True
-        rows = counter.combinations(0)
+        rows = counter.combinations(0, ordered=False)
         codes: list[Any] = [rows.counts] * len(self._cardinalities)
         for column, own in zip(used, rows.codes, strict=True):
             codes[column] = own

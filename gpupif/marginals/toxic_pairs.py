@@ -38,13 +38,13 @@ class ToxicPairs(Displayable):
     pairs: one row a pair of columns, the highest joint entropy first: column_1, column_2 (and column_3); joint_entropy
     (bits); mutual_information (bits; of triples total_correlation); unique_share and unique_rows (rows that no other
     row agrees with on these columns, as a share of all and as a number); smallest_cohort (rows); combinations (of
-    values, that occur).
+    values, that occur); and, without weights, distinction and separation, see `gpupif.quasi_identifiers`.
 
     values: one row a pair of values, the rarest for its parts first: column_1, value_1, column_2, value_2 (and
     column_3, value_3; None for missing); count (rows); expected (rows that p(a) p(b) would make); rarity, log2 of
     expected / count (bits); information, -log2 of the share of the rows (bits).
 
-    seconds: wall time by stage.
+    top: how many of each are printed, and in `to_dict`; values has no more. seconds: wall time by stage.
     """
 
     rows: int
@@ -53,13 +53,20 @@ class ToxicPairs(Displayable):
     device: str
     pairs: pd.DataFrame
     values: pd.DataFrame
+    top: int
     seconds: Mapping[str, float]
     people: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`, without `people` where rows have no weights; pairs of triples are called such."""
+        """As of `Record`, without `people` where rows have no weights; pairs of triples are called such.
+
+        Of pairs, too, it has the first `top`; how many there are is `pairs_in_all` (or `triples_in_all`), of values
+        `values_in_all`.
+        """
         found = super().to_dict()
-        found[SIZES[self.size]] = found.pop("pairs")
+        kind, pairs = SIZES[self.size], found.pop("pairs")
+        found[kind], found[f"{kind}_in_all"] = pairs[: self.top], len(pairs)
+        found["values_in_all"] = int(self.pairs["combinations"].sum())
         if self.people is None:
             del found["people"]
         return found
@@ -68,7 +75,8 @@ class ToxicPairs(Displayable):
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
     def print(self, console: Console) -> None:
-        print_toxic(self.rows, self.people, len(self.columns), self.seconds, self.pairs, self.values, console)
+        tables = self.pairs, self.values, self.top
+        print_toxic(self.rows, self.people, len(self.columns), self.seconds, *tables, console)
 
 
 def toxic_pairs(
@@ -101,7 +109,8 @@ def toxic_pairs(
     columns:
         Columns to look at; default all, but for that of the weights.
     top:
-        How many pairs of values to list, from 1.
+        How many pairs of values to list, and of columns to print and to have in ``to_dict``, from 1; ``.pairs`` has
+        all.
     weights:
         A column with the sampling weight of each row, as of `gpupif.score`: shares of rows are then shares of weights,
         and numbers of rows sums of weights, of people. A row of weight 0 stands for nobody, and is as if it was not
@@ -171,7 +180,7 @@ def toxic_pairs(
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
     people = None if total.unit is None else total.units * total.unit
     tables = measured.sets(), measured.values()
-    return ToxicPairs(total.rows, counts.names, size, counts.device, *tables, seconds, people)
+    return ToxicPairs(total.rows, counts.names, size, counts.device, *tables, top, seconds, people)
 
 
 def _check_size(size: Any) -> int:

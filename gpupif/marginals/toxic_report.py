@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, draw_table, plural
+from ..utils.display import Heading, as_found, as_percent, draw_table, plural
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
-# Pairs of columns that are shown.
-SHOWN = 20
 BITS = "{:.2f}".format
 
 
@@ -30,6 +28,8 @@ HEADINGS = {
     "unique_share": Heading("unique rows", folds=True, show=lambda value: f"{100 * value:.2f} %"),
     "smallest_cohort": Heading("smallest cohort", folds=True, show=_count),
     "combinations": Heading("combinations", folds=True, show=_count),
+    "distinction": Heading("distinction", folds=True, show=as_percent),
+    "separation": Heading("separation", folds=True, show=as_percent),
     "count": Heading("rows", folds=True, show=_count),
     "expected": Heading("expected", folds=True, show="{:,.1f}".format),
     "rarity": Heading("rarity", folds=True, show=BITS),
@@ -44,11 +44,12 @@ def print_toxic(
     seconds: Mapping[str, float],
     pairs: pd.DataFrame,
     values: pd.DataFrame,
+    top: int,
     console: Console,
 ) -> None:
     """Print the pairs (or triples) of columns that tell most, and those of values far rarer than their parts.
 
-    rows, people, columns (their number), seconds: of the table and the run. pairs, values: see `ToxicPairs`.
+    rows, people, columns (their number), seconds: of the table and the run. pairs, values, top: see `ToxicPairs`.
     """
     size = sum(str(name).startswith("column_") for name in pairs)
     kind = plural(len(pairs), "pair" if size == 2 else "triple")
@@ -60,12 +61,18 @@ def print_toxic(
         highlight=False,
     )
     console.print()
-    shown = pairs.head(SHOWN)
-    more = f" (the first {SHOWN} of {len(pairs):,})" if len(shown) < len(pairs) else ""
-    console.print(_table(f"Columns that tell most together, bits{more}", shown, size, {"columns": "column"}))
+    title = f"Columns that tell most together, bits{_of(top, len(pairs))}"
+    console.print(_table(title, pairs.head(top), size, {"columns": "column"}))
     console.print()
-    parts = {"columns": "column", "values": "value"}
-    console.print(_table("Values far rarer together than their parts would make them, bits", values, size, parts))
+    title = (
+        f"Values far rarer together than their parts would make them, bits{_of(top, int(pairs['combinations'].sum()))}"
+    )
+    console.print(_table(title, values, size, {"columns": "column", "values": "value"}))
+
+
+def _of(top: int, found: int) -> str:
+    """How many of those that were found are shown, unless all are."""
+    return f" (the first {top:,} of {found:,})" if top < found else ""
 
 
 def _table(title: str, frame: pd.DataFrame, size: int, parts: Mapping[str, str]) -> Table:

@@ -20,6 +20,7 @@ from ..engines.cpu.count_tables import Combinations
 from ..utils.information import LogSum, Sizes, small_logs
 from .base import Total
 from .independence import NEARLY_NONE, as_often_as_parts
+from .separation import Separation, wide
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Rare:
 class SetPart(NamedTuple):
     """What is said of some of the combinations of a set of columns.
 
-    repeated: sum of c log2 c over their counts c. together: sum of c (c - 1), twice the pairs of rows that agree.
+    repeated: sum of c log2 c over their counts c. together: sum of c (c - 1), see `Separation`.
     alone: the sum of those counts that are at most one person. smallest: count. different: how many there are.
     independent: whether each occurs just as often as its parts make it. rare: all that may be among the rarest of all
     sets.
@@ -93,8 +94,8 @@ class MeasuredSets:
         self._rarest_times = _largest(self._rarest_times, times[kept])
         high, low, more_high, more_low, alone, smallest = kernels.sum_counts(counts, small_logs(), self._total.alone)
         return SetPart(
-            LogSum((high << 64) + low),
-            (more_high << 64) + more_low,
+            LogSum(wide(high, low)),
+            wide(more_high, more_low),
             alone,
             smallest,
             len(counts),
@@ -129,8 +130,16 @@ class MeasuredSets:
                 "unique_rows": self._total.people(alone),
                 "smallest_cohort": self._total.people(min(part.smallest for part in parts if part.different)),
                 "combinations": different,
+                **self._ratios(different, sum(part.together for part in parts)),
             }
         )
+
+    def _ratios(self, different: int, together: int) -> dict[str, float]:
+        """How well so many combinations tell the rows apart; nothing of rows with weights (see `WEIGHTS_RATIOS`)."""
+        if self._total.unit is not None:
+            return {}
+        separation = Separation(self._total.rows, different, together)
+        return {"distinction": separation.distinction, "separation": separation.separation}
 
     def _rarest(self, subset: Sequence[int], of: Rare) -> Rare:
         """The rarest of some combinations, ordered."""

@@ -22,7 +22,7 @@ class Undefined(NamedTuple):
 
 WILDCARD_ENTROPIES = Undefined(
     "missing='wildcard'",
-    "entropies and toxic pairs",
+    "entropies, toxic pairs and quasi-identifiers",
     "a row that matches several combinations of values is in all of them, so that their shares add up to more than 1 "
     "and are no distribution",
     "Use missing='category' or 'error', or drop rows with missing values.",
@@ -45,4 +45,11 @@ WEIGHTS_AND_FRACTION = Undefined(
     "each of the two says by itself what share of the population is in the sample",
     "Give one of them.",
 )
-UNDEFINED = (WILDCARD_ENTROPIES, WILDCARD_DIS, WEIGHTS_WITHOUT_SAMPLE, WEIGHTS_AND_FRACTION)
+WEIGHTS_RATIOS = Undefined(
+    "weights",
+    "distinction and separation",
+    "they say how well columns tell the rows of a table apart, and which other people a row that stands for many is to "
+    "be told apart from is not known",
+    "Leave weights= out.",
+)
+UNDEFINED = (WILDCARD_ENTROPIES, WILDCARD_DIS, WEIGHTS_WITHOUT_SAMPLE, WEIGHTS_AND_FRACTION, WEIGHTS_RATIOS)

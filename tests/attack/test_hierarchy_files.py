@@ -35,7 +35,9 @@ def as_csv(tree, separator=";", **how):
 
 
 def scored(table, distance, column="city"):
-    return gpupif.score(table, "emd", columns=[column], known=["x"], distances={column: distance}).array("emd").tobytes()
+    return (
+        gpupif.score(table, "emd", columns=[column], known=["x"], distances={column: distance}).array("emd").tobytes()
+    )
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
@@ -104,7 +106,9 @@ def test_texts_stand_for_values(tmp_path, values, texts, tree):
     file = tmp_path / "h.csv"
     file.write_text(as_csv(texts))
     frame = pd.DataFrame({"v": values, "x": np.arange(len(values)) % 2})
-    assert scored(frame, file, "v") == scored(frame, tree, "v")
+    found, wanted = (np.frombuffer(scored(frame, distance, "v")) for distance in (file, tree))
+    # Sums over names that no row has are of another order.
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
 
 BAD = {
@@ -154,7 +158,7 @@ def test_of_risk(tmp_path):
     wanted = gpupif.t_closeness(FRAME, "x", "city", distance=CITIES)
     assert 0 < gpupif.t_closeness(FRAME, "x", "city", distance=file) == wanted
     assert gpupif.t_closeness(FRAME, "x", "city", distance={"city": str(file)}) == wanted
-    with pytest.raises(InputError, match="distance: expected distances of sensitive attributes .*got 'town'"):
+    with pytest.raises(InputError, match=r"distance: expected distances of sensitive attributes .*got 'town'"):
         gpupif.t_closeness(FRAME, "x", "city", distance={"town": file})
     with pytest.raises(InputError, match=r"distance: .*no\.csv: No such file"):
         gpupif.t_closeness(FRAME, "x", "city", distance=Path("no.csv"))

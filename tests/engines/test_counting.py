@@ -158,6 +158,7 @@ def test_all_rows_at_once(counting_engine, table, every, differ):
         ):
             expected = counted(codes, subset, times)
             assert sorted(counter.counts(place).tolist()) == sorted(count for _, count in expected)
+            assert sorted(as_pairs(counter.combinations(place, ordered=False))) == expected
             assert as_pairs(counter.combinations(place)) == expected
 
 

@@ -6,7 +6,9 @@ import doctest
 import json
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -47,6 +49,8 @@ def expected(table, size):
             "unique_rows": sum(count == 1 for count in counts.values()),
             "smallest_cohort": min(counts.values()),
             "combinations": len(counts),
+            "distinction": len(counts) / rows,
+            "separation": 1 - Fraction(sum(comb(count, 2) for count in counts.values()), max(1, comb(rows, 2))),
         }
         for cell, count in counts.items():
             product = math.prod(counter[value] for counter, value in zip(alone, cell, strict=True))
@@ -65,8 +69,9 @@ def check(found, table, size, top):
         assert record["joint_entropy"] == pytest.approx(figure["joint_entropy"], abs=1e-12)
         assert record[shared] == pytest.approx(figure["shared"], abs=1e-12)
         assert record["unique_share"] == figure["unique_rows"] / rows
-        for name in ("unique_rows", "smallest_cohort", "combinations"):
+        for name in ("unique_rows", "smallest_cohort", "combinations", "distinction"):
             assert record[name] == figure[name]
+        assert record["separation"] == float(figure["separation"])
     assert found.pairs["joint_entropy"].is_monotonic_decreasing
     assert len(found.values) == min(top, len(values))
     for record in found.values.to_dict("records"):
@@ -213,6 +218,34 @@ def test_numbers_of_numpy():
 def test_bad_input(arguments, words):
     with pytest.raises(gpupif.InputError, match=words):
         toxic_pairs(pd.DataFrame({"a": ["x", None], "b": [1, 2]}), **arguments)
+
+
+def test_top_is_of_both_tables():
+    """Those that are printed, and in JSON; the frames say what there is in all."""
+    table = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, 2], "c": [1, 2, 3], "d": [1, 1, 1]})
+    found = toxic_pairs(table, top=2)
+    document = found.to_dict()
+    assert (len(document["pairs"]), document["pairs_in_all"]) == (2, 6)
+    assert (len(document["values"]), document["values_in_all"]) == (2, found.pairs["combinations"].sum())
+    assert len(found.pairs) == 6
+    text = str(found)
+    assert "(the first 2 of 6)" in text
+    assert f"(the first 2 of {document['values_in_all']})" in text
+    triples = toxic_pairs(table, 3, top=100)
+    assert triples.to_dict()["triples_in_all"] == len(triples.to_dict()["triples"]) == 4
+    assert "the first" not in str(triples)
+
+
+def test_many_rare_values_set_by_set(counting_engine):
+    """What is rare in a later set takes the place of what was before it, ties in order."""
+    table = {name: [0] * 6 + [1] * 6 for name in "abc"}
+    for name, row in (("a", 0), ("b", 1), ("c", 2)):
+        table[name][row] = 1
+    for size in (2, 3):
+        every = toxic_pairs(pd.DataFrame(table), size, top=100)
+        for top in range(1, len(every.values)):
+            few = toxic_pairs(pd.DataFrame(table), size, top=top).values
+            pd.testing.assert_frame_equal(few, every.values.head(top), check_exact=True)
 
 
 def test_warns_of_identifiers():
