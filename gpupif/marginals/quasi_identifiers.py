@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_percent, as_text, draw_table, plural
+from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import check_word, share, whole_number
 from .open import open_counts
@@ -74,8 +74,7 @@ class QuasiIdentifiers(Displayable):
             highlight=False,
         )
         console.print(
-            f"All columns together: distinction {as_percent(self.distinction)}, separation "
-            f"{as_percent(self.separation)}.",
+            f"All columns together: distinction {as_part(self.distinction)}, separation {as_part(self.separation)}.",
             highlight=False,
         )
         if not found:
@@ -86,7 +85,7 @@ class QuasiIdentifiers(Displayable):
             headings = [
                 Heading("columns", text=True, show=lambda names: " + ".join(map(as_text, names))),
                 Heading("size"),
-                *(Heading(name, show=as_percent) for name in RATIOS),
+                *(Heading(name, show=as_part) for name in RATIOS),
             ]
             console.print()
             console.print(draw_table(f"Smallest sets of columns{more}", headings, shown.itertuples(index=False)))

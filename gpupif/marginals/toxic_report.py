@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, as_percent, draw_table, plural
+from ..utils.display import Heading, as_found, as_part, draw_table, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +28,8 @@ HEADINGS = {
     "unique_share": Heading("unique rows", folds=True, show=lambda value: f"{100 * value:.2f} %"),
     "smallest_cohort": Heading("smallest cohort", folds=True, show=_count),
     "combinations": Heading("combinations", folds=True, show=_count),
-    "distinction": Heading("distinction", folds=True, show=as_percent),
-    "separation": Heading("separation", folds=True, show=as_percent),
+    "distinction": Heading("distinction", folds=True, show=as_part),
+    "separation": Heading("separation", folds=True, show=as_part),
     "count": Heading("rows", folds=True, show=_count),
     "expected": Heading("expected", folds=True, show="{:,.1f}".format),
     "rarity": Heading("rarity", folds=True, show=BITS),

@@ -99,6 +99,12 @@ def as_percent(share: float) -> str:
     return f"{100 * share:.4g} %"
 
 
+def as_part(share: float) -> str:
+    """As `as_percent`, but what is no more than nearly all is not said to be 100 %."""
+    text = as_percent(share)
+    return "> 99.99 %" if share < 1 and text == "100 %" else text
+
+
 class Heading(NamedTuple):
     """A column of a printed table.
 
