@@ -35,7 +35,7 @@ def find_rare(expected, counts, near, least, times, rare):
 
 @kernel
 def sum_counts(counts, logs, most):
-    """Sums over counts c of 1 or more, as (high, low), see `whole_sums.py`: of c log2 c, in units, and of c (c - 1).
+    """Sums over counts c of 0 or more, as (high, low), see `whole_sums.py`: of c log2 c, in units, and of c (c - 1).
 
     And the sum of those that are at most `most`, and the lowest (0 if there are none). logs: see `log2_count`.
     """

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.rarity import sum_counts
-
-from ..utils.information import small_logs
+from .count_sums import CountSums
 
 
 class Separation(NamedTuple):
@@ -30,9 +28,7 @@ class Separation(NamedTuple):
     @classmethod
     def of_counts(cls, counts: npt.NDArray[np.integer], rows: int) -> Separation:
         """By the rows of each class; those of 0 rows are none."""
-        there = counts[counts > 0]
-        _, _, high, low, _, _ = sum_counts(there, small_logs(), 0)
-        return cls(rows, len(there), wide(high, low))
+        return cls(rows, int(np.count_nonzero(counts)), CountSums.of(counts).together)
 
     @classmethod
     def total(cls, parts: Iterable[Separation]) -> Separation:
@@ -54,8 +50,3 @@ class Separation(NamedTuple):
     def separation(self) -> float:
         """The share of the pairs of rows that differ on the set; 1.0 of a single row, which has none to agree with."""
         return (self.pairs - self.together) / self.pairs if self.pairs else 1.0
-
-
-def wide(high: int, low: int) -> int:
-    """The whole number that a kernel returns as two (see `kernels/whole_sums.py`)."""
-    return (int(high) << 64) + int(low)

@@ -17,10 +17,11 @@ from gpupif.kernels.spread import look_up
 from ..encoding.column import Column, value_order
 from ..engines.counting import Counter
 from ..engines.cpu.count_tables import Combinations
-from ..utils.information import LogSum, Sizes, small_logs
+from ..utils.information import LogSum
 from .base import Total
+from .count_sums import CountSums
 from .independence import NEARLY_NONE, as_often_as_parts
-from .separation import Separation, wide
+from .separation import Separation
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,11 @@ class Rare:
 class SetPart(NamedTuple):
     """What is said of some of the combinations of a set of columns.
 
-    repeated: sum of c log2 c over their counts c. together: sum of c (c - 1), see `Separation`.
-    alone: the sum of those counts that are at most one person. smallest: count. different: how many there are.
-    independent: whether each occurs just as often as its parts make it. rare: all that may be among the rarest of all
-    sets.
+    sums: over their counts; low: of those that are at most one person. different: how many there are. independent:
+    whether each occurs just as often as its parts make it. rare: all that may be among the rarest of all sets.
     """
 
-    repeated: LogSum
-    together: int
-    alone: int
-    smallest: int
+    sums: CountSums
     different: int
     independent: bool
     rare: Rare
@@ -70,14 +66,14 @@ class MeasuredSets:
         self._columns = columns
         self._total = total
         self._top = top
-        self._whole = Sizes.of(np.array([total.units])).sum_log()
-        self._alone = [self._whole - Sizes.of(column.counts).sum_log() for column in columns]
+        self._whole = CountSums.of(np.array([total.units])).logs.sum_log()
+        self._alone = [self._whole - CountSums.of(column.counts).logs.sum_log() for column in columns]
         self._records: list[dict[str, Any]] = []
         self._rare: list[Rare] = []
         self._subsets: list[Sequence[int]] = []
         self._orders: dict[int, npt.NDArray[np.int64]] = {}
-        # Of the combinations so far those that are the rarest for their parts: none that is less so is looked for.
-        self._rarest_times = np.full(top, -np.inf)
+        # The highest times so far, `top` at most: combinations of lower ones are not among the rarest of all sets.
+        self._highest = np.empty(0)
 
     def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetPart:
         """What is said of the combinations of a set that a counter has."""
@@ -88,16 +84,13 @@ class MeasuredSets:
         for column, codes in zip(subset[1:], found.codes[1:], strict=True):
             kernels.expect_more(codes, self._columns[column].counts, self._total.units, expected)
         times, rare = np.empty(len(counts)), np.empty(len(counts) + 1, np.int64)
-        several, as_expected = kernels.find_rare(expected, counts, NEARLY_NONE, self._rarest_times.min(), times, rare)
+        least = self._highest.min() if len(self._highest) == self._top else -math.inf
+        several, as_expected = kernels.find_rare(expected, counts, NEARLY_NONE, least, times, rare)
         independent = as_expected == len(counts) and self._independent(subset, found)
         kept = rare[:several]
-        self._rarest_times = _largest(self._rarest_times, times[kept])
-        high, low, more_high, more_low, alone, smallest = kernels.sum_counts(counts, small_logs(), self._total.alone)
+        self._highest = _highest(np.concatenate([self._highest, times[kept]]), self._top)
         return SetPart(
-            LogSum(wide(high, low)),
-            wide(more_high, more_low),
-            alone,
-            smallest,
+            CountSums.of(counts, self._total.alone),
             len(counts),
             independent,
             self._rarest(subset, Rare(times[kept], counts[kept], [codes[kept] for codes in found.codes])),
@@ -110,7 +103,7 @@ class MeasuredSets:
 
     def add(self, subset: Sequence[int], parts: Sequence[SetPart]) -> None:
         """Measure the next set, from all parts of its combinations."""
-        repeated = LogSum.total(part.repeated for part in parts).sum_log()
+        repeated = LogSum.total(part.sums.logs for part in parts).sum_log()
         joint = max(0.0, (self._whole - repeated) / self._total.units)
         terms = [*(self._alone[column] for column in subset), repeated, -self._whole]
         shared = max(0.0, math.fsum(terms) / self._total.units)
@@ -118,7 +111,7 @@ class MeasuredSets:
         possible = math.prod(int((self._columns[column].counts > 0).sum()) for column in subset)
         if shared < NEARLY_NONE and different == possible and all(part.independent for part in parts):
             shared = 0.0
-        alone = sum(part.alone for part in parts)
+        alone = sum(part.sums.low for part in parts)
         self._subsets.append(subset)
         self._rare.append(self._rarest(subset, Rare.together([part.rare for part in parts])))
         self._records.append(
@@ -128,9 +121,9 @@ class MeasuredSets:
                 "mutual_information" if len(subset) == 2 else "total_correlation": shared,
                 "unique_share": alone / self._total.units,
                 "unique_rows": self._total.people(alone),
-                "smallest_cohort": self._total.people(min(part.smallest for part in parts if part.different)),
+                "smallest_cohort": self._total.people(min(part.sums.lowest for part in parts if part.different)),
                 "combinations": different,
-                **self._ratios(different, sum(part.together for part in parts)),
+                **self._ratios(different, sum(part.sums.together for part in parts)),
             }
         )
 
@@ -193,9 +186,6 @@ class MeasuredSets:
         return frame
 
 
-def _largest(these: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The largest of some numbers and others, as many as the former are."""
-    if not len(others):
-        return these
-    both = np.concatenate([these, others])
-    return np.partition(both, len(others))[len(others) :]
+def _highest(numbers: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.float64]:
+    """So many of the highest numbers, or all."""
+    return np.partition(numbers, -most)[-most:] if len(numbers) > most else numbers
