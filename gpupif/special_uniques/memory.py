@@ -47,13 +47,13 @@ class FreeMemory(NamedTuple):
         """What there is within a limit of the process; None: what is free."""
         return cls(free_bytes() if limit is None else limit - resident_bytes(), limit)
 
-    def check(self, needed: int, rows: int, columns: int, size: int, contributions: bool) -> None:
-        """Raise InputError where a search of so many rows needs more."""
+    def check(self, needed: int, rows: str, columns: int, size: int, contributions: bool) -> None:
+        """Raise InputError where a search needs more; rows: how many there are, in words."""
         if needed > self.free:
             left = "are free" if self.limit is None else f"are left of {shown(self.limit)}"
             contributing = ", leave contributions out" if contributions else ""
             raise InputError(
-                f"memory_limit: to search sets of up to {size} of {columns} columns in {rows:,} rows takes "
+                f"memory_limit: to search sets of up to {size} of {columns} columns in {rows} takes "
                 f"{shown(needed)}, {shown(max(0, self.free))} {left}. Name fewer columns with columns=, lower "
                 f"max_size{contributing}, or raise it."
             )

@@ -52,7 +52,9 @@ def search_codes(
     columns, cardinalities = len(coded.columns), coded.cardinalities
     work.check_sets(columns, request.max_size)
     packing = packing_bytes(coded.rows, cardinalities)
-    FreeMemory.now(memory_limit).check(packing, coded.rows, columns, request.max_size, request.contributions)
+    FreeMemory.now(memory_limit).check(
+        packing, f"{coded.rows:,} rows", columns, request.max_size, request.contributions
+    )
     units = None if coded.weights is None else sample_units(coded.weights)
     with Workers() as workers:
         rows, number = DistinctRows.of(coded.codes, cardinalities, workers)
@@ -115,7 +117,7 @@ def plan_search(
         "sets": bytes_by_sets(rows, cardinalities, size, contributions),
     }
     least = min(needed[way] for way in work.ways(rows, unique, cardinalities, size, gpu))
-    memory.check(least, rows, len(cardinalities), size, contributions)
+    memory.check(least, f"{rows:,} distinct rows", len(cardinalities), size, contributions)
     plans = {}
     for largest in range(1, size + 1):
         ways = work.ways(rows, unique, cardinalities, largest, gpu).items()

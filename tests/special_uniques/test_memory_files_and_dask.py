@@ -172,7 +172,9 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
     for search in ("SearchByPairs", "SearchBySets"):
         monkeypatch.setattr(f"gpupif.special_uniques.search.{search}", None)
     left = "are free" if limit is None else r"are left of 2\.0 GiB"
-    words = rf"memory_limit: to search sets of up to 3 of 4 columns in 10 rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
+    words = (
+        rf"memory_limit: to search sets of up to 3 of 4 columns in 7 distinct rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
+    )
     with (
         pytest.raises(gpupif.InputError, match=words + r"Name fewer columns with columns=, lower max_size, or raise"),
         gpupif.config(memory_limit=limit),
@@ -211,10 +213,13 @@ def test_too_long(monkeypatch):
     wide = pd.DataFrame({f"c{place}": range(40) for place in range(40)})
     with pytest.raises(gpupif.InputError, match=r"max_size: 40 columns have .* sets of up to 20, .*Give max_size=6 "):
         suda(wide, 20)
-    monkeypatch.setattr("gpupif.special_uniques.work.PAIR", 1e15)
-    monkeypatch.setattr("gpupif.special_uniques.work.COUNTED", 1e13)
-    words = r"max_size: to search 8 distinct rows for sets of up to 4 of 4 columns takes about \d+ days, too long\."
-    with pytest.raises(gpupif.InputError, match=words + r" Give max_size=\d \(about \d+ minutes\), or fewer columns"):
+    monkeypatch.setattr("gpupif.special_uniques.work.PAIR", 1e30)
+    monkeypatch.setattr("gpupif.special_uniques.work.COUNTED", 1e10)
+    monkeypatch.setattr("gpupif.special_uniques.work.LONGEST", 0.1)
+    monkeypatch.setattr("gpupif.special_uniques.work.SHORT", 0.05)
+    words = r"max_size: to search 7 distinct rows for sets of up to 4 of 4 columns takes about 9 minutes, too long\."
+    words += r" Give max_size=1 \(about 2 minutes\), or fewer columns"
+    with pytest.raises(gpupif.InputError, match=words), gpupif.config(threads=2, device="cpu"):
         suda(EXAMPLE, 4)
 
 
