@@ -17,8 +17,9 @@ from ..rows.threads import default_threads
 
 # Nanoseconds: of a pair of rows, and of each of its columns; of a set of a row's rarer columns, with all of the others.
 PAIR, PAIR_COLUMN, BLOCK = 2.0, 0.06, 450.0
-# Of a row and a set of columns: with a counter for each combination of values, or else; and if they lie on disk.
-COUNTED, GROUPED, ON_DISK = 2.0, 30.0, 60.0
+# Of a set of columns; and of each row of it with a counter for each combination of values, or else, or if it lies on
+# disk.
+SET, COUNTED, GROUPED, ON_DISK = 1e5, 4.0, 30.0, 60.0
 # So many times as fast is a GPU taken to count: an estimate, not measured.
 GPU = 10
 # Sets that are searched one by one at most. Hours: that a search may take, and that the size of sets is to be lowered
@@ -40,11 +41,9 @@ def by_pairs(rows: int, unique: int, columns: int) -> float:
 def by_sets(rows: int, cardinalities: Sequence[int], size: int) -> float:
     """Seconds to search distinct rows set by set of columns, each as if its columns had the usual number of values."""
     usual = math.exp(sum(map(math.log, cardinalities)) / len(cardinalities))
-    each = sum(
-        math.comb(len(cardinalities), k) * (COUNTED if k * math.log(usual) <= math.log(DENSE) else GROUPED)
-        for k in range(1, size + 1)
-    )
-    return rows * each * 1e-9
+    sizes = range(1, size + 1)
+    row = {k: COUNTED if k * math.log(usual) <= math.log(DENSE) else GROUPED for k in sizes}
+    return sum(math.comb(len(cardinalities), k) * (SET + rows * row[k]) for k in sizes) * 1e-9
 
 
 def ways(rows: int, unique: int, cardinalities: Sequence[int], size: int, gpu: bool) -> dict[str, float]:
