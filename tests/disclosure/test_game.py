@@ -89,6 +89,31 @@ def test_the_least_size_that_deters_is_that_of_arx():
     assert gpupif.Game(adversary_gain=0.3, adversary_cost=0.1).payoffs([3]).deterring_size == 4
 
 
+# The classes of UCI's Adult by race and marital status, those of every tenth row in it, and what ARX keeps of it: in the
+# game with a prosecutor and a journalist, all rows worth publishing and those that no attack pays on, and their payout.
+ADULT = [54, 109, 8, 95, 10, 10, 67, 442, 33, 314, 18, 21, 452, 1, 766, 54, 1197, 240, 107, 23, 92, 14, 84, 13, 5, 3618,
+         20, 12656, 261, 8036, 658, 684]  # fmt: skip
+TENTH = [4, 11, 2, 14, 1, 0, 6, 38, 4, 31, 5, 1, 53, 0, 70, 7, 132, 20, 11, 3, 7, 1, 11, 0, 0, 355, 5, 1246, 28, 823,
+         72, 56]  # fmt: skip
+ARX = {
+    (1200, 300, 300, 4): (30162, 36189900.0, 29811, 35773200.0, 3017, 3619937.481527053, 2978, 3573600.0),
+    (100, 300, 300, 4): (30161, 3011900.0, 29811, 2981100.0, 3017, 301237.4815270532, 2978, 297800.0),
+    (10, 300, 300, 4): (30019, 298990.0, 29811, 298110.0, 2999, 29865.65958088346, 2978, 29780.0),
+    (2, 50, 7.5, 0.25): (30019, 60038.0, 30019, 60038.0, 2999, 5998.0, 2999, 5998.0),
+}
+
+
+@pytest.mark.parametrize("amounts", ARX)
+def test_as_arx(amounts):
+    table = pd.DataFrame({"people": np.repeat(range(len(ADULT)), ADULT)})
+    sample = pd.DataFrame({"people": np.repeat(range(len(TENTH)), TENTH)})
+    games = gpupif.risk(sample, "people", population=table, game=gpupif.Game(*amounts)).games
+    came = []
+    for found in (gpupif.Game(*amounts).payoffs(ADULT), games["journalist"]):
+        came += [found.publishable, found.best_payout, found.deterred, found.deterring_payout]
+    assert came == pytest.approx(ARX[amounts], rel=1e-14)
+
+
 def test_of_a_table_and_its_population(way_of_risk):
     people = gpupif.datasets.census(600, columns=4, seed=3)
     table = people.sample(200, random_state=1)
