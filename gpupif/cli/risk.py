@@ -36,7 +36,7 @@ def risk(
     threshold: Annotated[
         float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
     ] = None,
-    groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
+    groups: Annotated[int, typer.Option(metavar="N", help="How many classes to list of each kind.")] = 10,
     population: Annotated[
         Path | None,
         options.table_option(metavar="FILE", help="The population that TABLE is a part of: journalist risk, presence."),

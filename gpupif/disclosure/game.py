@@ -115,8 +115,8 @@ class Game(Record):
     def payoffs(self, class_sizes: Any, rows: int | None = None) -> Payoffs:
         """What the game comes to for a table, from the sizes of its equivalence classes alone.
 
-        class_sizes, rows: as of `gpupif.class_risks`. That is the game with a prosecutor; with a journalist see
-        `gpupif.risk`, with ``population=``. Raises InputError.
+        class_sizes, rows: as of `gpupif.class_risks`. That is the game with a prosecutor; with a journalist
+        `payoffs_of` takes sizes in the population, which `gpupif.risk` finds with ``population=``. Raises InputError.
         """
         return self.payoffs_of(ClassSizes.of_classes(histogram_of(class_sizes, rows)).rows_of_size)
 
@@ -152,8 +152,8 @@ class Game(Record):
         ----------
         sizes:
             For each row the size of its class, a list, array or Series: in the table (``class_size`` of
-            `gpupif.score`), or in the population (``cohort_size`` with weights, or ``population_size``, of a column
-            that is scored but not known). One below 1 counts as 1, and of nobody, 0, no attack succeeds.
+            `gpupif.score`), or in the population (``population_size`` of a column that is scored but not known; with
+            weights ``class_size``). One below 1 counts as 1, and of nobody, 0, no attack succeeds.
         information:
             Which share of its information each row keeps when it is published, one for all or one each, in [0, 1]: 1
             as it is, less where it was generalized. The publisher's benefit is multiplied by it.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..utils.display import Record
-from ..utils.validation import share
+from ..utils.validation import MOST, share
 from .class_sizes import size_array
 from .classes import AttackRisk
 from .presence import Presence, RankedClass
@@ -128,7 +128,12 @@ class PopulationClasses(NamedTuple):
 
     @classmethod
     def _of_block(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
-        return cls(np.maximum(sampled, there), sampled, np.ones(len(sampled), np.int64))._added_up()
+        people, numbers = np.maximum(sampled, there), int(sampled.max(initial=0)) + 1
+        if int(people.max(initial=0)) * numbers > MOST:
+            return cls(people, sampled, np.ones(len(sampled), np.int64))._added_up()
+        # Both sizes as one number: sorted in half of the time.
+        pairs, times = np.unique(people * numbers + sampled, return_counts=True)
+        return cls(pairs // numbers, pairs % numbers, times)
 
     @classmethod
     def of_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:

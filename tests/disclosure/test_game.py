@@ -89,8 +89,8 @@ def test_the_least_size_that_deters_is_that_of_arx():
     assert gpupif.Game(adversary_gain=0.3, adversary_cost=0.1).payoffs([3]).deterring_size == 4
 
 
-# The classes of UCI's Adult by race and marital status, those of every tenth row in it, and what ARX keeps of it: in the
-# game with a prosecutor and a journalist, all rows worth publishing and those that no attack pays on, and their payout.
+# The classes of UCI's Adult by race and marital status, those of every tenth row, and what ARX says of them: rows worth
+# publishing and their payout, rows that no attack pays on and theirs, with a prosecutor, then with a journalist.
 ADULT = [54, 109, 8, 95, 10, 10, 67, 442, 33, 314, 18, 21, 452, 1, 766, 54, 1197, 240, 107, 23, 92, 14, 84, 13, 5, 3618,
          20, 12656, 261, 8036, 658, 684]  # fmt: skip
 TENTH = [4, 11, 2, 14, 1, 0, 6, 38, 4, 31, 5, 1, 53, 0, 70, 7, 132, 20, 11, 3, 7, 1, 11, 0, 0, 355, 5, 1246, 28, 823,
