@@ -48,7 +48,7 @@ def test_sizes_from_which_on_attacks_do_not_pay_and_publication_does(game):
     """The smallest of all sizes, up to one beyond which nothing changes."""
     found = game.payoffs([1])
     for place, size in ((1, found.deterring_size), (2, found.publishable_size)):
-        holds = [move[place] for move in moves_of([*range(1, 400), 10**9], *stakes(game))]
+        holds = [move[place] for move in moves_of([*range(1, 200), 10**9], *stakes(game))]
         if not any(holds):
             assert size is None
         elif any(holds[:-1]):
