@@ -1,0 +1,235 @@
+"""What the values of a column say, from how often each occurs: wherever the table is, and in as many parts as it takes.
+
+The different values may come in several parts, each value in one of them; what is found in each adds up to the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..encoding.column import Column, amounts
+from ..encoding.merge import ValueCounts
+from ..utils.exact_sums import ExactSum
+from ..utils.information import LogSum, Sizes, conditional_entropy
+
+# Of a column so many different values are looked at, where it has more: those of the lowest hashes.
+LOOKED_AT = 1000
+# Values that are hashed at once: as objects of Python, for texts, they take several times the memory.
+HASHED = 1 << 16
+
+TEXT, WHOLE, NUMBER, BOOLEAN = "text", "whole number", "number", "boolean"
+DATE, MOMENT, TIME, SPAN, NOTHING, OTHER = "date", "date and time", "time", "time span", "nothing", "other"
+# Of which kind values are, by Arrow's type.
+KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
+    (BOOLEAN, pa.types.is_boolean),
+    (WHOLE, pa.types.is_integer),
+    (NUMBER, pa.types.is_floating),
+    (NUMBER, pa.types.is_decimal),
+    (TEXT, pa.types.is_string),
+    (TEXT, pa.types.is_large_string),
+    (DATE, pa.types.is_date),
+    (MOMENT, pa.types.is_timestamp),
+    (TIME, pa.types.is_time),
+    (SPAN, pa.types.is_duration),
+    (NOTHING, pa.types.is_null),
+)
+
+
+class Sample(NamedTuple):
+    """Different values of a column, as texts: those of the lowest hashes, in their order, at most `LOOKED_AT`.
+
+    The hashes are of the values alone, so it is the same sample whatever the order of the rows and the parts of the
+    table, and as good as drawn at random.
+    """
+
+    hashes: list[int]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, values: pa.Array, kind: str) -> Sample:
+        """Of different values that are text or numbers; empty for others."""
+        if kind not in (TEXT, WHOLE, NUMBER) or not len(values):
+            return cls([], [])
+        hashes = value_hashes(values)
+        if len(hashes) > LOOKED_AT:
+            least = np.flatnonzero(hashes <= np.partition(hashes, LOOKED_AT - 1)[LOOKED_AT - 1])
+            hashes, values = hashes[least], values.take(pa.array(least))
+        return cls._lowest(zip(hashes.tolist(), map(_as_text, values.to_pylist()), strict=True))
+
+    @classmethod
+    def total(cls, parts: Iterable[Sample]) -> Sample:
+        """Of the values of several parts."""
+        return cls._lowest(pair for part in parts for pair in zip(part.hashes, part.texts, strict=True))
+
+    @classmethod
+    def _lowest(cls, pairs: Iterable[tuple[int, str]]) -> Sample:
+        lowest = heapq.nsmallest(LOOKED_AT, pairs)
+        return cls([one for one, _ in lowest], [text for _, text in lowest])
+
+
+def value_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
+    """A hash of each value, of any type; the same for numbers that are equal, whole or not."""
+    hashes = np.empty(len(values), np.uint64)
+    for start in range(0, len(values), HASHED):
+        some = values.slice(start, HASHED)
+        hashes[start : start + HASHED] = pd.util.hash_array(_hashable(some), categorize=False)
+    return hashes
+
+
+def _hashable(values: pa.Array) -> npt.NDArray[Any]:
+    """Values as NumPy has them: numbers as floats, points in time and spans as whole numbers, others as objects."""
+    kind = kind_of(values.type)
+    if kind in (WHOLE, NUMBER, BOOLEAN):
+        values = values.cast(pa.float64(), safe=False)
+    elif kind in (DATE, MOMENT, TIME, SPAN):
+        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _as_text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+class Range(NamedTuple):
+    """The least and the greatest of some numbers, whether all are whole, and their sum over the rows; None of none."""
+
+    low: float
+    high: float
+    whole: bool
+    total: ExactSum
+
+    @classmethod
+    def of(cls, numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> Range | None:
+        """Of numbers that occur so often; those that are not finite are left out of the sum, and are not whole."""
+        if not len(numbers):
+            return None
+        finite = np.isfinite(numbers)
+        whole = bool(finite.all() and (numbers == np.floor(numbers)).all())
+        total = ExactSum.of(numbers[finite], counts[finite])
+        return cls(float(numbers.min()), float(numbers.max()), whole, total)
+
+    @classmethod
+    def together(cls, parts: Iterable[Range | None]) -> Range | None:
+        """Of several parts."""
+        some = [part for part in parts if part is not None]
+        if not some:
+            return None
+        low, high = min(part.low for part in some), max(part.high for part in some)
+        return cls(low, high, all(part.whole for part in some), ExactSum.total(part.total for part in some))
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What the values of a column say.
+
+    kind: of the values, such as `TEXT`. distinct: how many differ, missing ones left out; once: how many of these
+    occur once. missing: rows without a value. log_sum: of how often each occurs, all missing ones as one value. range:
+    of numbers. sample: see `Sample`. days: whether all points in time are midnights.
+    """
+
+    kind: str
+    distinct: int = 0
+    once: int = 0
+    missing: int = 0
+    log_sum: LogSum = LogSum(0)
+    rows: int = 0
+    range: Range | None = None
+    sample: Sample = Sample([], [])
+    days: bool = True
+
+    @classmethod
+    def of(cls, values: ValueCounts) -> ColumnFacts:
+        """Of different values, or a part of them."""
+        labels, counts = values.labels, values.counts
+        kind = kind_of(labels.type) if len(labels) else NOTHING
+        numbers = kind in (WHOLE, NUMBER)
+        amount = amounts(Column(None, np.empty(0, np.uint8), counts, labels, False)) if numbers else np.empty(0)
+        occurs = counts if values.missing == 0 else np.append(counts, values.missing)
+        return cls(
+            kind,
+            len(labels),
+            int((counts == 1).sum()),
+            values.missing,
+            Sizes.of(occurs).log_sum(),
+            int(occurs.sum()),
+            Range.of(amount, counts),
+            Sample.of(labels, kind),
+            kind != MOMENT or _are_days(labels),
+        )
+
+    @classmethod
+    def total(cls, parts: Sequence[ColumnFacts]) -> ColumnFacts:
+        """Of values of one type that came in several parts, at least one, each value in one of them."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            next((part.kind for part in parts if part.kind != NOTHING), NOTHING),
+            sum(part.distinct for part in parts),
+            sum(part.once for part in parts),
+            sum(part.missing for part in parts),
+            LogSum.total(part.log_sum for part in parts),
+            sum(part.rows for part in parts),
+            Range.together(part.range for part in parts),
+            Sample.total(part.sample for part in parts),
+            all(part.days for part in parts),
+        )
+
+    @property
+    def type(self) -> str:
+        """The kind of the values as they are: floats that are all whole are whole numbers, midnights are dates."""
+        if self.kind == NUMBER and self.range is not None and self.range.whole:
+            return WHOLE
+        return DATE if self.kind == MOMENT and self.days else self.kind
+
+    @property
+    def cardinality(self) -> int:
+        """Different values, all missing ones as one."""
+        return self.distinct + (self.missing > 0)
+
+    @property
+    def alpha_distinction(self) -> float:
+        """The largest share of the rows that can be kept so that all differ: different values over rows."""
+        return self.cardinality / self.rows if self.rows else 0.0
+
+    @property
+    def unique_share(self) -> float:
+        """Share of the rows whose value no other row has."""
+        return (self.once + (self.missing == 1)) / self.rows if self.rows else 0.0
+
+    @property
+    def entropy(self) -> float:
+        """Bits, as of `gpupif.entropy`."""
+        return conditional_entropy(Sizes.of(np.array([self.rows])).log_sum(), self.log_sum, self.rows)
+
+    @property
+    def is_running_number(self) -> bool:
+        """Whether it numbers the rows: has each whole number from 0 or 1 on once, without a gap."""
+        found = self.range
+        return (
+            self.type == WHOLE
+            and found is not None
+            and self.distinct == self.once == self.rows
+            and found.low in (0, 1)
+            and found.high - found.low == self.rows - 1
+        )
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """Of which kind values of an Arrow type are."""
+    return next((name for name, is_one in KINDS if is_one(kind)), OTHER)
+
+
+def _are_days(labels: pa.Array) -> bool:
+    """Whether all points in time are midnights, where they are."""
+    local = pc.local_timestamp(labels) if labels.type.tz else labels
+    times = local.to_numpy(zero_copy_only=False)
+    return bool((times.astype("datetime64[D]") == times).all())
