@@ -26,6 +26,9 @@ LOOKED_AT = 1000
 # Values that are hashed at once: as objects of Python, for texts, they take several times the memory.
 HASHED = 1 << 16
 
+# How a number is written: an identifier or a postcode may begin with 0.
+NUMBER_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+
 TEXT, WHOLE, NUMBER, BOOLEAN = "text", "whole number", "number", "boolean"
 DATE, MOMENT, TIME, SPAN, NOTHING, OTHER = "date", "date and time", "time", "time span", "nothing", "other"
 # Of which kind values are, by Arrow's type.
@@ -108,9 +111,9 @@ class Range(NamedTuple):
     total: ExactSum
 
     @classmethod
-    def of(cls, numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> Range | None:
-        """Of numbers that occur so often; those that are not finite are left out of the sum, and are not whole."""
-        if not len(numbers):
+    def of(cls, numbers: npt.NDArray[np.float64] | None, counts: npt.NDArray[np.int64]) -> Range | None:
+        """Of numbers that occur so often, one at least; those that are not finite are not whole, and in no sum."""
+        if numbers is None:
             return None
         finite = np.isfinite(numbers)
         whole = bool(finite.all() and (numbers == np.floor(numbers)).all())
@@ -119,9 +122,10 @@ class Range(NamedTuple):
 
     @classmethod
     def together(cls, parts: Iterable[Range | None]) -> Range | None:
-        """Of several parts."""
-        some = [part for part in parts if part is not None]
-        if not some:
+        """Of several parts; None where one has other values than numbers."""
+        every = list(parts)
+        some = [part for part in every if part is not None]
+        if not some or len(some) < len(every):
             return None
         low, high = min(part.low for part in some), max(part.high for part in some)
         return cls(low, high, all(part.whole for part in some), ExactSum.total(part.total for part in some))
@@ -151,8 +155,6 @@ class ColumnFacts:
         """Of different values, or a part of them."""
         labels, counts = values.labels, values.counts
         kind = kind_of(labels.type) if len(labels) else NOTHING
-        numbers = kind in (WHOLE, NUMBER)
-        amount = amounts(Column(None, np.empty(0, np.uint8), counts, labels, False)) if numbers else np.empty(0)
         occurs = counts if values.missing == 0 else np.append(counts, values.missing)
         return cls(
             kind,
@@ -161,7 +163,7 @@ class ColumnFacts:
             values.missing,
             Sizes.of(occurs).log_sum(),
             int(occurs.sum()),
-            Range.of(amount, counts),
+            Range.of(_numbers(labels, kind), counts),
             Sample.of(labels, kind),
             kind != MOMENT or _are_days(labels),
         )
@@ -178,16 +180,16 @@ class ColumnFacts:
             sum(part.missing for part in parts),
             LogSum.total(part.log_sum for part in parts),
             sum(part.rows for part in parts),
-            Range.together(part.range for part in parts),
+            Range.together(part.range for part in parts if part.distinct),
             Sample.total(part.sample for part in parts),
             all(part.days for part in parts),
         )
 
     @property
     def type(self) -> str:
-        """The kind of the values as they are: floats that are all whole are whole numbers, midnights are dates."""
-        if self.kind == NUMBER and self.range is not None and self.range.whole:
-            return WHOLE
+        """What the values are: texts of numbers are numbers, those that are all whole whole numbers, midnights dates."""
+        if self.range is not None:
+            return WHOLE if self.range.whole else NUMBER
         return DATE if self.kind == MOMENT and self.days else self.kind
 
     @property
@@ -221,6 +223,17 @@ class ColumnFacts:
             and found.low in (0, 1)
             and found.high - found.low == self.rows - 1
         )
+
+
+def _numbers(labels: pa.Array, kind: str) -> npt.NDArray[np.float64] | None:
+    """Values as floats, where all are numbers; texts, too, as files of text have them, but none that begin with 0."""
+    if kind == TEXT:
+        if not pc.all(pc.match_substring_regex(labels, NUMBER_TEXT)).as_py():
+            return None
+        return labels.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    if kind not in (WHOLE, NUMBER):
+        return None
+    return amounts(Column(None, np.empty(0, np.uint8), np.ones(len(labels), np.int64), labels, False))
 
 
 def kind_of(kind: pa.DataType) -> str:
