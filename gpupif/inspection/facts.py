@@ -29,7 +29,7 @@ HASHED = 1 << 16
 # How a number is written: an identifier or a postcode may begin with 0.
 NUMBER_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
-TEXT, WHOLE, NUMBER, BOOLEAN = "text", "whole number", "number", "boolean"
+TEXT, CATEGORY, WHOLE, NUMBER, BOOLEAN = "text", "category", "whole number", "number", "boolean"
 DATE, MOMENT, TIME, SPAN, NOTHING, OTHER = "date", "date and time", "time", "time span", "nothing", "other"
 # Of which kind values are, by Arrow's type.
 KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
@@ -131,6 +131,9 @@ class Range(NamedTuple):
         return cls(low, high, all(part.whole for part in some), ExactSum.total(part.total for part in some))
 
 
+NO_LOGS, NO_SAMPLE = LogSum(0), Sample([], [])
+
+
 @dataclass(frozen=True)
 class ColumnFacts:
     """What the values of a column say.
@@ -144,10 +147,10 @@ class ColumnFacts:
     distinct: int = 0
     once: int = 0
     missing: int = 0
-    log_sum: LogSum = LogSum(0)
+    log_sum: LogSum = NO_LOGS
     rows: int = 0
     range: Range | None = None
-    sample: Sample = Sample([], [])
+    sample: Sample = NO_SAMPLE
     days: bool = True
 
     @classmethod
@@ -187,10 +190,19 @@ class ColumnFacts:
 
     @property
     def type(self) -> str:
-        """What the values are: texts of numbers are numbers, those that are all whole whole numbers, midnights dates."""
+        """What the values are. Texts of numbers are numbers, which are whole numbers where all are whole; midnights are
+        dates; texts that occur twice or more on average are categories.
+        """
         if self.range is not None:
             return WHOLE if self.range.whole else NUMBER
+        if self.kind == TEXT and 2 * self.distinct <= self.rows - self.missing:
+            return CATEGORY
         return DATE if self.kind == MOMENT and self.days else self.kind
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it has texts, and not only such of numbers."""
+        return self.kind == TEXT and self.range is None
 
     @property
     def cardinality(self) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.merge import ColumnMerger, EncodedPart, ValueCounts, encode_part
+from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
 from ..errors import ColumnTypeError
 from ..io.base import Source
 from ..io.common import check_rows
@@ -31,6 +31,8 @@ from ..utils.config import resources
 from ..utils.progress import Reporter
 from .facts import OTHER, ColumnFacts, value_hashes
 
+# Of the memory for the values of a column what a chunk may take: all of its columns may be of values that differ.
+CHUNKS = 3
 # Parts that the values of a column are merged in, at most.
 MOST_PARTS = 1 << 9
 
@@ -86,20 +88,25 @@ def _store(
     pieces = (piece for _, piece in source.read(read, chunk_rows, memory // PIECES))
     writers: list[BatchWriter] = []
     with contextlib.ExitStack() as files, Workers() as workers:
-        for chunk in in_chunks(pieces, chunk_rows, memory):
-            parts: list[EncodedPart] = workers.run(encode_part, [(one.name, chunk.column(one.name)) for one in stored])
+        for chunk in in_chunks(pieces, chunk_rows, memory // CHUNKS):
+            parts: list[ValueCounts] = workers.run(_values, [(one.name, chunk.column(one.name)) for one in stored])
             if not writers:
                 writers = [
-                    files.enter_context(_writer(column.file, part.values.labels.type))
+                    files.enter_context(_writer(column.file, part.labels.type))
                     for column, part in zip(stored, parts, strict=True)
                 ]
             for column, writer, part in zip(stored, writers, parts, strict=True):
-                writer.write([part.values.labels, part.values.counts])
-                column.nbytes += part.values.labels.nbytes
-                column.missing += part.values.missing
+                writer.write([part.labels, part.counts])
+                column.nbytes += part.labels.nbytes
+                column.missing += part.missing
             rows += chunk.num_rows
             done(chunk.num_rows)
     return rows
+
+
+def _values(name: Hashable, array: Any) -> ValueCounts:
+    """The different values of some rows of a column; their codes go at once."""
+    return encode_part(name, array).values
 
 
 def _writer(file: Path, kind: pa.DataType) -> BatchWriter:

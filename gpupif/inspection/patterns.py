@@ -16,11 +16,14 @@ VIN_VALUES = {
     **{str(digit): digit for digit in range(10)},
     **dict(zip("ABCDEFGH", range(1, 9), strict=True)),
     **dict(zip("JKLMN", range(1, 6), strict=True)),
-    **{"P": 7, "R": 9},
+    "P": 7,
+    "R": 9,
     **dict(zip("STUVWXYZ", range(2, 10), strict=True)),
 }
 VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|janv|févr|mars|avr|mai|juin|juil|août|mär|okt|dez|ene|abr|ago|dic"
+MONTHS = (
+    "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|janv|févr|mars|avr|mai|juin|juil|août|mär|okt|dez|ene|abr|ago|dic"
+)
 
 
 class Pattern(NamedTuple):
@@ -96,16 +99,16 @@ def is_ip_address(text: str) -> bool:
 
 
 def is_phone(text: str) -> bool:
-    """Whether it is a telephone number as it is written for people: with a +, brackets or several groups of digits."""
-    if re.fullmatch(r"\+?[\d\s().\-/]+(\s*(x|ext\.?)\s*\d+)?", text) is None:
+    """Whether it is a telephone number as it is written for people: with a +, brackets, a 0 before, or three groups."""
+    plain = re.sub(r"\s*(x|ext\.?)\s*\d+$", "", text, flags=re.IGNORECASE)
+    if re.fullmatch(r"\+?[\d\s().\-/]+", plain) is None or not 7 <= len(digits_of(plain).lstrip("+")) <= 15:
         return False
-    if is_ssn(text) or is_written_date(text) or is_ip_address(text) or is_card(text):
+    if is_ssn(plain) or is_written_date(plain) or is_ip_address(plain) or is_card(plain) or plain.startswith("978-"):
         return False
-    digits = re.sub(r"\D", "", text)
-    international = text.startswith(("+", "00")) and re.fullmatch(r"\+?\d+", text) is None
-    grouped = re.fullmatch(r"\(?\d{2,5}\)?[\s.\-/]{1,2}\d{2,8}([\s.\-/]\d{2,6}){0,4}(\s*(x|ext\.?)\s*\d+)?", text)
-    written = international or re.fullmatch(r"\+\d{8,15}", text) or text.startswith("(") or grouped
-    return bool(written) and 7 <= len(digits) <= 15
+    groups = [group for group in re.split(r"[\s().\-/]+", plain.lstrip("+")) if group]
+    if plain.startswith(("+", "(")):
+        return True
+    return len(groups) > 2 or (len(groups) == 2 and plain.startswith("0"))
 
 
 def is_phone_digits(text: str) -> bool:
@@ -158,8 +161,8 @@ PATTERNS: Sequence[Pattern] = (
     Pattern(
         looks.ADDRESS,
         _matches(
-            r"\d+\w?,? +.*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|square|rue|allée)"
-            r"\b.*|.*(straße|strasse|str\.|weg|platz|allee|gasse) ?\d+ ?\w?(,.*)?|(rue|avenue|calle|via|plaza) .*\d.*"
+            r"\d+\w?,? +.*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|square|rue)\b.*"
+            r"|.*(straße|strasse|str\.|weg|platz|allee|gasse) ?\d+ ?\w?(,.*)?|(rue|avenue|calle|via|plaza) .*\d.*"
         ),
         strong=False,
     ),
@@ -177,10 +180,10 @@ PATTERNS: Sequence[Pattern] = (
         least=CHECKED,
     ),
     # What only a name tells from other numbers.
-    Pattern(looks.PHONE, is_phone_digits, by_name_only=True),
-    Pattern(looks.FAX, is_phone_digits, by_name_only=True),
-    Pattern(looks.DATE, is_date_digits, by_name_only=True),
-    Pattern(looks.SOCIAL_SECURITY, is_nine_digits, by_name_only=True),
+    Pattern(looks.PHONE, is_phone_digits, strong=False, by_name_only=True),
+    Pattern(looks.FAX, is_phone_digits, strong=False, by_name_only=True),
+    Pattern(looks.DATE, is_date_digits, strong=False, by_name_only=True),
+    Pattern(looks.SOCIAL_SECURITY, is_nine_digits, strong=False, by_name_only=True),
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE
 from . import looks
-from .facts import BOOLEAN, DATE, MOMENT, NUMBER, OTHER, TEXT, WHOLE, ColumnFacts
+from .facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
 from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT, Look
 from .names import look_of_name, names_a_body, words_of
 from .patterns import STRONG, TESTED, held_in, shares
@@ -75,7 +75,9 @@ def _is_numbered(name: Hashable) -> bool:
 
 def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal:
     if facts.type == OTHER:
-        reason = "lists, bytes or values of several types, which may hold anything: make plain columns of what is needed"
+        reason = (
+            "lists, bytes or values of several types, which may hold anything: make plain columns of what is needed"
+        )
         return Proposal(LEFT_OUT, reason, "values")
     if facts.cardinality == 1:
         what = "no value in any row" if facts.distinct == 0 else "one value in all rows"
@@ -140,9 +142,7 @@ def _is_believed(named: Look, facts: ColumnFacts, fitting: Mapping[Look, float])
         return False
     if named.role != IDENTIFIER:
         return True
-    if facts.type == BOOLEAN or (named.names_text and facts.type != TEXT):
-        return False
-    if facts.type not in (TEXT, WHOLE):
+    if not (facts.is_text or (facts.type == WHOLE and not named.names_text)):
         return False
     repeated = facts.cardinality < REPEATED * facts.rows
     if named == looks.CODE and repeated:
@@ -152,7 +152,7 @@ def _is_believed(named: Look, facts: ColumnFacts, fitting: Mapping[Look, float])
 
 def _is_free_text(facts: ColumnFacts) -> bool:
     texts = facts.sample.texts
-    if facts.type != TEXT or facts.distinct < DIFFERENT * (facts.rows - facts.missing):
+    if not facts.is_text or facts.distinct < DIFFERENT * (facts.rows - facts.missing):
         return False
     words = sum(len(text.split()) for text in texts) / len(texts)
     return words >= WORDS and sum(map(len, texts)) / len(texts) >= LENGTH
