@@ -236,7 +236,7 @@ class FileRoles:
     def say(self, as_json: bool, quiet: bool) -> None:
         """Say in a line what came from the file."""
         if self._file is not None and not (as_json or quiet):
-            listed = "; ".join(f"--{option} {','.join(columns)}" for option, columns in self.taken.items())
+            listed = "; ".join(f"--{option} {as_list_text(columns)}" for option, columns in self.taken.items())
             typer.echo(f"From {self._file}: {listed or 'nothing, for options say it all'}")
 
 
@@ -251,6 +251,13 @@ def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
     if "" in names and len(names) > 1:
         raise InputError(f"{argument}: expected names separated by commas, got a comma too many in {text!r}.")
     return names
+
+
+def as_list_text(names: Iterable[str]) -> str:
+    """Names as `as_names` takes them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
 
 def as_population(table: Path | None, lacks: str) -> Population | None:

@@ -19,10 +19,12 @@ import pyarrow.compute as pc
 from ..encoding.column import Column, amounts
 from ..encoding.merge import ValueCounts
 from ..utils.exact_sums import ExactSum
-from ..utils.information import LogSum, Sizes, conditional_entropy
+from ..utils.information import LogSum, Sizes
 
 # Of a column so many different values are looked at, where it has more: those of the lowest hashes.
 LOOKED_AT = 1000
+# So much of a text is looked at.
+LONGEST = 10_000
 # Values that are hashed at once: as objects of Python, for texts, they take several times the memory.
 HASHED = 1 << 16
 
@@ -99,7 +101,7 @@ def _hashable(values: pa.Array) -> npt.NDArray[Any]:
 
 
 def _as_text(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)[:LONGEST]
 
 
 class Range(NamedTuple):
@@ -222,7 +224,8 @@ class ColumnFacts:
     @property
     def entropy(self) -> float:
         """Bits, as of `gpupif.entropy`."""
-        return conditional_entropy(Sizes.of(np.array([self.rows])).log_sum(), self.log_sum, self.rows)
+        whole = Sizes.of(np.array([self.rows])).sum_log()
+        return max(0.0, (whole - self.log_sum.sum_log()) / self.rows)
 
     @property
     def is_running_number(self) -> bool:

@@ -24,6 +24,7 @@ def words_of(name: Hashable) -> list[str]:
     text = unicodedata.normalize("NFKC", str(name)).translate(GERMAN)
     text = unicodedata.normalize("NFKD", text)
     text = "".join(sign for sign in text if not unicodedata.combining(sign))
+    text = re.sub("['\N{RIGHT SINGLE QUOTATION MARK}]s\\b", "", text)
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
     return [word.casefold() for word in re.findall(r"[^\W_]+", text)]
 

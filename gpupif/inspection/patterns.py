@@ -12,6 +12,8 @@ from .looks import Look
 
 # Of numbers with a check digit a part is right by chance: so many different ones are needed to tell.
 CHECKED = 8
+# Longer values are none of these.
+LONGEST = 500
 VIN_VALUES = {
     **{str(digit): digit for digit in range(10)},
     **dict(zip("ABCDEFGH", range(1, 9), strict=True)),
@@ -116,23 +118,27 @@ def is_phone_digits(text: str) -> bool:
     return re.fullmatch(r"\+?\d{6,15}", digits_of(text)) is not None
 
 
+def _date_forms() -> list[re.Pattern[str]]:
+    day, month = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
+    year, names = r"(1[5-9]|20|21)\d\d", rf"(?:{MONTHS})\w*\.?"
+    time = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[AP]M|[+-]\d{2}:?\d{2})?)?"
+    forms = (
+        rf"{year}([-/.]){month}\2{day}",
+        rf"{day}([-/.]){month}\2({year}|\d\d)",
+        rf"{month}([-/.]){day}\2({year}|\d\d)",
+        rf"{day}\.? {names},? {year}",
+        rf"{names} {day},? {year}",
+        rf"{day}-{names}-({year}|\d\d)",
+    )
+    return [re.compile(form + time, re.IGNORECASE) for form in forms]
+
+
+_DATES = _date_forms()
+
+
 def is_written_date(text: str) -> bool:
     """Whether it is a date, with a time perhaps: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, Jan 31, 2020."""
-    day, month = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
-    time = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[AP]M|[+-]\d{2}:?\d{2})?)?"
-    year = r"(1[5-9]|20|21)\d\d"
-    names = rf"(?:{MONTHS})\w*\.?"
-    return any(
-        re.fullmatch(form + time, text, re.IGNORECASE)
-        for form in (
-            rf"{year}([-/.]){month}\2{day}",
-            rf"{day}([-/.]){month}\2({year}|\d\d)",
-            rf"{month}([-/.]){day}\2({year}|\d\d)",
-            rf"{day}\.? {names},? {year}",
-            rf"{names} {day},? {year}",
-            rf"{day}-{names}-({year}|\d\d)",
-        )
-    )
+    return any(form.fullmatch(text) for form in _DATES)
 
 
 def is_date_digits(text: str) -> bool:
@@ -193,7 +199,7 @@ def shares(texts: Sequence[str], look: Look | None) -> Mapping[Look, float]:
     Where there are too few different values to tell, a pattern is not looked at, unless the name says the same.
     """
     found: dict[Look, float] = {}
-    plain = [text.strip() for text in texts]
+    plain = [text.strip() if len(text) <= LONGEST else "" for text in texts]
     for pattern in PATTERNS:
         named = pattern.look == look
         if (pattern.by_name_only or len(plain) < pattern.least) and not named:
@@ -209,7 +215,7 @@ TESTED = frozenset(pattern.look for pattern in PATTERNS)
 
 # What a longer text may hold: each is looked for anywhere in it.
 HELD: Mapping[Look, re.Pattern[str]] = {
-    looks.EMAIL: re.compile(r"[^@\s<>]+@[^@\s<>.]+(\.[^@\s<>.]+)+"),
+    looks.EMAIL: re.compile(r"[^@\s<>]{1,64}@[^@\s<>.]{1,63}\.[^@\s<>.]"),
     looks.WEB_ADDRESS: re.compile(r"(https?://|www\.)\S+"),
     looks.SOCIAL_SECURITY: re.compile(r"(?<!\d)(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?!\d)"),
     looks.PHONE: re.compile(r"\+\d[\d\s().\-/]{6,16}\d|\(\d{3}\) ?\d{3}-\d{4}|(?<!\d)\d{3}-\d{3}-\d{4}(?!\d)"),

@@ -133,7 +133,7 @@ class Roles(Mapping[Hashable, str]):
         for name, role in self.of.items():
             if reasons is not None:
                 lines.append(toml_comment(reasons[name]))
-            lines.append(f"{toml_key(name)} = {toml_text(role)}")  # type: ignore[arg-type]
+            lines.append(f"{toml_key(name)} = {toml_text(role)}")
         return "\n".join(lines) + "\n"
 
     def write(
@@ -197,7 +197,7 @@ def read_roles(path: str | os.PathLike[str]) -> Roles:
     except UnicodeDecodeError:
         raise InputError(f"roles: {file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        hint = " Names that have other signs than A-Z, a-z, 0-9, _ and - stand in quotes."
+        hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -."
         raise InputError(f"roles: {file}: expected TOML, got what is none: {reason_of(error)}.{hint}") from None
     return Roles(_roles_in(document, file), file)
 

@@ -322,11 +322,11 @@ class CsvSource(Source):
 
     def labels_in_parts(self, parts: Callable[[], Iterator[pa.Array]]) -> Iterator[pa.Array]:
         kinds: Sequence[pa.DataType] = TYPED
-        for texts in parts():
+        for texts in filter(len, parts()):
             kinds = [kind for kind in kinds if texts_as(kind, texts) is not None]
             if not kinds:
                 return parts()
-        return (texts_as(kinds[0], texts) for texts in parts())
+        return (texts_as(kinds[0], texts) if len(texts) else texts for texts in parts())
 
     def part_key(self, merged: pa.Array) -> pa.Array:
         """See `Source`: 1.0 and 1 may be two texts, and one number."""

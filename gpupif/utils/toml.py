@@ -15,19 +15,20 @@ WIDTH = 120
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def toml_key(name: str) -> str:
-    """A key of this name, in quotes where it needs them; raises OutputError for what is no text of Unicode."""
-    return name if BARE.fullmatch(name) else toml_text(name)
+def toml_key(name: Any) -> str:
+    """A key of this name, in quotes where it needs them; raises what `toml_text` does."""
+    quoted = toml_text(name)
+    return str(name) if BARE.fullmatch(name) else quoted
 
 
 def toml_text(text: Any) -> str:
-    """A text in quotes; raises OutputError for what is no text, or none of Unicode."""
+    """A text in quotes; raises OutputError for what is no text, or none that UTF-8 can hold."""
     if not isinstance(text, str):
         raise OutputError(f"TOML: expected a name that is text, got {brief(text)}. Rename it, to {str(text)!r} say.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise OutputError(f"TOML: expected text of Unicode, got {brief(text)}. Rename it.") from None
+        raise OutputError(f"TOML: expected text that UTF-8 can hold, got {brief(text)}. Rename it.") from None
     # JSON escapes what TOML does, in the same way, but for one character.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
