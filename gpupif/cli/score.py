@@ -152,7 +152,8 @@ def score(
     check_table(table, sep, place)
     resolve_measures(names)
     targets, their_known, their_among = as_names(columns), as_names(known), as_names(among)
-    from_file = FileRoles(roles, table, sep, [*(targets or ()), *(their_known or ()), weights])
+    # What is scored may be known, too.
+    from_file = FileRoles(roles, table, sep, [weights])
     targets = from_file.take("columns", targets, lambda columns: columns.scored)
     by_number = known_any is not None or bool(attacker_any)
     if by_number:

@@ -34,6 +34,9 @@ def look_of_name(name: Hashable) -> Look | None:
     words = [word for word in words_of(name) if not word.isdecimal()]
     if words and NAMED.issuperset(words):
         return looks.NAME
+    if words and words[0] in NAMED and words[1] in LINKS:
+        # The name of a patient is a patient's name.
+        words = [word for word in words[1:] if word not in LINKS] + words[:1]
     words = [word for word in words if word not in NAMED] if _phrase_in(words, 2) is None else words
     found = _phrase_in(words, 2) or _word_in(words)
     if found is not None and found.role == IDENTIFIER and MODIFIERS.intersection(words):

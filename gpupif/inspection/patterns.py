@@ -211,7 +211,6 @@ def shares(texts: Sequence[str], look: Look | None) -> Mapping[Look, float]:
 
 
 STRONG = frozenset(pattern.look for pattern in PATTERNS if pattern.strong)
-TESTED = frozenset(pattern.look for pattern in PATTERNS)
 
 # What a longer text may hold: each is looked for anywhere in it.
 HELD: Mapping[Look, re.Pattern[str]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from . import looks
 from .facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
 from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT, Look
 from .names import look_of_name, names_a_body, words_of
-from .patterns import STRONG, TESTED, held_in, shares
+from .patterns import STRONG, held_in, shares
 
 # A column looks like what so large a share of its values does, alone; and, where its name says so too or nothing else
 # looks like it, what so large a share does.
@@ -24,6 +25,9 @@ WORDS, LENGTH, DIFFERENT = 5, 30, 0.5
 # Of diagnosis codes that only values tell, those that have a full stop, which other codes have not.
 DOTTED = 1 / 3
 OLDEST = 89
+DATES = (looks.DATE, looks.BIRTH_DATE)
+# The least whole number that may be a telephone number, a date or the like.
+LEAST_CODE = 10**5
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal
     named = look_of_name(name)
     if named in (looks.WEIGHTS, looks.BARE_WEIGHT) and (weights := _as_weights(named, facts, bodies)):
         return weights
-    fitting = {} if facts.type == NUMBER or not facts.sample.texts else shares(facts.sample.texts, named)
+    fitting = shares(facts.sample.texts, named) if _may_fit(facts) else {}
     seen = _see(named, facts, fitting)
     if _is_free_text(facts) and (seen is None or seen.look.role != IDENTIFIER):
         return _of_free_text(facts)
@@ -97,12 +101,20 @@ def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal
     return proposal
 
 
+def _may_fit(facts: ColumnFacts) -> bool:
+    """Whether values may fit a pattern, which no numbers do that have a fraction, or few digits."""
+    if facts.range is not None and (facts.type == NUMBER or max(-facts.range.low, facts.range.high) < LEAST_CODE):
+        return False
+    return bool(facts.sample.texts)
+
+
 def _as_weights(named: Look, facts: ColumnFacts, bodies: bool) -> Proposal | None:
     """Of a column whose name says weights; None where it is another weight than that of a row."""
     numbers = facts.range
     if named == looks.BARE_WEIGHT and (bodies or numbers is None):
         return None if numbers is None else _by_look(_Seen(looks.BODY, named=True), facts)
-    if numbers is None or numbers.low < 0 or facts.missing or not numbers.total.units:
+    plain = numbers is not None and numbers.low >= 0 and math.isfinite(numbers.high) and numbers.total.units > 0
+    if numbers is None or not plain or facts.missing:
         lack = "missing values" if facts.missing else "other values than positive numbers"
         return Proposal(LEFT_OUT, f"its name says weights, but it has {lack}, so it weighs nothing", "name", named)
     total, mean = numbers.total.over(1), numbers.total.over(facts.rows)
@@ -114,14 +126,17 @@ def _as_weights(named: Look, facts: ColumnFacts, bodies: bool) -> Proposal | Non
 
 def _see(named: Look | None, facts: ColumnFacts, fitting: Mapping[Look, float]) -> _Seen | None:
     """What a column looks like: by values that nothing else looks like, by its name, or by most of its values."""
+    believed = named is not None and _is_believed(named, facts, fitting)
     strong = {look: share for look, share in fitting.items() if look in STRONG}
-    if strong and sum(strong.values()) >= HALF:
+    # That a column identifies is said best by its name: numbers of devices have the check digits of payment cards.
+    identifies = named is not None and believed and not named.needs_values and named.role == IDENTIFIER
+    if sum(strong.values()) >= HALF and not identifies:
         look = max(strong, key=lambda one: strong[one])
         return _Seen(look, strong[look], look == named)
     if named == looks.HEALTH and fitting.get(looks.DIAGNOSIS, 0) >= MOST:
         return _Seen(looks.DIAGNOSIS, fitting[looks.DIAGNOSIS], True)
-    if named is not None and _is_believed(named, facts, fitting):
-        share = fitting.get(named, 0.0)
+    if named is not None and believed:
+        share = 1.0 if named in DATES and facts.type in (DATE, MOMENT) else fitting.get(named, 0.0)
         return _Seen(named, share if share >= HALF else None, True)
     weak = {look: share for look, share in fitting.items() if look not in STRONG and share >= MOST}
     if looks.DIAGNOSIS in weak and sum("." in text for text in facts.sample.texts) < DOTTED * len(facts.sample.texts):
@@ -135,7 +150,6 @@ def _see(named: Look | None, facts: ColumnFacts, fitting: Mapping[Look, float]) 
 def _is_believed(named: Look, facts: ColumnFacts, fitting: Mapping[Look, float]) -> bool:
     """Whether a column may be what its name says."""
     if named.needs_values:
-        assert named in TESTED, named
         fits = fitting.get(named, 0.0) >= HALF
         return fits or (named == looks.DATE and facts.type in (DATE, MOMENT))
     if named in (looks.WEIGHTS, looks.BARE_WEIGHT):
@@ -162,8 +176,8 @@ def _of_free_text(facts: ColumnFacts) -> Proposal:
     held = held_in(facts.sample.texts)
     reason = "free text, which may name anybody: look through it, or leave it unpublished"
     if held:
-        listed = ", ".join(f"{count:,} {look.what}" for look, count in held.items())
-        reason += f"; of {len(facts.sample.texts):,} values looked at there stand {listed} in"
+        listed = ", ".join(f"{count:,} hold {look.what}" for look, count in held.items())
+        reason += f"; of {len(facts.sample.texts):,} values looked at {listed}"
     return Proposal(LEFT_OUT, reason, "values", looks.FREE_TEXT)
 
 
@@ -198,7 +212,7 @@ def _by_values(facts: ColumnFacts) -> Proposal:
         assert facts.range is not None
         reason = f"numbers the rows, {facts.range.low:,.0f} to {facts.range.high:,.0f}"
         return Proposal(LEFT_OUT, reason, "values", looks.ROW_NUMBER)
-    if facts.type == NUMBER and facts.distinct > MEASURED:
+    if facts.type == NUMBER and (facts.distinct > MEASURED or _is_nearly_unique(facts)):
         reason = f"a measurement ({_distinction(facts)}): bin it, and it may be a quasi-identifier or sensitive"
         return Proposal(LEFT_OUT, reason, "distinction")
     if _is_nearly_unique(facts):

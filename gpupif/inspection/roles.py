@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ ROLES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Roles(Mapping[Hashable, str]):
     """The role of each column of a table, by its name, in the order of the table.
 
@@ -35,7 +35,7 @@ class Roles(Mapping[Hashable, str]):
     """
 
     of: Mapping[Hashable, str]
-    origin: Path | None = field(default=None, compare=False)
+    origin: Path | None = None
 
     def __post_init__(self) -> None:
         for name, role in self.of.items():
@@ -184,7 +184,7 @@ def read_roles(path: str | os.PathLike[str]) -> Roles:
     >>> roles = gpupif.read_roles("roles.toml")
     >>> roles.quasi_identifiers
     ['gender', 'eye_color']
-    >>> gpupif.risk(table, roles.quasi_identifiers, roles.sensitive, weights=roles.weight).classes.k
+    >>> gpupif.risk(table, roles.quasi_identifiers, roles.sensitive or None, weights=roles.weight).classes.k
     1
 
     """

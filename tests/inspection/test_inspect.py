@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import math
 from collections import Counter
 from datetime import date, timedelta
@@ -45,7 +47,12 @@ COLUMNS = {
     "ref": ("identifier", None, "distinction", [f"A{i}-{i * 7}" for i in range(ROWS)]),
     "age": ("quasi-identifier", "ages", "name", some(range(18, 95))),
     "sex": ("quasi-identifier", "sex or gender", "name", some(["f", "m"])),
-    "dob": ("quasi-identifier", "dates of birth", "name", [date(1950, 1, 1) + timedelta(i * 31) for i in range(ROWS)]),
+    "dob": (
+        "quasi-identifier",
+        "dates of birth",
+        "name and values",
+        [date(1950, 1, 1) + timedelta(i * 31) for i in range(ROWS)],
+    ),
     "came": ("quasi-identifier", "dates", "values", some(["2020-01-31", "2021-02-01", "2022-12-24"])),
     "zip": ("quasi-identifier", "postcodes", "name", some(["01067", "10115", "80331"])),
     "zone": ("quasi-identifier", "postcodes", "values", some([f"SW{i}A {i}AA" for i in range(1, 10)])),
@@ -91,7 +98,7 @@ def test_reasons_say_what_decided(found):
     assert "ages above 89" in reasons["age"]
     assert "75 % of the values look like e-mail addresses" in reasons["contact"]
     assert "100 % of the values" in reasons["email"]
-    assert "200 e-mail addresses" in reasons["notes"]
+    assert "200 hold e-mail addresses" in reasons["notes"]
     assert "'sample_weight' is proposed" in reasons["sample_weight_1"]
     assert "sum to" in reasons["sample_weight"]
     assert "nearly unique" in reasons["ref"]
@@ -234,6 +241,23 @@ def test_shares_are_never_rounded_to_none_or_all():
     codes = [f"A{i}" for i in range(999)]
     reason = gpupif.inspect(pd.DataFrame({"x": [*codes, "p@example.org"]})).columns["reason"][0]
     assert "under 1 % look like e-mail addresses" in reason
+
+
+def test_what_a_name_says_of_an_identifier_goes_before_check_digits():
+    """Numbers of devices have those of payment cards."""
+    numbers = ["4111111111111111", "5500000000000004", "378282246310005", "6011111111111117", "3530111333300000"]
+    numbers += ["5555555555554444", "4012888888881881", "371449635398431"]
+    found = gpupif.inspect(pd.DataFrame({"imei": numbers, "x": numbers})).columns
+    assert found["looks_like"].tolist() == ["device identifiers", "payment card numbers"]
+    assert "100 % look like payment card numbers" in found["reason"][0]
+
+
+def test_examples(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for module in ("inspect", "roles"):
+        tried = doctest.testmod(importlib.import_module(f"gpupif.inspection.{module}"))
+        assert tried.attempted > 1
+        assert tried.failed == 0
 
 
 def test_columns_and_bad_input(tmp_path):

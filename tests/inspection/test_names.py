@@ -8,7 +8,8 @@ from gpupif.inspection import looks
 from gpupif.inspection.names import WORDS, look_of_name, words_of
 
 SAID = {
-    looks.NAME: "name; NAME; Name_1; first_name; firstName; lastname; Patient Name; Nachname; prénom; nom de famille",
+    looks.NAME: "name; NAME; name of patient; NameOfMother; mother's maiden name; "
+    "Name_1; first_name; firstName; lastname; Patient Name; Nachname; prénom; nom de famille",
     looks.ADDRESS: "address; Street; street_address; address1; Straße; Anschrift; calle",
     looks.POSTCODE: "zip; ZIP5; zipcode; postal-code; PLZ; Code postal; postcode",
     looks.PLACE: "city; City_Name; county; school_district; Gemeinde; ville; censusTract",
@@ -55,7 +56,7 @@ SAID = {
 SILENT = """
     filename; file_name; product_name; email_domain; email_opt_in; phone_type; device_type; account_status; has_phone;
     shipment; zipper; stage; page; package; manager; essex; data; total; x; item_23; column; 17; ; _; photo_count; idle;
-    vintage; hatch; plate; candidate_list
+    vintage; hatch; name_of_product; plate; candidate_list
 """.replace("\n", "").split(";")
 
 
