@@ -10,7 +10,7 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import as_names, check_table, configured, show
+from .options import FileRoles, as_names, check_table, configured, show
 
 if TYPE_CHECKING:
     from ..marginals.quasi_identifiers import QuasiIdentifiers
@@ -25,6 +25,7 @@ def toxic(
         int | None, typer.Option(metavar="2|3", help="Pairs or triples of columns.", show_default="2")
     ] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
+    roles: options.RolesFile = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many to list, of columns and of values.")] = 20,
     weights: options.SamplingWeights = None,
     device: options.Device = None,
@@ -64,16 +65,21 @@ def toxic(
     from ..marginals.toxic_pairs import toxic_pairs
     from .cluster import find_anywhere
 
-    request = CountRequest(as_names(columns), weights, missing)
+    given = as_names(columns)
+    from_file = FileRoles(roles, table, sep, [*(given or ()), weights])
+    # The ratios are of rows: a role of weights only says that the column is no quasi-identifier.
+    counted = None if alpha is not None else from_file.weights(weights)
+    request = CountRequest(from_file.known("columns", given), counted, missing)
     shared: dict[str, Any] = {"columns": request.columns, "top": top, "missing": missing}
     find: Callable[..., ToxicPairs | QuasiIdentifiers]
     if alpha is None:
-        find = partial(toxic_pairs, size=2 if size is None else size, weights=weights, **shared)
+        find = partial(toxic_pairs, size=2 if size is None else size, weights=request.weights, **shared)
     else:
         find = partial(quasi_identifiers, alpha=alpha, by=by or "distinction", max_size=max_size, **shared)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         found = find_anywhere(find, table, request.pick, place, sep, memory_limit, temp)
-    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
+    show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
 
 
 def _check_together(
