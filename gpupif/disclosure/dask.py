@@ -191,8 +191,7 @@ def sample_rows(rows: tuple[Rows, ...]) -> shuffle.Sample:
 
 def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
     """The parcels in which the rows of a partition travel: twice, where they are counted in two ways."""
-    # Rows of weight 0 are rows too, and weights may add up to less than these.
-    return partition_tasks.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
+    return partition_tasks.send(plan, ways, source, *rows)
 
 
 def find_part(
