@@ -47,6 +47,18 @@ def risk(
         int | None, options.table_option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
     weights: options.SamplingWeights = None,
+    household: Annotated[
+        str | None,
+        options.table_option(
+            metavar="COLUMN", help="Rows of a household have the same value: risk that one is found.", show_default=False
+        ),
+    ] = None,
+    target_risk: Annotated[
+        float | None,
+        options.table_option(
+            metavar="0.01", help="Acceptable re-identifications per row: the risk above which to protect rows."
+        ),
+    ] = None,
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
@@ -88,9 +100,11 @@ def risk(
             sampling_fraction=sampling_fraction,
             population_size=population_size,
             weights=weights,
+            household=household,
+            target_risk=target_risk,
             missing=missing,
         )
-        pick = partial(pick_needed, known, attributes or [], weights=weights)
+        pick = partial(pick_needed, known, attributes or [], weights=weights, household=household)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 

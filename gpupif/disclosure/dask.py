@@ -39,7 +39,7 @@ from ..encoding.merge import ValueCounts
 from ..frames.dask_frame import check_dask_frame, known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import about_distance, as_score_request, check_columns
+from .cells import about_distance, as_score_request, check_columns, with_households
 from .findings import ByAttribute, Stopwatch, combine
 from .journalist import PopulationClasses
 from .request import RiskRequest
@@ -161,6 +161,7 @@ def plan_risk(
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
         plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
+    plan = replace(plan, job=with_households(plan.job, request.household_place))
     check_columns(_columns(score_request, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
     return plan
 

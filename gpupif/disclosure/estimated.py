@@ -13,6 +13,7 @@ from ..engines.individual_risk import individual_risk
 from ..utils.display import Record
 from ..utils.exact_sums import ExactSum
 from .classes import AttackRisk
+from .target import RiskLevels
 
 # Classes that are looked at at a time.
 BLOCK = 1 << 16
@@ -25,8 +26,9 @@ class EstimatedRisks(Record):
     rows: of the sample; people: of the population, the sum of the weights. k_map: people of the smallest class there,
     of those that have any. threshold: a risk above it counts as at risk. Of a row whose class has f rows with weights
     that sum to F: journalist: 1 / F, at most 1, and 0 where F is 0, as `reidentification_risk` of `gpupif.score`;
-    individual: Benedetti & Franconi's, the expected value of 1 / F where F is negative binomial, as sdcMicro's
-    indivRisk (method "exact", which its default "approx" replaces for f > 2 by p / (f - (1-p)), p = f / F).
+    individual: Benedetti & Franconi's, the expected value of 1 / F where F is negative binomial, as `individual_risk`
+    there and as sdcMicro's indivRisk (method "exact"; its default "approx" has p / (f - (1-p)) for f > 2, p = f / F,
+    which is higher by up to 4.1 % for f = 3, 1.3 % for f = 5 and 0.28 % for f = 10).
     reidentifications: the individual risks of all rows together, the expected number of rows that are re-identified.
     """
 
@@ -66,13 +68,15 @@ class RiskSum(NamedTuple):
 class EstimatedSums(NamedTuple):
     """What is known of the estimated classes of a part of a table; several are put together exactly.
 
-    smallest: people of the smallest class that has any, infinite where none has.
+    smallest: people of the smallest class that has any, infinite where none has. levels: which individual risks occur,
+    where that is asked for.
     """
 
     rows: int
     smallest: float
     journalist: RiskSum
     individual: RiskSum
+    levels: RiskLevels | None = None
 
     @classmethod
     def of(
@@ -81,10 +85,15 @@ class EstimatedSums(NamedTuple):
         people: npt.NDArray[np.float64],
         rows: npt.NDArray[np.int64],
         threshold: float,
+        by_level: bool = False,
     ) -> EstimatedSums:
-        """Of classes of so many rows in the sample and people in the population; rows: how many have such a class."""
+        """Of classes of so many rows in the sample and people in the population; rows: how many have such a class.
+
+        by_level: whether it is asked for which risks occur.
+        """
         blocks = [slice(start, start + BLOCK) for start in range(0, len(sizes), BLOCK)]
-        return cls.total(cls._of_block(sizes[block], people[block], rows[block], threshold) for block in blocks)
+        parts = (cls._of_block(sizes[block], people[block], rows[block], threshold, by_level) for block in blocks)
+        return cls.total(parts)
 
     @classmethod
     def _of_block(
@@ -93,11 +102,13 @@ class EstimatedSums(NamedTuple):
         people: npt.NDArray[np.float64],
         rows: npt.NDArray[np.int64],
         threshold: float,
+        by_level: bool,
     ) -> EstimatedSums:
         naive = np.divide(1.0, people, out=(people > 0).astype(np.float64), where=people > 1)
         smallest = float(people[people > 0].min(initial=np.inf))
-        risks = (RiskSum.of(each, rows, threshold) for each in (naive, individual_risk(sizes, people)))
-        return cls(int(rows.sum()), smallest, *risks)
+        individual = individual_risk(sizes, people)
+        risks = (RiskSum.of(each, rows, threshold) for each in (naive, individual))
+        return cls(int(rows.sum()), smallest, *risks, RiskLevels.of(individual, rows) if by_level else None)
 
     @classmethod
     def total(cls, parts: Iterable[EstimatedSums]) -> EstimatedSums:
@@ -108,6 +119,7 @@ class EstimatedSums(NamedTuple):
             min((part.smallest for part in several), default=np.inf),
             RiskSum.total(part.journalist for part in several),
             RiskSum.total(part.individual for part in several),
+            RiskLevels.total(levels) if (levels := [part.levels for part in several if part.levels is not None]) else None,
         )
 
     def risks(self, people: float, threshold: float) -> EstimatedRisks:
