@@ -50,7 +50,7 @@ def risk(
     household: Annotated[
         str | None,
         options.table_option(
-            metavar="COLUMN", help="Rows of a household have the same value: risk that one is found.", show_default=False
+            metavar="COLUMN", help="Rows of a household have the same value there: risk that one is found."
         ),
     ] = None,
     target_risk: Annotated[

@@ -28,7 +28,8 @@ from .worker import task_engine, task_workers
 class TableTasks(NamedTuple):
     """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index.
 
-    counted: the rows by how often they occur, where they have weights and a measure needs both. any_known: whether the attacker knows any few columns.
+    counted: the rows by how often they occur, where they have weights and a measure needs both. any_known: whether the
+    attacker knows any few columns.
     """
 
     graph: Graph

@@ -15,6 +15,7 @@ from ..encoding.column import Column
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, warn
 from ..measures import as_weighted, resolve_measures
+from ..utils.display import plural
 from ..utils.validation import brief
 from .models import MODELS
 from .request import RiskRequest
@@ -96,12 +97,13 @@ def with_households(job: Job, place: int | None) -> Job:
     return job if place is None else replace(job, targets=[*job.targets, place])
 
 
-def check_households(column: Column) -> None:
-    """Raise InputError where a row has no household."""
-    if column.missing:
+def check_households(name: Hashable, missing: int) -> None:
+    """Raise InputError where some rows have no household; missing: how many."""
+    if missing:
         raise InputError(
-            f"household: column {column.name!r}: expected a household in each row, got {column.missing_rows:,} missing "
-            "values, which might be one household or many. Give each row that is alone a household of its own."
+            f"household: column {name!r}: expected a household in each row, got {missing:,} missing "
+            f"{plural(missing, 'value')}, which might be of one household or of many. Give each row that is alone a "
+            "household of its own."
         )
 
 
@@ -115,7 +117,8 @@ def check_columns(
     """
     known = len(request.quasi_identifiers)
     if request.household_place is not None:
-        check_households(columns[request.household_place])
+        households = columns[request.household_place]
+        check_households(households.name, households.missing_rows)
     for column in columns[known : known + len(request.sensitive)]:
         valued = column.without_missing() if request.matching and column.missing else column
         if valued.cardinality < 2:

@@ -107,19 +107,20 @@ class EstimatedSums(NamedTuple):
         naive = np.divide(1.0, people, out=(people > 0).astype(np.float64), where=people > 1)
         smallest = float(people[people > 0].min(initial=np.inf))
         individual = individual_risk(sizes, people)
-        risks = (RiskSum.of(each, rows, threshold) for each in (naive, individual))
-        return cls(int(rows.sum()), smallest, *risks, RiskLevels.of(individual, rows) if by_level else None)
+        journalist, own = (RiskSum.of(each, rows, threshold) for each in (naive, individual))
+        return cls(int(rows.sum()), smallest, journalist, own, RiskLevels.of(individual, rows) if by_level else None)
 
     @classmethod
     def total(cls, parts: Iterable[EstimatedSums]) -> EstimatedSums:
         """Of several parts together."""
         several = list(parts)
+        levels = [part.levels for part in several if part.levels is not None]
         return cls(
             sum(part.rows for part in several),
             min((part.smallest for part in several), default=np.inf),
             RiskSum.total(part.journalist for part in several),
             RiskSum.total(part.individual for part in several),
-            RiskLevels.total(levels) if (levels := [part.levels for part in several if part.levels is not None]) else None,
+            RiskLevels.total(levels) if levels else None,
         )
 
     def risks(self, people: float, threshold: float) -> EstimatedRisks:

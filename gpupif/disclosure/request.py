@@ -76,10 +76,10 @@ class RiskRequest:
                 "left to learn. Name it in one of them only."
             )
         if household is not None and household in {*known, *targets, weights}:
-            what = "quasi-identifier" if household in known else "sensitive attribute" if household in targets else "weight"
+            other = "quasi_identifiers" if household in known else "sensitive" if household in targets else "weights"
             raise InputError(
-                f"household: column {household!r} is a {what} too; expected one that only says which rows are of one "
-                "household. Name it in one of them only."
+                "household: expected a column that only says which rows are of one household, got "
+                f"{household!r}, which {other}= names too. Name it in one of them only."
             )
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")

@@ -51,9 +51,9 @@ class DisclosureRisk(Displayable):
     groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk and
     k-map, see `gpupif.population_risks`; None without a population. estimated: risk in the population that sampling
     weights estimate, see `EstimatedRisks`; None without weights. households: the risk that somebody of a household is
-    found, see `HouseholdRisks`; target: the threshold for a target of the global risk, see `TargetRisk`; each None where
-    it was not asked for. uniques: people who are unique in the population,
-    estimated; None where neither sampling_fraction nor population_size was given. seconds: wall time by stage.
+    found, see `HouseholdRisks`; target: the threshold for a target of the global risk, see `TargetRisk`; each None
+    where not asked for. uniques: people who are unique in the population, estimated; None where neither
+    sampling_fraction nor population_size was given. seconds: wall time by stage.
     """
 
     rows: int

@@ -80,8 +80,8 @@ class SecondLook(NamedTuple):
 class RiskSearch:
     """What is looked for in a table or its parts.
 
-    columns: those of the request, and without a sensitive attribute `constant_column`. job: what an engine is to do, see
-    `with_households`; without codes where parts come one by one. rows: of the table.
+    columns: those of the request, and without a sensitive attribute `constant_column`. job: what an engine is to do,
+    see `with_households`; without codes where parts come one by one. rows: of the table.
     """
 
     request: RiskRequest

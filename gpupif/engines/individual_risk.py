@@ -37,8 +37,12 @@ def individual_risk(rows: npt.NDArray[np.int64], people: npt.NDArray[np.float64]
     risk estimation in mu-Argus: a review.
     """
     found = np.empty(len(rows))
+
+    def fill(start: int, stop: int) -> None:
+        kernels.individual_risks(rows[start:stop], people[start:stop], found[start:stop])
+
     with Workers() as workers:
-        workers.run(lambda a, b: kernels.individual_risks(rows[a:b], people[a:b], found[a:b]), workers.ranges(len(rows)))
+        workers.run(fill, workers.ranges(len(rows)))
     return found
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.dask import one_part, shuffle
 from gpupif.disclosure.classes import AttackRisk
-from gpupif.engines.individual_risk import individual_risk
 from gpupif.disclosure.models import MODELS
+from gpupif.engines.individual_risk import individual_risk
 from gpupif.errors import InputError
 from tests.helpers import naive_disclosure as naive
 from tests.helpers.configured import configured
