@@ -17,6 +17,8 @@ from .disclosure.closeness import delta_disclosure as delta_disclosure
 from .disclosure.closeness import enhanced_beta_likeness as enhanced_beta_likeness
 from .disclosure.closeness import t_closeness as t_closeness
 from .disclosure.estimated import EstimatedRisks as EstimatedRisks
+from .disclosure.global_risk import GlobalRisk as GlobalRisk
+from .disclosure.global_risk import global_risk as global_risk
 from .disclosure.household_risk import household_risk as household_risk
 from .disclosure.households import HouseholdRisks as HouseholdRisks
 from .disclosure.journalist import PopulationRisks as PopulationRisks

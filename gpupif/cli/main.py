@@ -1,4 +1,4 @@
-"""The command line: `gpupif score`, `risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
+"""The command line: `gpupif score`, `risk`, `global-risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from .._version import __version__
 from ..errors import GpupifError
 from .demo import demo
+from .global_risk import global_risk
 from .info import info
 from .measures import measures
 from .messages import UsageError, as_options, usage_error
@@ -33,7 +34,7 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-for command in (score, risk, toxic, suda, measures, demo, info):
+for command in (score, risk, global_risk, toxic, suda, measures, demo, info):
     app.command()(command)
 
 
