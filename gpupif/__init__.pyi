@@ -17,6 +17,8 @@ from .disclosure.closeness import delta_disclosure as delta_disclosure
 from .disclosure.closeness import enhanced_beta_likeness as enhanced_beta_likeness
 from .disclosure.closeness import t_closeness as t_closeness
 from .disclosure.estimated import EstimatedRisks as EstimatedRisks
+from .disclosure.game import Game as Game
+from .disclosure.game import Payoffs as Payoffs
 from .disclosure.global_risk import GlobalRisk as GlobalRisk
 from .disclosure.global_risk import global_risk as global_risk
 from .disclosure.household_risk import household_risk as household_risk
@@ -25,6 +27,7 @@ from .disclosure.journalist import PopulationRisks as PopulationRisks
 from .disclosure.journalist import population_risks as population_risks
 from .disclosure.population_uniques import PopulationUniques as PopulationUniques
 from .disclosure.population_uniques import population_uniques as population_uniques
+from .disclosure.presence import Presence as Presence
 from .disclosure.risk import DisclosureRisk as DisclosureRisk
 from .disclosure.risk import risk as risk
 from .disclosure.target import TargetRisk as TargetRisk

@@ -82,6 +82,6 @@ def _check_weights(column: Column) -> None:
         (value,) = column.values([int(wrong[0])])
         came = "a missing value" if value is None else repr(value)
         raise InputError(
-            f"weights: column {column.name!r}: expected numbers of 1 or more, the people of the population that each row "
-            f"stands for; got {came}. Correct such weights, or drop the rows: one of weight 0 is in no sample."
+            f"weights: column {column.name!r}: expected numbers of 1 or more, the people of the population that each "
+            f"row stands for; got {came}. Correct such weights, or drop the rows: one of weight 0 is in no sample."
         )

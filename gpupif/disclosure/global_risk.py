@@ -146,8 +146,8 @@ def global_risk(
     if (weights is None) == (sampling_fraction is None):
         came = "neither" if weights is None else "both"
         raise InputError(
-            f"weights, sampling_fraction: expected one of them, got {came}: one says what share of the population is in "
-            "the sample."
+            f"weights, sampling_fraction: expected one of them, got {came}: it says what share of the population is "
+            "in the sample."
         )
     if weights is not None and weights in known:
         raise InputError(f"weights: column {weights!r} is a quasi-identifier too. Name it in one of them only.")

@@ -19,9 +19,8 @@ Term = tuple[int, ...]
 TWO_WAY = "two-way"
 # Cells of a table that is fitted as a whole, at most.
 MOST_CELLS = 1 << 24
-# A fit has settled where each margin has no more than this share of the people at a wrong place. Where it is some of
-# those that are 0 in the limit that linger it never does: then it ends after so many rounds over the margins, and is good
-# enough up to the other share.
+# A fit has settled where no margin has more than this share of the people at a wrong place. Where some cells are 0 in
+# the limit it never does: then it ends after so many rounds over the margins, and is good enough up to the other share.
 SETTLED, ROUNDS, GOOD_ENOUGH = 1e-10, 500, 1e-4
 
 
@@ -36,8 +35,8 @@ def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[T
     elif isinstance(interactions, str):
         if interactions != TWO_WAY:
             raise InputError(
-                f"interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; got "
-                f"{interactions!r}."
+                "interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; "
+                f"got {interactions!r}."
             )
         asked = list(combinations(places, 2))
     elif isinstance(interactions, Iterable):
@@ -78,13 +77,13 @@ def expected_people(cells: CellCounts, people: npt.NDArray[np.float64], terms: S
     if possible > MOST_CELLS:
         raise InputError(
             f"quasi_identifiers: a model with interactions is fitted to all cells that are possible, {possible:.3g} "
-            f"combinations of values; expected at most {MOST_CELLS:,}. Name fewer quasi-identifiers, bin those with many "
-            "values, or leave interactions= out."
+            f"combinations of values; expected at most {MOST_CELLS:,}. Name fewer quasi-identifiers, bin those with "
+            "many values, or leave interactions= out."
         )
     table = np.zeros(tuple(cells.values))
     table[tuple(cells.codes)] = people
     margins = [term for term in terms if not any(set(term) < set(other) for other in terms)]
-    return fit_margins(table, margins)[tuple(cells.codes)]
+    return np.asarray(fit_margins(table, margins)[tuple(cells.codes)])
 
 
 def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.NDArray[np.float64]:

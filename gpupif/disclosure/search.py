@@ -30,7 +30,7 @@ from .estimated import EstimatedRisks
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
 from .households import HouseholdRisks
-from .journalist import PopulationClasses
+from .journalist import MatchedClasses
 from .models import MODELS
 from .request import RiskRequest
 from .search_part import PartQuestion, SearchTools, search_part, search_part_again
@@ -62,7 +62,7 @@ class Assessed:
     target: TargetRisk | None
     device: str
     seconds: Mapping[str, float]
-    in_population: PopulationClasses | None = None
+    in_population: MatchedClasses | None = None
 
     def worst(self, model: str) -> float:
         """The worst value of a disclosure measure, over the attributes."""
