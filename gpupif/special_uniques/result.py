@@ -62,8 +62,11 @@ class SudaSummary(Displayable):
         top = self.top
         if "index" in top and (top["index"] == top["row"]).all():
             top = top.drop(columns="index")
+        # Sizes beyond the largest of any set say nothing, and are many where all sets were searched.
+        largest = int(self.sizes.index[self.sizes["msus"] > 0].max()) if self.scored_rows else 0
+        top = top.drop(columns=[f"msu_{size}" for size in self.sizes.index if size > largest], errors="ignore")
         for title, frame in (
-            ("Minimal sample uniques by size", self.sizes.reset_index(names="columns")),
+            ("Minimal sample uniques by size", self.sizes.loc[:largest].reset_index(names="columns")),
             ("Part of all scores by column", self.columns.reset_index()),
             ("Rows at the highest risk", top),
         ):
