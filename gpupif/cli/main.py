@@ -34,7 +34,8 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-COMMANDS = {command.__name__: command for command in (score, risk, global_risk, toxic, suda, measures, demo, info)}
+FUNCTIONS = (score, risk, global_risk, toxic, suda, measures, demo, info)
+COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command()(command)
 

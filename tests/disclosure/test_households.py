@@ -106,7 +106,7 @@ def test_as_defined(engine, question, target):
 @settings(SHARED_FIXTURES, max_examples=25)
 def test_the_same_from_files_and_on_dask(question, sensitive, data, tmp_path_factory, dask_in_one_thread):
     table, frame, known, _, _, how = question
-    others = [name for name in table if name not in known and frame[name].nunique(dropna=False) > 1]
+    others = [name for name in table if name not in known and len(set(table[name])) > 1]
     asked = (known, others[:1] if sensitive else None)
     options = {"household": "home", "target_risk": 0.2, "groups": 0, "device": "cpu", **how}
     expected = outcome(frame, *asked, **options)
