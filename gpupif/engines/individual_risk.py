@@ -21,6 +21,8 @@ from ..utils.arrays import on_host
 from .base import SILENT, EngineResult, Job, Progress
 from .shared_scores import SharedScores
 
+# Arrays as large as the scores of a measure that are there beside these, where classes are counted twice.
+FURTHER_ARRAYS = 3
 # Gives the scores of a job.
 Score = Callable[[Job, Progress], EngineResult]
 
@@ -49,6 +51,11 @@ def individual_risk(rows: npt.NDArray[np.int64], people: npt.NDArray[np.float64]
 def needs_rows(job: Job) -> bool:
     """Whether a measure of the job needs the rows of classes beside the people that these stand for."""
     return job.unit is not None and any(measure.of_rows_and_people for measure in job.measures)
+
+
+def scores_at_once(job: Job) -> int:
+    """How many arrays as large as the scores of one measure are there at once while a job is scored."""
+    return len(job.measures) + (FURTHER_ARRAYS if needs_rows(job) else 0)
 
 
 def score_rows_and_people(score: Score, job: Job, progress: Progress) -> EngineResult:
