@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from . import options
-from .options import as_names, check_table, configured, show
+from .options import FileRoles, as_names, check_table, configured, show
 
 MissingValues = Annotated[
     str, options.table_option(metavar="category|error", help="Missing values: one more value, or refuse.")
@@ -18,8 +19,10 @@ MissingValues = Annotated[
 def global_risk(
     table: options.Table,
     quasi_identifiers: Annotated[
-        str, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person.", show_default=False)
-    ],
+        str | None,
+        typer.Option(metavar="A,B", help="Columns that an attacker may know of a person; or give --roles."),
+    ] = None,
+    roles: options.RolesFile = None,
     weights: options.SamplingWeights = None,
     sampling_fraction: Annotated[
         float | None,
@@ -46,7 +49,13 @@ def global_risk(
 
     place = Place(scheduler, workers)
     check_table(table, sep, place)
-    known = as_names(quasi_identifiers, "quasi_identifiers") or []
+    known = as_names(quasi_identifiers, "quasi_identifiers")
+    if known is None and roles is None:
+        raise InputError("quasi_identifiers: expected columns, got none. Name them, or give their --roles.")
+    from_file = FileRoles(roles, table, sep, [*(known or ()), weights])
+    known = from_file.known("quasi-identifiers", known) or []
+    if sampling_fraction is None:
+        weights = from_file.weights(weights)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         from ..disclosure.global_risk import global_risk as find_global_risk
         from ..disclosure.request import pick_needed
@@ -63,7 +72,8 @@ def global_risk(
         found = find_anywhere(
             find, table, partial(pick_needed, known, [], weights=weights), place, sep, memory_limit, temp
         )
-    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
+    show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
 
 
 def _interactions(text: str | None) -> Any:
