@@ -35,13 +35,28 @@ class PeerTable:
     sensitive: str | None = None
 
     def with_keys(self, keys: Sequence[str], name: str | None = None) -> PeerTable:
-        """The same file, other key variables."""
-        return replace(self, keys=tuple(keys), name=name or self.name)
+        """The same file, other key variables; none of these is the sensitive one."""
+        sensitive = None if self.sensitive in keys else self.sensitive
+        return replace(self, keys=tuple(keys), name=name or self.name, sensitive=sensitive)
 
     def read(self) -> pd.DataFrame:
         """The file as a frame."""
         labels = [*self.keys, *([self.sensitive] if self.sensitive else [])]
         return pd.read_csv(self.file, dtype=dict.fromkeys(labels, "category"), keep_default_na=False, na_values=[""])
+
+    def has_twins(self) -> bool:
+        """Whether two key variables have values that the same rows have, two rows or more but not all of them."""
+        frame = self.read()
+        mark = pd.Series(np.random.default_rng(SEED).integers(2**40, size=len(frame)))
+        found: set[tuple[int, int]] = set()
+        for key in self.keys:
+            values = mark.groupby(frame[key], observed=True).agg(["size", "sum"])
+            several = values[(values["size"] > 1) & (values["size"] < len(frame))]
+            same = set(several.itertuples(index=False, name=None))
+            if found & same:
+                return True
+            found |= same
+        return False
 
 
 def shipped_tables(folder: Path) -> dict[str, PeerTable]:
