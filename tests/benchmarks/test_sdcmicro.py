@@ -55,7 +55,7 @@ def test_packages_are_missing(tmp_path):
 @pytest.mark.subprocess
 def test_both_sides_in_turns(tmp_path, table, monkeypatch, capsys):
     """R is asked for what gpupif is; the two arrays are compared."""
-    monkeypatch.setattr(sdcmicro, "run_gpupif", lambda job, folder: run(job))
+    monkeypatch.setattr(sdcmicro, "run_gpupif", lambda job, limit: run(job))
     frequencies = tmp_path / "wanted"
     np.array([1.0, 1.0, 2.0, 3.0, 2.0, 1.0]).tofile(frequencies)
     lines = [f'echo "$@" >> {tmp_path}/asked', f"cp {frequencies} {tmp_path}/sdcMicro/fk.f64", "echo seconds 0.5 0.25"]
