@@ -213,6 +213,7 @@ def plan(shipped: Mapping[str, PeerTable], folder: Path, quick: bool) -> Iterato
         census = generated_census(folder, rows, 8)
         yield "frequencies", census
         yield "weighted_frequencies", census
+        yield "l_diversity", replace(census.with_keys(census.keys[:5]), sensitive=census.keys[5])
         for columns in (5, 7, 8):
             yield "suda", census.with_keys(census.keys[:columns], f"census, {columns} columns")
     yield "weighted_frequencies", with_missing(generated_census(folder, min(20_000, *sizes), 8), folder, 0.01)
@@ -283,7 +284,7 @@ def main() -> None:
     """Find sdcMicro, run, compare, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rscript", default="Rscript", help="the command Rscript of an R that has sdcMicro")
-    parser.add_argument("--quick", action="store_true", help="small tables only: three minutes")
+    parser.add_argument("--quick", action="store_true", help="small tables only: a few minutes")
     parser.add_argument("--threads", type=int, default=1, help="threads of both")
     parser.add_argument("--seconds", type=float, default=1.0, help="run each job at least so long, in each round")
     parser.add_argument("--rounds", type=int, default=2, help="processes of each side a job, in turns")
