@@ -78,6 +78,8 @@ def scopes() -> list[Sequence[str]]:
             "1 / the rows of the population that match a row, at least itself; `classes` and the journalist's average, "
             "which takes their mean size, are not defined",
         ),
+        ("presence", ROWS, "not defined: a person may be of several classes, whose shares are then no probability"),
+        ("games", ROWS, "by how many rows match each row"),
         ("uniques in the population", f"not defined: {SIMPLE_SAMPLE}", no_classes),
     ]
 

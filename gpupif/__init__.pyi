@@ -17,10 +17,13 @@ from .disclosure.closeness import delta_disclosure as delta_disclosure
 from .disclosure.closeness import enhanced_beta_likeness as enhanced_beta_likeness
 from .disclosure.closeness import t_closeness as t_closeness
 from .disclosure.estimated import EstimatedRisks as EstimatedRisks
+from .disclosure.game import Game as Game
+from .disclosure.game import Payoffs as Payoffs
 from .disclosure.journalist import PopulationRisks as PopulationRisks
 from .disclosure.journalist import population_risks as population_risks
 from .disclosure.population_uniques import PopulationUniques as PopulationUniques
 from .disclosure.population_uniques import population_uniques as population_uniques
+from .disclosure.presence import Presence as Presence
 from .disclosure.risk import DisclosureRisk as DisclosureRisk
 from .disclosure.risk import risk as risk
 from .disclosure.uniqueness import Uniqueness as Uniqueness

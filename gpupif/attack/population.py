@@ -81,8 +81,8 @@ class MatchedPopulation:
     columns: of the sample, encoded. others: the same columns of the population. missing: as of `gpupif.score`. lacks:
     what to do with rows of the sample that the population lacks, those beyond as many equal ones as it has; "error"
     raises InputError, "count" counts them as rows of the population too. Where missing values are wildcards, no row is
-    known to be lacking, but values are, in the same way. number: of each row of the sample, which distinct row it is;
-    sampled, times: of each distinct row, how often it is in the sample and in the population.
+    known to be lacking, but values are, in the same way. number: of each row of the sample, which distinct row it is.
+    rows: the distinct ones of both, the sample's among the population's. joined: the columns of both.
     """
 
     def __init__(
@@ -97,34 +97,24 @@ class MatchedPopulation:
         found = distinct_rows(Rows(joined.layout.pack(codes, workers)), len(codes[0]), workers)
         rows, several = len(of_both[SAMPLE][0]), len(found.rows.keys)
         self.number = np.asarray(found.number[:rows])
-        self.sampled = np.bincount(self.number, minlength=several)
-        self.times = np.bincount(found.number[rows:], minlength=several)
-        self._codes = joined.layout.unpack(found.rows.keys)
+        sampled = np.bincount(self.number, minlength=several)
+        matched = MatchedRows(found.rows.keys, sampled, np.bincount(found.number[rows:], minlength=several))
         if not any(joined.wildcards):
-            matched = MatchedRows(found.rows.keys, self.sampled, self.times)
             short = matched.lacking()
             if lacks == "error" and len(short.keys):
-                row = first_absent(self.number, self.times)
+                row = first_absent(self.number, matched.in_population)
                 assert row is not None
                 raise lacks_error(short.absent, rows, row, *matched.about(self.number[row], joined))
-            self.times = np.maximum(self.sampled, self.times)
+            matched = matched._replace(in_population=np.maximum(sampled, matched.in_population))
+        self.rows = matched
         counts = [np.zeros_like(own) for own in joined.counts]
-        for own, total in zip(self._codes, counts, strict=True):
-            add_times(own, self.times, total)
-        self._joined = joined.settled(counts, lacks)
+        for own, total in zip(joined.layout.unpack(matched.keys), counts, strict=True):
+            add_times(own, matched.in_population, total)
+        self.joined = joined.settled(counts, lacks)
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
         """The distribution in the population of each column, for some of the sample's columns."""
-        return self._joined.some([column.name for column in columns]).priors()
-
-    def class_sizes(self, engine: Engine) -> npt.NDArray[np.int64]:
-        """For each distinct row, how many rows of the population agree with it; see `class_sizes_there`."""
-        return class_sizes_there(self._joined, self._codes, self.times, engine)
-
-    @property
-    def has_wildcards(self) -> bool:
-        """Whether missing values match every value, so that the classes of rows overlap."""
-        return any(self._joined.wildcards)
+        return self.joined.some([column.name for column in columns]).priors()
 
     def sizes(
         self, request: ScoreRequest, subsets: KnownSubsets | None, engine: Engine
@@ -134,8 +124,9 @@ class MatchedPopulation:
         By output: alone under "", or the worst and the mean over subsets of columns, see `FOLDS`. A row that agrees
         with none, as is possible where missing values are wildcards, counts itself.
         """
-        codes = [self._codes[self._joined.names.index(name)] for name in request.used]
-        job = replace(self._joined.some(request.used).sizes_job(request), codes=codes, times=self.times)
+        of_column = dict(zip(self.joined.names, self.joined.layout.unpack(self.rows.keys), strict=True))
+        codes = [of_column[name] for name in request.used]
+        job = replace(self.joined.some(request.used).sizes_job(request), codes=codes, times=self.rows.in_population)
         result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
         return {
             fold: np.ascontiguousarray(on_host(values["cohort_size"])[:, self.number])

@@ -33,7 +33,8 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-for command in (score, risk, toxic, suda, measures, demo, info):
+COMMANDS = {command.__name__: command for command in (score, risk, toxic, suda, measures, demo, info)}
+for command in COMMANDS.values():
     app.command()(command)
 
 
@@ -82,7 +83,7 @@ def main() -> None:
         if code:
             raise SystemExit(code)
     except UsageError as error:
-        print(usage_error(error), end="", file=sys.stderr)
+        print(usage_error(error, COMMANDS), end="", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except GpupifError as error:
         print(f"gpupif: error: {as_options(str(error))}", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import typer
@@ -12,16 +13,45 @@ import typer
 UsageError: Any = typer.BadParameter.__mro__[2]
 
 
-def usage_error(error: Any) -> str:
-    """What is wrong with options or arguments in one line; nothing for no argument at all, which gives the help."""
+# A number as other languages write it.
+DECIMAL_COMMA = re.compile(r"([+-]?)(\d*),(\d+)")
+
+
+def usage_error(error: Any, commands: Collection[str] = ()) -> str:
+    """What is wrong with options or arguments in one line; nothing for no argument at all, which gives the help.
+
+    commands: the names of all, for an error that does not say in which it is.
+    """
     message: str = error.format_message().strip()
     if not message:
         return ""
     message = re.sub(r"Input should be a valid integer.*", "expected a whole number", message)
     message = re.sub(r"Input should be a valid number.*", "expected a number, such as 0.2", message)
+    message += decimal_comma_hint(_given(getattr(getattr(error, "param", None), "opts", ())))
     context = getattr(error, "ctx", None)
-    command = "gpupif" if context is None else context.command_path
+    if context is None:
+        command = " ".join(["gpupif", *[word for word in sys.argv[1:] if word in commands][:1]])
+    else:
+        command = context.command_path
     return f"gpupif: error: {message}{'' if message[-1] in '.?' else '.'} `{command} --help` says what there is.\n"
+
+
+def decimal_comma_hint(text: str) -> str:
+    """What to write in place of a number with a decimal comma, as a sentence behind another; no text for any other."""
+    found = DECIMAL_COMMA.fullmatch(text.strip())
+    if found is None:
+        return ""
+    sign, digits, fraction = found.groups()
+    return f". A number has a decimal point: {sign}{digits or 0}.{fraction}, not {found[0]}"
+
+
+def _given(options: Sequence[str]) -> str:
+    """What came on the command line for an option of these names; no text where it did not."""
+    for place, word in enumerate(sys.argv):
+        option, equals, value = word.partition("=")
+        if option in options:
+            return value if equals else "".join(sys.argv[place + 1 : place + 2])
+    return ""
 
 
 def as_options(message: str) -> str:
@@ -36,7 +66,8 @@ def as_options(message: str) -> str:
     names = (
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|"
         "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
-        "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed|where|by|keep_input"
+        "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed|where|by|keep_input|"
+        "publisher_benefit|publisher_loss|adversary_gain|adversary_cost"
     )
     if any(argument.startswith("--known-any") for argument in sys.argv):
         message = re.sub(r"^known:", "--known-any:", message)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # The groups in which the help lists options, but for those that are asked for first.
 attack_option = partial(typer.Option, rich_help_panel="Attackers, and what they know")
 table_option = partial(typer.Option, rich_help_panel="Table and population")
+game_option = partial(typer.Option, rich_help_panel="Cost and benefit of attacks (any of these has them found)")
 cells_option = partial(typer.Option, rich_help_panel="Some cells, or a summary, in place of all scores")
 output_option = partial(typer.Option, rich_help_panel="Output")
 place_option = partial(typer.Option, rich_help_panel="Where to compute, and within what")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
 from . import options
 from .options import as_distances, as_names, as_population, check_table, compiling_ahead, configured, show
+
+if TYPE_CHECKING:
+    from ..disclosure.game import Game
 
 
 def risk(
@@ -33,10 +36,10 @@ def risk(
     threshold: Annotated[
         float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
     ] = None,
-    groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
+    groups: Annotated[int, typer.Option(metavar="N", help="How many classes to list of each kind.")] = 10,
     population: Annotated[
         Path | None,
-        options.table_option(metavar="FILE", help="The population that TABLE is a part of: journalist risk."),
+        options.table_option(metavar="FILE", help="The population that TABLE is a part of: journalist risk, presence."),
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     sampling_fraction: Annotated[
@@ -45,6 +48,19 @@ def risk(
     ] = None,
     population_size: Annotated[
         int | None, options.table_option(metavar="N", help="People in that population, instead of --sampling-fraction.")
+    ] = None,
+    publisher_benefit: Annotated[
+        float | None, options.game_option(metavar="1200", help="What each row that is published brings.")
+    ] = None,
+    publisher_loss: Annotated[
+        float | None,
+        options.game_option(metavar="300", help="What each person costs the publisher who is re-identified."),
+    ] = None,
+    adversary_gain: Annotated[
+        float | None, options.game_option(metavar="300", help="What each such person brings the adversary.")
+    ] = None,
+    adversary_cost: Annotated[
+        float | None, options.game_option(metavar="4", help="What each attempt costs the adversary.")
     ] = None,
     weights: options.SamplingWeights = None,
     missing: options.MissingOrWildcard = "category",
@@ -74,6 +90,12 @@ def risk(
         from ..disclosure.risk import risk as find_risk
         from .cluster import find_anywhere
 
+        game = _game(
+            publisher_benefit=publisher_benefit,
+            publisher_loss=publisher_loss,
+            adversary_gain=adversary_gain,
+            adversary_cost=adversary_cost,
+        )
         find = partial(
             find_risk,
             quasi_identifiers=known,
@@ -87,6 +109,7 @@ def risk(
             population=as_population(population, population_lacks),
             sampling_fraction=sampling_fraction,
             population_size=population_size,
+            game=game,
             weights=weights,
             missing=missing,
         )
@@ -100,6 +123,14 @@ def _cells(models: list[str] | None) -> list[str]:
     from ..disclosure.models import resolve_models
 
     return [model.measure(2) for model in resolve_models(models)]
+
+
+def _game(**amounts: float | None) -> Game | None:
+    """The game of these amounts, those that are not given as of `gpupif.Game`; None where none is."""
+    from ..disclosure.game import Game
+
+    given = {name: amount for name, amount in amounts.items() if amount is not None}
+    return Game(**given) if given else None
 
 
 def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import InputError
 from . import options
+from .messages import decimal_comma_hint
 from .options import (
     as_distances,
     as_names,
@@ -325,7 +326,8 @@ def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
         try:
             value = float(number if equals else "")
         except ValueError:
-            raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}.") from None
+            hint = decimal_comma_hint(number)
+            raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}{hint}.") from None
         if "=" in column and "," in column:
             raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
         if column in accuracies:

@@ -14,8 +14,11 @@ from ..utils.information import Sizes
 from ..utils.validation import MOST, brief, is_whole, whole_number
 
 
-def size_array(argument: str, given: Any) -> npt.NDArray[np.int64]:
-    """Sizes of classes, one number each, from a list, an array or a Series; raises InputError for anything else."""
+def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int64]:
+    """Sizes of classes, one number each, from a list, an array or a Series; raises InputError for anything else.
+
+    least: that a size may be, 0 or 1; one is above 0.
+    """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InputError(f"{argument}: expected sizes of classes, a list of whole numbers; got {type(given).__name__}.")
     values = given if hasattr(given, "__array__") else list(given)
@@ -26,18 +29,20 @@ def size_array(argument: str, given: Any) -> npt.NDArray[np.int64]:
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
         came = f"{array.ndim} dimensions" if array.ndim != 1 else "none" if array.size == 0 else brief(array[0])
         raise InputError(f"{argument}: expected the size of each class, a list of whole numbers; got {came}.")
-    wrong = ~((array >= 1) & (array < MOST) & (array == np.floor(array)))
+    wrong = ~((array >= least) & (array < MOST) & (array == np.floor(array)))
     if isinstance(values, list):
         # NumPy makes numbers of booleans that are among numbers.
         wrong |= np.array([isinstance(value, bool | np.bool_) for value in values])
     if wrong.any():
         place = int(np.argmax(wrong))
         came = brief(values[place] if isinstance(values, list) else array[place].item())
+        hint = " Leave classes without rows out." if least else ""
         raise InputError(
-            f"{argument}: expected whole numbers of rows from 1 to 2^62; got {came} "
-            f"at position {place}. Leave classes without rows out."
+            f"{argument}: expected whole numbers of rows from {least} to 2^62; got {came} at position {place}.{hint}"
         )
     sizes = array.astype(np.int64)
+    if not sizes.any():
+        raise InputError(f"{argument}: expected a class of at least one row, got classes without rows only.")
     if float(np.sum(sizes, dtype=np.float64)) > MOST:
         raise InputError(f"{argument}: expected classes of at most 2^62 rows together; got more.")
     return sizes

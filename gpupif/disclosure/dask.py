@@ -41,7 +41,8 @@ from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .cells import about_distance, as_score_request, check_columns
 from .findings import ByAttribute, Stopwatch, combine
-from .journalist import PopulationClasses
+from .journalist import MatchedClasses
+from .presence import PresenceRanking
 from .request import RiskRequest
 from .search import Assessed, RiskSearch, SecondLook
 from .search_part import SearchTools
@@ -71,12 +72,14 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
         compared = replace(score_request, used=known, targets=[], known=known, weights=None)
         totals = graph.one("totals-known", first_columns, len(known), totals)
         matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device, overlapping=True)
-        several = graph.each("compare", compare_classes, population.lacks, planned, matching.joined, matching.matched)
+        ranking = graph.one("presence-ranking", presence_ranking, request.groups, matching.joined)
+        met = (planned, matching.joined, ranking, matching.matched)
+        several = graph.each("compare", compare_classes, population.lacks, *met)
         absent, own = (
             graph.each(what, itemgetter(place), several) for place, what in enumerate(("lacks", "own-classes"))
         )
         settled = add_settling_tasks(graph, population.lacks, matching, absent, local, number)
-        classes = graph.tree("classes", PopulationClasses.total, own)
+        classes = graph.tree("classes", partial(MatchedClasses.total, request.groups), own)
         last = graph.one("with-classes", with_classes, last, settled, classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
@@ -111,15 +114,20 @@ def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
 
+def presence_ranking(most: int, people: PopulationPlan) -> PresenceRanking:
+    """How classes are ranked by presence; most: how many are wanted."""
+    return PresenceRanking.of(most, people.columns)
+
+
 def compare_classes(
-    lacks: str, plan: Plan, people: PopulationPlan, met: MetRows
-) -> tuple[AbsentRowTotals, PopulationClasses]:
+    lacks: str, plan: Plan, people: PopulationPlan, ranking: PresenceRanking, met: MetRows
+) -> tuple[AbsentRowTotals, MatchedClasses]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
     _, lacking = find_absent_rows(lacks, people, met)
-    return lacking, classes_of_matched(people.columns, met.rows, task_engine(plan.device))
+    return lacking, classes_of_matched(people.columns, ranking, met.rows, task_engine(plan.device))
 
 
-def with_classes(found: Assessed, settled: PopulationPlan, classes: PopulationClasses) -> Assessed:
+def with_classes(found: Assessed, settled: PopulationPlan, classes: MatchedClasses) -> Assessed:
     """What is found with the classes in the population, which lacks nothing of the table."""
     return replace(found, in_population=classes)
 

@@ -1,9 +1,11 @@
-"""Journalist risk: of a sample whose equivalence classes are known in the population, too."""
+"""Risk of a sample whose equivalence classes are known in the population, too: the journalist's, and presence."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +13,10 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..utils.display import Record
-from ..utils.validation import share
+from ..utils.validation import MOST, share
 from .class_sizes import size_array
 from .classes import AttackRisk
+from .presence import Presence, RankedClass
 
 # Classes that are sorted by size at a time.
 BLOCK = 1 << 16
@@ -25,11 +28,13 @@ class PopulationRisks(Record):
 
     rows, classes: of the sample. k_map: people in the smallest of these classes in the population. threshold: a risk
     above it counts as at risk. journalist: the attacker does not know who is in the sample and looks for anyone.
-    marketer: expected share of the sample's rows that are re-identified when the attacker tries all.
+    marketer: expected share of the sample's rows that are re-identified when the attacker tries all. presence: of the
+    people of the population in the sample (delta-presence).
 
     Where missing values match every value, the people of a row are all of the population that match it: F, of which
     k_map is the least and marketer the mean of 1/F over rows. Classes then overlap, so that there is no number of them,
-    nor a mean size: classes is None, and the average of the journalist, which takes one, NaN.
+    nor a mean size: classes is None, and the average of the journalist, which takes one, NaN. Nor is a share of a class
+    a probability then, for its people are also those of others: presence is None.
     """
 
     rows: int
@@ -38,48 +43,55 @@ class PopulationRisks(Record):
     threshold: float
     journalist: AttackRisk
     marketer: float
+    presence: Presence | None
 
 
 def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: float = 0.2) -> PopulationRisks:
-    """Journalist and marketer risk of a sample, from the sizes of its equivalence classes there and in the population.
+    """Journalist and marketer risk of a sample, and presence, from the sizes of classes there and in the population.
 
     Parameters
     ----------
     sample_sizes, population_sizes:
-        For each equivalence class of the sample its rows f and its people in the population F >= f, aligned. Classes of
-        the population that are not in the sample are left out.
+        For each equivalence class its rows f in the sample and its people F >= f in the population, aligned. Classes of
+        the population that are not in the sample, f = 0, matter for presence only, which is of the classes given.
     threshold:
-        Highest acceptable probability of re-identification, in (0, 1].
+        Highest acceptable probability of re-identification, and of presence, in (0, 1].
 
     Returns
     -------
     PopulationRisks
         With n rows and J classes: k-map min F; journalist risk of a row 1/F, so highest 1 / min F, at risk the share of
         rows with 1/F > threshold, average max(J / sum F, (1/n) sum f/F); marketer risk (1/n) sum f/F. All risks in
-        (0, 1], at_risk in [0, 1]. The order of classes does not matter, to the last bit.
+        (0, 1], at_risk in [0, 1]. Presence of a class f/F, in [0, 1]: see `Presence`. The order of classes does not
+        matter, to the last bit.
 
     Raises
     ------
     InputError
-        Sizes that are no whole numbers from 1 on, of different number, or smaller in the population than in the sample.
+        Sizes that are no whole numbers, in the population from 1 on, of different number, or smaller in the population
+        than in the sample; a sample without rows.
 
     References
     ----------
-    El Emam 2013, Guide to the De-Identification of Personal Health Information, as ARX has it.
+    El Emam 2013, Guide to the De-Identification of Personal Health Information, as ARX has it. Presence: Nergiz,
+    Atzori & Clifton 2007, Hiding the Presence of Individuals from Shared Databases; its histogram as Google's Sensitive
+    Data Protection has it.
 
     Examples
     --------
-    A class of one row of four people, and one of two rows of two people:
+    A class of one row of four people, and one of two rows of two people, who are all known to be in the sample:
 
     >>> risks = population_risks([1, 2], [4, 2])
     >>> risks.journalist
     AttackRisk(highest=0.5, average=0.4166666666666667, at_risk=1.0)
     >>> risks.k_map, risks.marketer
     (2, 0.4166666666666667)
+    >>> risks.presence.lowest, risks.presence.highest, risks.presence.average, risks.presence.rows_above
+    (0.25, 1.0, 0.5, 3)
 
     """
     limit = share("threshold", threshold)
-    sample = size_array("sample_sizes", sample_sizes)
+    sample = size_array("sample_sizes", sample_sizes, least=0)
     population = size_array("population_sizes", population_sizes)
     if len(sample) != len(population):
         raise InputError(
@@ -97,30 +109,31 @@ def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: flo
 
 
 class PopulationClasses(NamedTuple):
-    """Equivalence classes of a sample by their size in the population: integers, so that parts add up exactly.
+    """Equivalence classes by their size in a sample and in the population: integers, so that parts add up exactly.
 
-    sizes: people of a class in the population, ascending. classes: how many classes have so many, None where they
-    overlap, for missing values match every value; rows: of the sample, whose class is one of these.
+    people: of a class in the population, ascending. sampled: its rows in the sample, 0 where it has none; None where
+    classes overlap, for missing values match every value. times: how many classes have these sizes; where they
+    overlap, how many rows of the sample have such a class.
     """
 
-    sizes: npt.NDArray[np.int64]
-    classes: npt.NDArray[np.int64] | None
-    rows: npt.NDArray[np.int64]
+    people: npt.NDArray[np.int64]
+    sampled: npt.NDArray[np.int64] | None
+    times: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
-        """Of classes with so many rows in the sample and in the population, which has those of the sample at least.
-
-        Classes without a row in the sample are left out.
-        """
+        """Of classes with so many rows in the sample and in the population, which has those of the sample at least."""
         blocks = [slice(start, start + BLOCK) for start in range(0, len(sampled) or 1, BLOCK)]
         return cls.total(*(cls._of_block(sampled[block], there[block]) for block in blocks))
 
     @classmethod
     def _of_block(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
-        found = np.flatnonzero(sampled)
-        people = np.maximum(sampled, there)[found]
-        return cls(people, np.ones(len(found), np.int64), sampled[found])._added_up()
+        people, numbers = np.maximum(sampled, there), int(sampled.max(initial=0)) + 1
+        if int(people.max(initial=0)) * numbers > MOST:
+            return cls(people, sampled, np.ones(len(sampled), np.int64))._added_up()
+        # Both sizes as one number: sorted in half of the time.
+        pairs, times = np.unique(people * numbers + sampled, return_counts=True)
+        return cls(pairs // numbers, pairs % numbers, times)
 
     @classmethod
     def of_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:
@@ -134,35 +147,45 @@ class PopulationClasses(NamedTuple):
     @classmethod
     def total(cls, *parts: PopulationClasses) -> PopulationClasses:
         """Classes of several parts together, which overlap in all of them or in none."""
-        sizes, rows = (
-            np.concatenate(several) for several in zip(*((one.sizes, one.rows) for one in parts), strict=True)
+        people, times = (
+            np.concatenate(several) for several in zip(*((one.people, one.times) for one in parts), strict=True)
         )
-        classes = [one.classes for one in parts if one.classes is not None]
-        return cls(sizes, np.concatenate(classes) if classes else None, rows)._added_up()
+        sampled = [one.sampled for one in parts if one.sampled is not None]
+        return cls(people, np.concatenate(sampled) if sampled else None, times)._added_up()
 
     def _added_up(self) -> PopulationClasses:
-        """The same with each size once."""
-        order = np.argsort(self.sizes, kind="stable")
-        sizes, starts = np.unique(self.sizes[order], return_index=True)
-        classes, rows = (
-            None if one is None else np.add.reduceat(one[order], starts) for one in (self.classes, self.rows)
-        )
-        assert rows is not None
-        return PopulationClasses(sizes, classes, rows)
+        """The same with each pair of sizes once."""
+        sizes = [self.people] if self.sampled is None else [self.people, self.sampled]
+        order = np.lexsort(sizes[::-1])
+        arranged = [each[order] for each in sizes]
+        differ = np.any([each[1:] != each[:-1] for each in arranged], axis=0)
+        starts = np.flatnonzero(np.append(np.ones(min(1, len(order)), bool), differ))
+        people, *sampled = (each[starts] for each in arranged)
+        return PopulationClasses(people, sampled[0] if sampled else None, np.add.reduceat(self.times[order], starts))
+
+    @property
+    def rows_of_size(self) -> dict[int, int]:
+        """Size of a class in the population to the rows of the sample in such classes, ascending."""
+        rows = self.times if self.sampled is None else self.times * self.sampled
+        found: dict[int, int] = {}
+        for size, some in zip(self.people.tolist(), rows.tolist(), strict=True):
+            if some:
+                found[size] = found.get(size, 0) + some
+        return found
 
     def risks(self, threshold: float) -> PopulationRisks:
-        """Journalist and marketer risk: of sums of integers, each rounded once."""
-        of_size = dict(zip(self.sizes.tolist(), self.rows.tolist(), strict=True))
+        """Journalist and marketer risk, and presence: of sums of integers, each rounded once."""
+        of_size = self.rows_of_size
         rows = sum(of_size.values())
         marketer = math.fsum(found / size for size, found in of_size.items()) / rows
         at_risk = sum(found for size, found in of_size.items() if 1 / size > threshold)
         smallest = min(of_size)
-        classes, average = None, math.nan
-        if self.classes is not None:
-            numbers = self.classes.tolist()
-            people = sum(size * number for size, number in zip(self.sizes.tolist(), numbers, strict=True))
-            classes = sum(numbers)
-            average = max(classes / people, marketer)
+        classes, average, presence = None, math.nan, None
+        if self.sampled is not None:
+            numbers = np.where(self.sampled > 0, self.times, 0)
+            classes = int(numbers.sum())
+            average = max(classes / int((self.people * numbers).sum()), marketer)
+            presence = Presence.of(self.sampled, self.people, self.times, threshold)
         return PopulationRisks(
             rows=rows,
             classes=classes,
@@ -170,4 +193,18 @@ class PopulationClasses(NamedTuple):
             threshold=threshold,
             journalist=AttackRisk(1 / smallest, average, at_risk / rows),
             marketer=marketer,
+            presence=presence,
         )
+
+
+class MatchedClasses(NamedTuple):
+    """The classes of a table, or a part of it, in its population. present: those of the highest presence, in order."""
+
+    sizes: PopulationClasses
+    present: Sequence[RankedClass]
+
+    @classmethod
+    def total(cls, most: int, *parts: MatchedClasses) -> MatchedClasses:
+        """Of several parts together; most: how many classes of the highest presence are wanted."""
+        present = sorted((one for part in parts for one in part.present), key=itemgetter(0))
+        return cls(PopulationClasses.total(*(part.sizes for part in parts)), present[:most])

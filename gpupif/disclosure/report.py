@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..utils.display import Heading, as_found, as_percent, as_text, draw_table, plural
 from .classes import AttackRisk, ClassRisks
 from .estimated import EstimatedRisks
+from .game import Payoffs
 from .homogeneity import Group
 from .journalist import PopulationRisks
 from .models import MODELS
 from .population_uniques import PopulationUniques
+from .presence import Presence, PresenceBand, PresentClass
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +69,7 @@ def classes_table(
             ("k-map, people of the smallest class in the population", f"{people.k_map:,}"),
             *_risk("journalist risk", people.journalist),
             ("marketer risk in the population", as_percent(people.marketer)),
+            *([] if people.presence is None else _presence(people.presence)),
         ]
     if uniques is not None:
         shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
@@ -78,6 +81,15 @@ def classes_table(
 def _risk(name: str, risk: AttackRisk) -> list[tuple[str, str]]:
     average = [] if math.isnan(risk.average) else [(f"{name}, average", as_percent(risk.average))]
     return [(f"{name}, highest", as_percent(risk.highest)), *average]
+
+
+def _presence(presence: Presence) -> list[tuple[str, str]]:
+    return [
+        ("presence of the population's people in the table, lowest", as_percent(presence.lowest)),
+        ("presence, highest", as_percent(presence.highest)),
+        ("presence, average", as_percent(presence.average)),
+        (f"rows of a presence above {presence.threshold:.3g}", as_percent(presence.share_above)),
+    ]
 
 
 def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:
@@ -106,10 +118,65 @@ def groups_table(groups: Sequence[Group]) -> Table:
     ]
     rows = []
     for group in groups:
-        values = ", ".join(f"{as_text(name)}={as_found(value)}" for name, value in group.quasi_identifiers.items())
+        values = _values(group.quasi_identifiers)
         rows.append((values, group.attribute, group.value, group.rows, group.share, group.entropy))
     title = "Most homogeneous classes of several rows: whoever is in one need not be told from the others"
     return draw_table(title, headings, rows)
+
+
+def _values(quasi_identifiers: Mapping[Hashable, Any]) -> str:
+    return ", ".join(f"{as_text(name)}={as_found(value)}" for name, value in quasi_identifiers.items())
+
+
+def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list[Table]:
+    """How many people are likely to be in the table, and the classes in which they are most so, if there are any."""
+    headings = [Heading("presence", text=True), *map(Heading, ("classes", "people", "rows"))]
+    bands = [(_band(band), band.classes, band.people, band.rows) for band in presence.histogram if band.classes]
+    tables = [draw_table("Presence (delta): how likely somebody of a class is to be in the table", headings, bands)]
+    if classes:
+        headings = [
+            Heading("class", text=True),
+            Heading("rows"),
+            Heading("people"),
+            Heading("presence", show=as_percent),
+        ]
+        rows = [(_values(one.quasi_identifiers), one.rows, one.people, one.presence) for one in classes]
+        title = "Classes of the highest presence: whoever is known to be in one is likely to be in the table"
+        tables.append(draw_table(title, headings, rows))
+    return tables
+
+
+def _band(band: PresenceBand) -> str:
+    if band.least == band.most:
+        return as_percent(band.least)
+    return f"{'' if band.least else 'above '}{as_percent(band.least)} to below {as_percent(band.most)}"
+
+
+def games_table(games: Mapping[str, Payoffs]) -> Table:
+    """Cost and benefit of attacks, by attacker."""
+    facts: list[tuple[str, Callable[[Payoffs], int | float | None]]] = [
+        ("rows that are attacked, if all are published", lambda found: found.attacked),
+        ("rows that are worth publishing", lambda found: found.publishable),
+        ("... in classes of at least", lambda found: found.publishable_size),
+        ("rows on which an attack costs more than it brings", lambda found: found.deterred),
+        ("... in classes of at least", lambda found: found.deterring_size),
+        ("publisher's payout, if all are published", lambda found: found.publisher_payout),
+        ("... if those worth it are", lambda found: found.best_payout),
+        ("... if those are on which an attack costs more", lambda found: found.deterring_payout),
+        ("adversary's payoff, if all are published", lambda found: found.adversary_payoff),
+    ]
+    game = next(iter(games.values())).game
+    headings = [Heading("", text=True), *(Heading(who, show=_amount) for who in games)]
+    rows = [(text, *(value(found) for found in games.values())) for text, value in facts]
+    stake = (
+        f"benefit {_amount(game.publisher_benefit)} a row, loss {_amount(game.publisher_loss)} a person found; gain "
+        f"{_amount(game.adversary_gain)}, cost {_amount(game.adversary_cost)} an attempt"
+    )
+    return draw_table(f"Attacks that pay ({stake})", headings, rows)
+
+
+def _amount(value: float | None) -> str:
+    return "none" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.8g}"
 
 
 def _number(value: Any) -> str:

@@ -10,15 +10,17 @@ from ..attack.population import Population
 from ..errors import InputError
 from ..utils.display import Displayable, plural
 from ..utils.docs import documented_as
-from ..utils.validation import whole_number
+from ..utils.validation import brief, whole_number
 from .anonymity import Columns, k_anonymity
 from .assess import assess
 from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks
+from .game import Game, Payoffs
 from .homogeneity import Group
 from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
+from .presence import PresentClass
 from .request import RiskRequest
 from .search import Assessed
 
@@ -46,10 +48,12 @@ class DisclosureRisk(Displayable):
     their rows), where groups were looked for. worst: disclosure measure to its worst value over the attributes, k too.
     l_values: the l of recursive_c, None without it.
 
-    groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk and
-    k-map, see `gpupif.population_risks`; None without a population. estimated: risk in the population that sampling
-    weights estimate, see `EstimatedRisks`; None without weights. uniques: people who are unique in the population,
-    estimated; None where neither sampling_fraction nor population_size was given. seconds: wall time by stage.
+    groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk, k-map
+    and presence, see `gpupif.population_risks`; None without a population. present: the classes of the highest presence
+    there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
+    "journalist", see `Payoffs`; empty without game. estimated: risk in the population that sampling weights estimate,
+    see `EstimatedRisks`; None without weights. uniques: people who are unique in the population, estimated; None where
+    neither sampling_fraction nor population_size was given. seconds: wall time by stage.
     """
 
     rows: int
@@ -62,6 +66,8 @@ class DisclosureRisk(Displayable):
     l_values: int | None
     groups: Sequence[Group]
     population: PopulationRisks | None
+    present: Sequence[PresentClass]
+    games: Mapping[str, Payoffs]
     estimated: EstimatedRisks | None
     uniques: PopulationUniques | None
     seconds: Mapping[str, float]
@@ -82,7 +88,7 @@ class DisclosureRisk(Displayable):
         return f"<DisclosureRisk of {self.rows:,} {plural(self.rows, 'row')}: k = {self.k}, {attributes}>"
 
     def print(self, console: Console) -> None:
-        from .report import attributes_table, classes_table, groups_table, heading
+        from .report import attributes_table, classes_table, games_table, groups_table, heading, presence_tables
 
         known, classes = len(self.quasi_identifiers), self.classes.classes
         console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
@@ -91,6 +97,10 @@ class DisclosureRisk(Displayable):
             tables.append(attributes_table(self.attributes, self.l_values))
         if self.groups:
             tables.append(groups_table(self.groups))
+        if self.population is not None and self.population.presence is not None:
+            tables += presence_tables(self.population.presence, self.present)
+        if self.games:
+            tables.append(games_table(self.games))
         for table in tables:
             console.print()
             console.print(table)
@@ -111,6 +121,7 @@ def risk(
     population: Any = None,
     sampling_fraction: float | None = None,
     population_size: int | None = None,
+    game: Game | None = None,
     weights: Hashable = None,
     missing: str = "category",
 ) -> DisclosureRisk:
@@ -135,22 +146,26 @@ def risk(
         1/k) counts as at risk.
     groups:
         How many of the most homogeneous classes of several rows to list (group privacy): the highest share of a
-        sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
+        sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own. With
+        a population so many of the classes of the highest presence, too, of equal ones those of the most rows.
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk, see `gpupif.population_risks`; or `gpupif.Population`, which says what to do
-        with rows that it lacks. A path is read in streams where the table is, or where it is too large itself; for a
-        Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values match every value,
-        in either table, the average of the journalist is NaN.
+        same types: gives journalist risk and presence, see `gpupif.population_risks`; or `gpupif.Population`, which
+        says what to do with rows that it lacks. A path is read in streams where the table is, or where it is too large
+        itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values match
+        every value, in either table, the average of the journalist is NaN, and presence None.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
+    game:
+        What is at stake, a `gpupif.Game`: gives what attacks and publication come to, by the rows of classes (whatever
+        their weights), and with a population by their people there. Default: not looked for.
 
     Returns
     -------
     DisclosureRisk
         ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.population``,
-        ``.uniques``; prints as tables; ``.to_dict()``, ``.to_json()``.
+        ``.present``, ``.games``, ``.uniques``; prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
@@ -178,6 +193,8 @@ def risk(
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
+    if game is not None and not isinstance(game, Game):
+        raise InputError(f"game: expected a gpupif.Game, got {brief(game)}.")
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
     _check_size(people, weights, missing)
     wanted = resolve_models(models)
@@ -199,7 +216,9 @@ def risk(
         worst={name: found.worst(name) for name in found.values},
         l_values=found.l_values or None,
         groups=[group for _, group in found.groups.first],
-        population=None if found.in_population is None else found.in_population.risks(limit),
+        population=None if found.in_population is None else found.in_population.sizes.risks(limit),
+        present=[] if found.in_population is None else [one for _, one in found.in_population.present],
+        games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(found).items()},
         estimated=found.estimated,
         uniques=_uniques(found, people),
         seconds=dict(found.seconds),
@@ -229,6 +248,12 @@ def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | 
         return population_uniques(found.sizes.classes_of_size, **people)
     except InputError as error:
         raise InputError(str(error).replace("population:", "population_size:", 1)) from None
+
+
+def _attacked_sizes(found: Assessed) -> dict[str, Mapping[int, int]]:
+    """By attacker the rows of the table by how many they are told apart from: of the table, or of the population."""
+    sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
+    return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
 
 
 def _attributes(found: Assessed) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from .class_sizes import ClassSizes
 from .estimated import EstimatedRisks
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
-from .journalist import PopulationClasses
+from .journalist import MatchedClasses
 from .models import MODELS
 from .request import RiskRequest
 from .search_part import SearchTools, search_part, search_part_again
@@ -49,7 +49,7 @@ class Assessed:
     estimated: EstimatedRisks | None
     device: str
     seconds: Mapping[str, float]
-    in_population: PopulationClasses | None = None
+    in_population: MatchedClasses | None = None
 
     def worst(self, model: str) -> float:
         """The worst value of a disclosure measure, over the attributes."""

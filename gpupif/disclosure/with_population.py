@@ -34,8 +34,9 @@ from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_tempo
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
-from .journalist import PopulationClasses
+from .journalist import MatchedClasses, PopulationClasses
 from .parts import too_many_to_compare
+from .presence import PresenceRanking
 from .request import RiskRequest
 
 # Of the rows that there is memory for: they are matched, beside the part that they come in.
@@ -44,7 +45,7 @@ SHARE = 0.5
 
 def population_classes(
     columns: Sequence[Column], population: Population, request: RiskRequest, engine: Engine, report: Reporter
-) -> PopulationClasses:
+) -> MatchedClasses:
     """The classes of a table in memory; columns: its quasi-identifiers.
 
     Raises InputError where the table is no part of the population; TableReadError, OutputError.
@@ -56,14 +57,12 @@ def population_classes(
             asked = (request, population.lacks, engine)
             return _in_parts(table, people.chunks, *asked, people.budget, people.folder, report)
     found = match_population(open_population(population.table, names), columns, request.missing, population.lacks)
-    if found.has_wildcards:
-        return PopulationClasses.of_rows(found.sampled, found.class_sizes(engine))
-    return PopulationClasses.of(found.sampled, found.times)
+    return classes_of_matched(found.joined, PresenceRanking.of(request.groups, found.joined), found.rows, engine)
 
 
 def population_classes_of_files(
     table: TemporaryTable, population: Population, request: RiskRequest, engine: Engine, report: Reporter
-) -> PopulationClasses:
+) -> MatchedClasses:
     """The classes of a table in files, whose first columns are its quasi-identifiers; see `population_classes`."""
     names = request.quasi_identifiers
     with contextlib.ExitStack() as files:
@@ -80,14 +79,18 @@ def population_classes_of_files(
         return _in_parts(table.chunks, people, *asked, budget, table.folder, report)
 
 
-def classes_of_matched(columns: JoinedColumns, matched: MatchedRows, engine: Engine) -> PopulationClasses:
+def classes_of_matched(
+    columns: JoinedColumns, ranking: PresenceRanking, matched: MatchedRows, engine: Engine
+) -> MatchedClasses:
     """The classes of the rows of a part, or, where missing values match every value, of all rows."""
     if not any(columns.wildcards):
-        return PopulationClasses.of(matched.sampled, matched.in_population)
+        sizes = PopulationClasses.of(matched.sampled, matched.in_population)
+        return MatchedClasses(sizes, ranking.first(columns, matched))
     if not len(matched.keys):
-        return PopulationClasses.of_rows(matched.sampled, matched.in_population)
+        return MatchedClasses(PopulationClasses.of_rows(matched.sampled, matched.in_population), [])
     codes = columns.layout.unpack(matched.keys)
-    return PopulationClasses.of_rows(matched.sampled, class_sizes_there(columns, codes, matched.in_population, engine))
+    people = class_sizes_there(columns, codes, matched.in_population, engine)
+    return MatchedClasses(PopulationClasses.of_rows(matched.sampled, people), [])
 
 
 def _open(population: Population, request: RiskRequest, report: Reporter, budget: Budget | None) -> TemporaryTable:
@@ -113,17 +116,19 @@ def _in_parts(
     budget: Budget,
     folder: Path,
     report: Reporter,
-) -> PopulationClasses:
+) -> MatchedClasses:
     joined = JoinedTables(table, people, len(request.quasi_identifiers), request.missing)
     columns = joined.columns.settled(joined.columns.counts, lacks)
     limit = max(1, int(SHARE * budget.part_rows(columns.classes_job())))
     lacking = AbsentRows(joined, limit)
     cut = folder / "population"
     cut.mkdir()
-    found: list[PopulationClasses] = []
+    ranking = PresenceRanking.of(request.groups, columns)
+    found: list[MatchedClasses] = []
     try:
         for matched in joined.matched(budget, limit, cut, report):
-            found = [PopulationClasses.total(*found, classes_of_matched(columns, matched, engine))]
+            part = classes_of_matched(columns, ranking, matched, engine)
+            found = [MatchedClasses.total(request.groups, *found, part)]
             if lacks == "error" and not any(columns.wildcards):
                 lacking.add(matched.lacking())
     except TooManyRowsError:

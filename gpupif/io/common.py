@@ -15,6 +15,15 @@ from ..utils.arrays import validate
 
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
 ENCODED = b"gpupif.encoded"
+# What files of other kinds begin with, the kind, and what to do about one.
+SIGNATURES = {
+    b"PAR1": ("Parquet", "Give it a name that ends in .parquet."),
+    b"ARROW1": ("Feather", "Give it a name that ends in .feather."),
+    b"PK\x03\x04": ("a ZIP archive or an Excel workbook", "Unpack it, or save the sheet as CSV."),
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save the sheet as CSV."),
+    b"\x1f\x8b": ("a gzip archive", "Unpack it, or give it a name that ends in .gz, such as table.csv.gz."),
+}
+SIGNATURE_BYTES = max(map(len, SIGNATURES))
 # From the names that a file has, which columns to read (None: all); may raise.
 Pick = Callable[[Sequence[str]], list[str] | None]
 
@@ -62,9 +71,25 @@ def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
     """What to raise for a file that cannot be read or parsed."""
     if isinstance(error, PermissionError):
         return denied(file, error)
+    misnamed = misnamed_file(file, kind)
+    if misnamed is not None:
+        return misnamed
     return TableReadError(
         f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason_of(error)})."
     )
+
+
+def misnamed_file(file: Path, kind: str) -> TableReadError | None:
+    """What to raise for a file that begins as those of another kind do; None where it does not, or cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(SIGNATURE_BYTES)
+    except OSError:
+        return None
+    for signature, (other, instead) in SIGNATURES.items():
+        if start.startswith(signature) and other != kind:
+            return TableReadError(f"{file}: could not be read as {kind}: it begins as {other} does. {instead}")
+    return None
 
 
 def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:

@@ -21,7 +21,7 @@ from ..errors import InputError, OutputError, TableReadError
 from ..rows.threads import Workers
 from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
-from .common import Pick, check_alike, mark_encoded, unreadable
+from .common import Pick, check_alike, mark_encoded, misnamed_file, unreadable
 from .csv_pieces import TEXT, Fields, is_packed, read_pieces, stream_pieces
 from .csv_writer import CsvWriter
 from .row_group import RowGroup
@@ -297,7 +297,7 @@ def _any_field_size() -> Iterator[None]:
 
 def not_utf8(file: Path) -> TableReadError:
     """What to raise for a file that holds other bytes than UTF-8 has."""
-    return TableReadError(
+    return misnamed_file(file, "CSV") or TableReadError(
         f"{file}: could not be read as CSV: expected text in UTF-8. Save it as UTF-8, or check that it is what its "
         "name says."
     )

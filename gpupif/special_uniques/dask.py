@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,34 +17,20 @@ import pyarrow as pa
 from ..attack.request import warn_of_unique
 from ..dask import partition as partition_tasks
 from ..dask.graph import Graph
-from ..dask.watch import compute
 from ..engines.choose import DeviceRequest
 from ..frames.arrow_frame import FileFrame
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
-from ..marginals.dask import DaskCounts, TablePlan
-from ..utils.progress import Reporter
+from ..marginals.dask import DaskCounts
+from .dask_search import count_sets, search_pairs
 from .request import SudaRequest
 from .result import SpecialUniques
-from .search import check_work
-from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
-from .search_in_memory import Uniques
+from .uniques import Uniques
+from .work import check_sets
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-
-
-def find_rows(
-    whole: TablePlan, minimal: Minimal, encoded: tuple[partition_tasks.EncodedPartition, partition_tasks.PartitionIndex]
-) -> tuple[int, Hits]:
-    """How many rows a partition has, and by set of columns those with a minimal combination."""
-    local, index = encoded
-    hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
-    # A row that has one is the only one of its kind.
-    row_of = np.empty(len(local.times), np.int64)
-    row_of[index.number] = np.arange(len(index.number))
-    return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
 
 
 def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index[Any], partition: Any) -> Any:
@@ -79,7 +65,7 @@ class DaskSpecialUniques(SpecialUniques):
 
     def _lazy(self, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
         """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
-        rows = self._found.number.rows
+        rows = self._number.rows
         graph = Graph()
         partitions = graph.take(self._table)
         edges = np.searchsorted(rows, self._starts).tolist()
@@ -114,21 +100,12 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
     reads = request.reads
     names = reads.chosen(list(table.columns))
     request = request.for_columns(len(names))
-    check_work(len(names), request.max_size, 1)
+    check_sets(len(names), request.max_size)
     # Weights are a column like others here: what is counted is rows.
     counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)
-    found = find_minimal(counts, names, request)
-    graph = Graph()
-    encoded, whole = counts.add_plan(graph)
-    parts = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
-    results = compute(graph.value(graph.all("all", parts)), Reporter(visible=False))
-    starts = [0, *accumulate(rows for rows, _ in results)]
-    hits = [
-        {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)
-    ]
-    warn_of_unique(found.columns, found.rows)
+    found = search_pairs(counts, names, request) or count_sets(counts, names, request)
+    warn_of_unique(found.columns, found.starts[-1])
     frame = FileFrame(pa.table({}))
-    frame.names, frame.rows = names, found.rows
-    uniques = assemble(found, hits, request)
+    frame.names, frame.rows = names, found.starts[-1]
     seconds = {"search": time.perf_counter() - started}
-    return DaskSpecialUniques(Coded(frame, found.columns), uniques, request, seconds, table, starts)
+    return DaskSpecialUniques(Coded(frame, found.columns), found.uniques, request, seconds, table, found.starts)

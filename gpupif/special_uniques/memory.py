@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpupif.kernels import agreements
+
 from ..engines.cpu.count_tables import common_type
 from ..errors import InputError
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import default_threads
 from ..utils.memory import free_bytes, resident_bytes, shown
+from .work import count_sets
 
 # One byte for each possible combination: at most, of all threads together; and for each row.
 DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
@@ -25,7 +28,7 @@ LEAST_DENSE = 1 << 16
 
 class SearchMemory(NamedTuple):
     """threads: that search at once. dense: bytes for combinations, of each (None: as many as are of use). room: bytes
-    for the rows that are unique on some columns (None: any).
+    for the rows that are unique on some columns, or for what pairs of rows need (None: any).
     """
 
     threads: int
@@ -33,54 +36,71 @@ class SearchMemory(NamedTuple):
     room: int | None
 
 
+class FreeMemory(NamedTuple):
+    """free: bytes. limit: of the process; None: they are what is free."""
+
+    free: int
+    limit: int | None
+
+    @classmethod
+    def now(cls, limit: int | None) -> FreeMemory:
+        """What there is within a limit of the process; None: what is free."""
+        return cls(free_bytes() if limit is None else limit - resident_bytes(), limit)
+
+    def check(self, needed: int, rows: str, columns: int, size: int, contributions: bool) -> None:
+        """Raise InputError where a search needs more; rows: how many there are, in words."""
+        if needed > self.free:
+            left = "are free" if self.limit is None else f"are left of {shown(self.limit)}"
+            contributing = ", leave contributions out" if contributions else ""
+            raise InputError(
+                f"memory_limit: to search sets of up to {size} of {columns} columns in {rows} takes "
+                f"{shown(needed)}, {shown(max(0, self.free))} {left}. Name fewer columns with columns=, lower "
+                f"max_size{contributing}, or raise it."
+            )
+
+
 def packing_bytes(rows: int, cardinalities: Sequence[int]) -> int:
-    """What equal rows take while they are found: keys, twice, and numbers of rows."""
-    return rows * (2 * 8 * KeyLayout.of(cardinalities).words + 5 * np.dtype(index_type(rows)).itemsize)
+    """What equal rows take while they are found: keys, twice, and numbers of rows; and then their codes."""
+    codes = len(cardinalities) * np.dtype(common_type(cardinalities)).itemsize
+    return rows * (2 * 8 * KeyLayout.of(cardinalities).words + 5 * np.dtype(index_type(rows)).itemsize + codes)
 
 
-def kept_bytes(rows: int, cardinalities: Sequence[int], sizes: int, sets: int, contributions: bool) -> int:
-    """What is there throughout the search in so many rows, all of which may differ, and of its results."""
-    columns = len(cardinalities)
-    codes = columns * np.dtype(common_type(cardinalities)).itemsize
-    each = 2 * np.dtype(index_type(rows)).itemsize + 1 + codes + 4 * sizes + 8 + 12 * columns * contributions
-    return rows * each + SET_BYTES * sets
+def found_bytes(rows: int, columns: int, size: int, contributions: bool) -> int:
+    """What is found of so many distinct rows, beside these."""
+    return rows * (1 + 4 * size + 8 + 12 * columns * contributions)
 
 
 def thread_bytes(rows: int, cardinalities: Sequence[int], size: int) -> int:
-    """What a thread works with: bits, a list of rows, and their keys where they are grouped."""
+    """What a thread works with that searches set by set: bits, a list of rows, and keys where these are grouped."""
     widest = sorted(cardinalities)[-size:]
     words = KeyLayout.of(widest).words
     return rows // 8 + rows * (4 + 2 * 8 * words + 6 * np.dtype(index_type(rows)).itemsize)
 
 
-def search_bytes(rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool) -> int:
-    """What a search takes beside the codes of the table, at least."""
-    kept = kept_bytes(rows, cardinalities, size, sets, contributions)
-    return kept + max(thread_bytes(rows, cardinalities, size) + LEAST_DENSE, packing_bytes(rows, cardinalities))
+def bytes_by_sets(rows: int, cardinalities: Sequence[int], size: int, contributions: bool) -> int:
+    """What a search set by set takes at least, beside the rows."""
+    sets = count_sets(len(cardinalities), size)
+    found = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
+    return found + thread_bytes(rows, cardinalities, size) + LEAST_DENSE
 
 
-def share_search_memory(
-    memory_limit: int | None, rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool
+def bytes_by_pairs(rows: int, cardinalities: Sequence[int], size: int, contributions: bool) -> int:
+    """What a search by pairs of rows takes at least, beside the rows."""
+    blocks: int = 1 << max(0, len(cardinalities) - agreements.LOW)
+    found = found_bytes(rows, len(cardinalities), size, contributions)
+    return found + 12 * sum(cardinalities) + default_threads() * (4 * blocks + LEAST_DENSE)
+
+
+def share_by_sets(
+    memory: FreeMemory, rows: int, cardinalities: Sequence[int], size: int, contributions: bool
 ) -> SearchMemory:
-    """What a search in a table of so many rows, whose codes are in memory, may take of what; raises InputError.
-
-    size: of sets at most. sets: how many there are. memory_limit: of the process; None: what is free.
-    """
-    free = free_bytes() if memory_limit is None else memory_limit - resident_bytes()
-    kept = kept_bytes(rows, cardinalities, size, sets, contributions)
+    """How a search set by set shares out what there is."""
+    sets = count_sets(len(cardinalities), size)
+    kept = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
     each = thread_bytes(rows, cardinalities, size) + LEAST_DENSE
-    needed = search_bytes(rows, cardinalities, size, sets, contributions)
-    if needed > free:
-        left = "are free" if memory_limit is None else f"are left of {shown(memory_limit)}"
-        contributing = ", leave contributions out" if contributions else ""
-        raise InputError(
-            f"memory_limit: to search {sets:,} sets of up to {size} of {len(cardinalities)} columns in {rows:,} rows "
-            f"takes {shown(needed)}, {shown(max(0, free))} {left}. Name fewer columns with columns=, lower "
-            f"max_size{contributing}, or raise it."
-        )
-    if memory_limit is None:
-        return SearchMemory(default_threads(), None, int(WORK_SHARE * (free - kept)))
-    work = int(WORK_SHARE * (free - kept))
+    if memory.limit is None:
+        return SearchMemory(default_threads(), None, int(WORK_SHARE * (memory.free - kept)))
+    work = int(WORK_SHARE * (memory.free - kept))
     threads = max(1, min(default_threads(), work // each))
     dense = max(LEAST_DENSE, min(DENSE_ALL, work - threads * each) // threads)
-    return SearchMemory(threads, dense, max(0, free - kept - threads * (each + dense)))
+    return SearchMemory(threads, dense, max(0, memory.free - kept - threads * (each + dense)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from ..rows.threads import Workers
 from ..utils.display import Displayable, Heading, as_text, draw_table, plural
 from ..utils.validation import check_path, whole_number
 from .request import SudaRequest
-from .search_by_counting import FewRows
-from .search_in_memory import Uniques
+from .uniques import FewRows, Uniques
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,8 +62,11 @@ class SudaSummary(Displayable):
         top = self.top
         if "index" in top and (top["index"] == top["row"]).all():
             top = top.drop(columns="index")
+        # Sizes beyond the largest of any set say nothing, and are many where all sets were searched.
+        largest = int(self.sizes.index[self.sizes["msus"] > 0].max()) if self.scored_rows else 0
+        top = top.drop(columns=[f"msu_{size}" for size in self.sizes.index if size > largest], errors="ignore")
         for title, frame in (
-            ("Minimal sample uniques by size", self.sizes.reset_index(names="columns")),
+            ("Minimal sample uniques by size", self.sizes.loc[:largest].reset_index(names="columns")),
             ("Part of all scores by column", self.columns.reset_index()),
             ("Rows at the highest risk", top),
         ):
@@ -97,11 +100,11 @@ class SpecialUniques:
         self.seconds = dict(seconds)
         self.unique_rows = found.unique
         self.weights = tuple(weights)
-        self.spilled_bytes = found.spilled
+        self.spilled_bytes = found.found.spilled
         self._frame = coded.frame
-        self._found = found
-        self._scores = np.zeros(found.counts.shape[1])
-        for counts, weight in zip(found.counts, weights, strict=True):
+        self._number, self._found = found.number, found.found
+        self._scores = np.zeros(self._found.counts.shape[1])
+        for counts, weight in zip(self._found.counts, weights, strict=True):
             self._scores += weight * counts
         self.dis: float | None = None
         self._dis_scores: npt.NDArray[np.float64] | None = None
@@ -123,7 +126,7 @@ class SpecialUniques:
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values of distinct rows as those of all rows."""
         out = np.empty(self.rows, values.dtype)
-        number = self._found.number
+        number = self._number
         with Workers() as workers:
             workers.run(lambda a, b: look_up(values, number[a:b], out[a:b]), workers.ranges(self.rows))
         return out
@@ -186,7 +189,7 @@ class SpecialUniques:
         n = whole_number("top", n, "rows")
         with self._frame.active():
             index = self._frame.host_index()
-        number = self._found.number
+        number = self._number
         if isinstance(number, FewRows):
             places = highest(self._scores[1:], n) if len(number.rows) else []
             riskiest = [(score, int(number.rows[place])) for score, place in places]
@@ -220,12 +223,16 @@ class SpecialUniques:
                 }
             )
             without = without & ~has
-        msus = self._found.found
-        added = {set_: self.weights[len(set_) - 1] * number for set_, number in msus.items()}
-        total = sum(added.values()) or 1.0
+        # Whole numbers, which Python adds up exactly.
+        msus = self._found.by_column.tolist()
+        weights = [int(weight) for weight in self.weights]
+        total = sum(map(mul, weights, (record["msus"] for record in sizes))) or 1
         columns = [
-            {"msus": sum(msus[set_] for set_ in sets), "contribution": sum(added[set_] for set_ in sets) / total}
-            for sets in ([set_ for set_ in msus if place in set_] for place in range(len(self.columns)))
+            {
+                "msus": sum(of_size[place] for of_size in msus),
+                "contribution": sum(map(mul, weights, (of_size[place] for of_size in msus))) / total,
+            }
+            for place in range(len(self.columns))
         ]
         return SudaSummary(
             rows=self.rows,
@@ -253,7 +260,7 @@ class SpecialUniques:
 
     def _part(self, start: int, stop: int) -> pa.Table:
         """What is written of some rows."""
-        number = self._found.number[start:stop]
+        number = self._number[start:stop]
         columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
         if self._dis_scores is not None:
             columns["dis_suda"] = self._dis_scores[number]

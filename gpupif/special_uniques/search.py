@@ -1,30 +1,40 @@
-"""The search for special uniques, by what memory there is: of codes in memory, or by counting what is on disk."""
+"""The search for special uniques: in the way that is fastest, wherever the rows of the table are."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..attack.weights import Units
 from ..engines.counting import CountingEngine
-from ..errors import InputError
-from ..marginals.coded_table import Coded, code_stream, without_codes
+from ..marginals.coded_table import Coded, without_codes
 from ..marginals.out_of_core import ChunkCounts
 from ..out_of_core.temporary_table import TemporaryTable
-from ..rows.keys import code_type
-from ..rows.threads import Workers
+from ..rows.keys import KeyLayout
+from ..rows.threads import Workers, default_threads
 from ..utils.memory import resident_bytes
 from ..utils.progress import Reporter
-from .memory import search_bytes, share_search_memory
+from . import work
+from .distinct import DistinctRows, PartRows, RowGatherer
+from .memory import FreeMemory, bytes_by_pairs, bytes_by_sets, packing_bytes, share_by_sets
+from .missing import MissingValues
 from .request import SudaRequest, sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
-from .search_in_memory import Uniques, UniquesSearch
+from .search_by_pairs import SearchByPairs
+from .search_by_sets import SearchBySets
+from .uniques import FewRows, Found, Uniques
 
-# Sets of columns that are searched at most, and how many rows they may have together.
-MOST_SETS, MOST_VISITS = 10**7, 10**13
-# Of the working memory: what the minimal combinations may take.
+# Of the working memory: what the minimal combinations may take, where rows are counted on disk.
 MINIMAL_SHARE = 0.2
+# While distinct rows are merged and searched, they take so many times what they take between parts.
+MERGING = 6
+# Seconds from which on it is said how long a search takes.
+WORTH_SAYING = 10
 
 
 def search_codes(
@@ -39,38 +49,146 @@ def search_codes(
 
     memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
     """
-    number, size, contributions = len(coded.columns), request.max_size, request.contributions
-    check_work(number, size, 1)
-    sets = count_sets(number, size)
-    shares = share_search_memory(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
+    columns, cardinalities = len(coded.columns), coded.cardinalities
+    work.check_sets(columns, request.max_size)
+    packing = packing_bytes(coded.rows, cardinalities)
+    FreeMemory.now(memory_limit).check(
+        packing, f"{coded.rows:,} rows", columns, request.max_size, request.contributions
+    )
     units = None if coded.weights is None else sample_units(coded.weights)
-    missing = request.missing_values(coded.columns)
-    with Workers(shares.threads) as workers, engine.counting(workers) as counting:
-        search = UniquesSearch(coded.codes, coded.cardinalities, workers, shares, temp, counting, missing)
-        check_work(number, size, search.distinct)
-        report.stage("search", sets, "sets")
-        found = search.run(request.set_weights(number), contributions, report.advance)
-    if coded.weights is None or units is None:
+    with Workers() as workers:
+        rows, number = DistinctRows.of(coded.codes, cardinalities, workers)
+    found = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
+    people = None
+    if units is not None and coded.weights is not None:
+        people = int(units.times(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
+    return Uniques(number, len(rows.unique), 2 * int(rows.paired.sum()), found, people)
+
+
+def search_rows(
+    rows: DistinctRows,
+    request: SudaRequest,
+    missing: MissingValues | None,
+    report: Reporter,
+    memory_limit: int | None,
+    temp: Path | None,
+    engine: CountingEngine,
+) -> Found:
+    """Search the distinct rows of a table, which are in memory; others as of `search_codes`."""
+    memory, on_gpu = FreeMemory.now(memory_limit), engine.device != "cpu"
+    plan = plan_search(memory, len(rows), len(rows.unique), rows.cardinalities, request, on_gpu)
+    weights = request.set_weights(len(rows.codes))
+    if plan.way == "pairs":
+        with Workers() as workers:
+            search = SearchByPairs(rows, weights, plan.left, missing)
+            report.stage("search", len(rows.unique), "rows")
+            found = Found.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
+            search.search(rows.unique, rows.unique, found, workers, report.advance, partial(tell, report))
         return found
-    in_pairs = units.times(coded.weights.codes[search.in_pairs()])
-    return replace(found, pair_people=int(in_pairs.sum()) * units.unit)
+    sets = work.count_sets(len(rows.codes), request.max_size)
+    shares = share_by_sets(memory, len(rows), rows.cardinalities, request.max_size, request.contributions)
+    with Workers(shares.threads) as workers, engine.counting(workers) as counting:
+        tell(report, plan.seconds / workers.threads)
+        report.stage("search", sets, "sets")
+        by_sets = SearchBySets(rows, workers, shares, temp, counting, missing)
+        return by_sets.run(weights, request.contributions, report.advance)
+
+
+class SearchPlan(NamedTuple):
+    """How distinct rows are searched. way: "pairs" or "sets". seconds: that it takes one core, about. left: bytes that
+    there are beside what it needs at least.
+    """
+
+    way: str
+    seconds: float
+    left: int
+
+
+def plan_search(
+    memory: FreeMemory, rows: int, unique: int, cardinalities: Sequence[int], request: SudaRequest, gpu: bool
+) -> SearchPlan:
+    """The fastest way to search so many distinct rows for which there is the memory; unique: that occur once.
+
+    Raises InputError where there is none, or it takes too long.
+    """
+    size, contributions = request.max_size, request.contributions
+    needed = {
+        "pairs": bytes_by_pairs(rows, cardinalities, size, contributions),
+        "sets": bytes_by_sets(rows, cardinalities, size, contributions),
+    }
+    least = min(needed[way] for way in work.ways(rows, unique, cardinalities, size, gpu))
+    memory.check(least, f"{rows:,} distinct rows", len(cardinalities), size, contributions)
+    plans = {}
+    for largest in range(1, size + 1):
+        ways = work.ways(rows, unique, cardinalities, largest, gpu).items()
+        fit = (SearchPlan(way, seconds, memory.free - needed[way]) for way, seconds in ways)
+        plans[largest] = next(plan for plan in fit if plan.left >= 0)
+    work.check_time(rows, len(cardinalities), {largest: plan.seconds for largest, plan in plans.items()})
+    return plans[size]
+
+
+def tell(report: Reporter, seconds: float) -> None:
+    """Say how long a search takes, where somebody may want to know; seconds: of all cores together."""
+    if seconds >= WORTH_SAYING:
+        report.say(f"the search for special uniques takes about {work.duration(seconds)}")
 
 
 def search_stream(
     stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
 ) -> tuple[Coded, Uniques]:
-    """Search a table on disk within a memory limit; the table comes with its codes where they fit, else without."""
-    chunks, size = stream.chunks, request.max_size
+    """Search a table on disk within a memory limit: its distinct rows in memory where they fit, else by counting."""
     table = without_codes(stream, request.reads)
-    number, cardinalities = len(table.columns), table.cardinalities
-    sets = count_sets(number, size)
-    check_work(number, size, 1)
-    codes = chunks.rows * sum(code_type(column.cardinality)().itemsize for column in chunks.columns)
-    needed = search_bytes(chunks.rows, cardinalities, size, sets, request.contributions)
-    if codes + needed <= limit - resident_bytes():
-        coded = code_stream(stream, request.reads)
-        return coded, search_codes(coded, request, report, limit, stream.folder, engine)
-    check_work(number, size, chunks.rows)
+    work.check_sets(len(table.columns), request.max_size)
+    units = None if table.weights is None else sample_units(table.weights)
+    merged = gather_chunks(stream, table, units, report, (limit - resident_bytes()) // MERGING)
+    if merged is None:
+        return table, count_stream(stream, table, request, report, engine)
+    with Workers() as workers:
+        rows = DistinctRows.of_keys(merged.keys, merged.times, table.cardinalities, workers)
+    missing = request.missing_values(table.columns)
+    found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
+    return table, few_uniques(rows, merged, found, units)
+
+
+def gather_chunks(
+    stream: TemporaryTable, table: Coded, units: Units | None, report: Reporter, room: int
+) -> PartRows | None:
+    """The distinct rows of a table on disk; None where they take more than `room` bytes. units: of its weights."""
+    chunks, columns = stream.chunks, len(table.columns)
+    layout, start = KeyLayout.of(table.cardinalities), 0
+    gatherer = RowGatherer(layout)
+    report.stage("rows", chunks.rows, "rows")
+    with Workers() as workers:
+        for number, size in enumerate(chunks.sizes):
+            codes = chunks.codes(number)
+            weights = np.empty(0, np.int64)
+            if units is not None and table.weights is not None:
+                weights = units.times(codes[list(stream.names).index(table.weights.name)])
+            places = np.arange(start, start + size)
+            keys = layout.pack(codes[:columns], workers)
+            gatherer.add(PartRows(keys, np.ones(size, np.uint32), places, weights), workers)
+            if gatherer.nbytes > room:
+                return None
+            start += size
+            report.advance(size)
+        return gatherer.merge(workers)
+
+
+def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units | None) -> Uniques:
+    """What is found of the distinct rows of a table by those of its rows that have minimal sets."""
+    unique = rows.unique[found.counts[:, rows.unique].any(axis=0)]
+    unique = unique[np.argsort(merged.places[unique])]
+    people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
+    pairs = 2 * int(rows.paired.sum())
+    return Uniques(FewRows(merged.places[unique]), len(rows.unique), pairs, found.of_few(unique), people)
+
+
+def count_stream(
+    stream: TemporaryTable, table: Coded, request: SudaRequest, report: Reporter, engine: CountingEngine
+) -> Uniques:
+    """Search a table on disk by counting there what is unique; only the minimal sample uniques are in memory."""
+    chunks = stream.chunks
+    tell(report, check_counting(chunks.rows, len(table.columns), request.max_size))
     # Weights are a column like others here: what is counted is rows.
     every = replace(request.reads, columns=stream.names, weights=None)
     counts = ChunkCounts(stream, every, report, engine)
@@ -86,24 +204,11 @@ def search_stream(
             hits += workers.run(find_hits, [(found.minimal, values, few, start) for few in some if few])
             start += rows
             report.advance(rows)
-    return table, assemble(found, hits, request)
+    return assemble(found, hits, request)
 
 
-def count_sets(columns: int, size: int) -> int:
-    """Sets of up to `size` of so many columns."""
-    return sum(math.comb(columns, k) for k in range(1, size + 1))
-
-
-def check_work(columns: int, size: int, rows: int) -> None:
-    """Raise InputError for more sets of columns than can be searched in a table of so many distinct rows."""
-
-    def fits(size: int) -> bool:
-        return count_sets(columns, size) <= min(MOST_SETS, MOST_VISITS // rows)
-
-    if not fits(size):
-        most = max((k for k in range(1, size) if fits(k)), default=1)
-        where = f" in {rows:,} distinct rows" if rows > 1 else ""
-        raise InputError(
-            f"max_size: {columns} columns have {count_sets(columns, size):,} sets of up to {size}, too many to search"
-            f"{where}. Give max_size={most} ({count_sets(columns, most):,} sets), or fewer columns."
-        )
+def check_counting(rows: int, columns: int, size: int) -> float:
+    """Seconds that it takes all cores to count sets of up to `size` columns on disk; raises InputError for too many."""
+    seconds = {largest: work.on_disk(rows, columns, largest) for largest in range(1, size + 1)}
+    work.check_time(rows, columns, seconds)
+    return seconds[size] / default_threads()

@@ -25,7 +25,7 @@ from ..utils.memory import shown
 from .key_sets import KeySet
 from .missing import IncompleteRows, MissingValues
 from .request import SudaRequest, sample_units
-from .search_in_memory import Uniques
+from .uniques import FewRows, Found, Uniques
 
 # By set of columns, its minimal combinations.
 Minimal = dict[tuple[int, ...], KeySet]
@@ -179,22 +179,6 @@ def _lacking(
     }
 
 
-class FewRows:
-    """Which record each row has: 1 and more for the `rows`, which ascend, 0 for all others."""
-
-    def __init__(self, rows: npt.NDArray[np.int64]) -> None:
-        self.rows = rows
-
-    def __getitem__(self, rows: slice | int) -> Any:
-        if not isinstance(rows, slice):
-            place = int(np.searchsorted(self.rows, rows))
-            return place + 1 if place < len(self.rows) and self.rows[place] == rows else 0
-        first, last = np.searchsorted(self.rows, [rows.start, rows.stop])
-        out = np.zeros(rows.stop - rows.start, np.uint32)
-        out[self.rows[first:last] - rows.start] = np.arange(first + 1, last + 1)
-        return out
-
-
 # Rows with a minimal combination, and the size of its set; by set of columns.
 Hits = dict[tuple[int, ...], Any]
 
@@ -207,20 +191,20 @@ def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], sets: Sequenc
 
 def assemble(found: MinimalUniques, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
     """What `find_hits` found in all rows, by row."""
-    weights, contributions = request.set_weights(len(found.columns)), request.contributions
+    columns, weights = len(found.columns), request.set_weights(len(found.columns))
     nothing = np.empty(0, np.int64)
     rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))
-    counts = np.zeros((len(weights), len(rows) + 1), np.uint32)
-    shares = np.zeros((len(rows) + 1, len(found.columns)) if contributions else (0, 0))
+    of_rows = Found.nothing(len(weights), len(rows) + 1, columns, request.contributions)
     for size, weight in enumerate(weights, 1):
-        level = np.zeros(shares.shape, np.uint32)
+        level = np.zeros(of_rows.shares.shape, np.uint32)
         for part in hits:
             for set_ in (one for one in part if len(one) == size):
                 # Each row has one combination of a set, so that none is there twice.
                 at = np.searchsorted(rows, part[set_]) + 1
-                counts[size - 1, at] += 1
-                for column in set_ if contributions else ():
+                of_rows.counts[size - 1, at] += 1
+                for column in set_ if request.contributions else ():
                     level[at, column] += 1
-        shares += weight * level
-    numbers = {set_: len(combinations) for set_, combinations in found.minimal.items()}
-    return Uniques(FewRows(rows), found.unique, found.pairs, counts, shares, numbers, pair_people=found.pair_people)
+        of_rows.shares[:] += weight * level
+    for set_, minimal in found.minimal.items():
+        of_rows.by_column[len(set_) - 1, list(set_)] += len(minimal)
+    return Uniques(FewRows(rows), found.unique, found.pairs, of_rows, found.pair_people)

@@ -47,10 +47,12 @@ def suda(
         n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
         or a pattern, or a Dask DataFrame, which is searched at once; frames of its rows are then lazy.
 
-        Which rows are unique on which columns is kept on disk where it does not fit into memory (see `gpupif.config`).
-        Files of more than that are read in streams; where not even the codes of their cells fit, one to four bytes
-        each, what is unique on each set of columns is counted on disk; then only the MSUs have to fit. Sets of columns
-        that do not fit into a GPU's memory are searched on the host. What comes out is the same, to the last bit.
+        Rows are searched set of columns by set, or by pairs of rows, whichever takes less time: pairs for many columns
+        (up to 32) and not too many rows. Which rows are unique on which columns is kept on disk where it does not fit
+        into memory (see `gpupif.config`). Files of more than that are read in streams; where not even their distinct
+        rows fit, what is unique on each set of columns is counted on disk, and only the MSUs have to fit. Sets of
+        columns that do not fit into a GPU's memory, and pairs of rows, are searched on the host. What comes out is the
+        same, to the last bit.
     max_size:
         M, the most columns that an MSU may have, from 1 to the number of columns; default 3, or all of fewer columns.
     columns:
@@ -86,7 +88,8 @@ def suda(
     InputError
         No rows, unknown columns (ColumnNotFoundError), values that are no categories (ColumnTypeError), missing values
         under "error", a max_size or sampling_fraction out of range, weights below 1 or beside a sampling fraction,
-        either of them with wildcards, more sets of columns than can be searched or than memory is there for.
+        either of them with wildcards, more columns and rows than can be searched in two days or than memory is there
+        for.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError

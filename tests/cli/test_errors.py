@@ -190,7 +190,16 @@ def test_full_disk(folder):
         (["score", "people.csv", "-o", "x.parquet", "--knwon", "a"], "No such option: --knwon"),
         (["score", "people.csv", "-o", "x.parquet", "--known-any", "two"], "'--known-any': expected a whole number."),
         (["scores"], "No such command 'scores'."),
+        (["score", "people.csv", "--min-cig", "6,5"], "such as 0.2. A number has a decimal point: 6.5, not 6,5. `"),
+        (["risk", "people.csv", "--threshold=-,5"], "such as 0.2. A number has a decimal point: -0.5, not -,5. `"),
+        (["score", "people.csv", "-o"], "Option '-o' requires an argument. `gpupif score --help`"),
+        (["suda", "people.csv", "--columns"], "Option '--columns' requires an argument. `gpupif suda --help`"),
     ],
 )
 def test_wrong_options_are_one_line(run, arguments, said):
     assert_refused(run(*arguments), [said, "--help` says what there is."])
+
+
+def test_a_decimal_comma_of_an_accuracy(run, folder):
+    ended = run("score", "people.csv", "-o", "s.csv", "--accuracy", "age=0,5")
+    assert_refused(ended, ["got 'age=0,5'. A number has a decimal point: 0.5, not 0,5."])

@@ -37,6 +37,11 @@ CLI = [
     (["--sampling-fraction", "0.1"], {"sampling_fraction": 0.1}),
     (["--population-size", "50", "--device", "cpu"], {"population_size": 50}),
     (["--population", "patients.csv"], {"population": "patients.csv"}),
+    (["--adversary-cost", "100"], {"game": gpupif.Game(adversary_cost=100)}),
+    (
+        ["--publisher-benefit", "9.5", "--publisher-loss", "30", "--adversary-gain", "20", "--adversary-cost", "7"],
+        {"game": gpupif.Game(9.5, 30, 20, 7)},
+    ),
     (
         ["--population", "people.csv", "--population-lacks", "count"],
         {"population": gpupif.Population("people.csv", lacks="count")},
@@ -74,6 +79,7 @@ CLI_BAD = [
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=no.json"], "--distance: no.json: No such"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "il=tree.json"], "--distance: column 'il' is"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--l", "9"], "--l: expected at most 3"),
+    (["--quasi-identifiers", "age", "--adversary-cost", "-4"], "--adversary-cost: expected an amount, a number from 0"),
     (
         ["--quasi-identifiers", "age", "--sampling-fraction", "0.5", "--population-size", "9"],
         "--sampling-fraction, --population-size: expected one of them",

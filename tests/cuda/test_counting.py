@@ -18,6 +18,7 @@ from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import to_device
 from tests.helpers.gpu.strict import StrictFrames, StrictLibrary
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+from tests.helpers.suda_searches import searched_by
 
 need_stand_in()
 
@@ -117,7 +118,8 @@ def test_a_device_that_fails_is_said(monkeypatch):
     for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
-        with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
+        words = r"device 'cuda'.* failed: unspecified launch failure"
+        with pytest.raises(gpupif.DeviceError, match=words), searched_by("sets"):
             call(census(30))
 
 
@@ -160,7 +162,8 @@ def test_strictly(tmp_path, monkeypatch, kind):
     counts, rarities = (found.values[name].tolist() for name in ("count", "rarity"))
     assert (counts, rarities) == tuple(wanted[0].values[name].tolist() for name in ("count", "rarity"))
     assert gpupif.residual_entropy(table) == wanted[1]
-    searched = gpupif.suda(table, 2, contributions=True)
+    with searched_by("sets"):
+        searched = gpupif.suda(table, 2, contributions=True)
     for part in ("sizes", "columns"):
         pd.testing.assert_frame_equal(getattr(searched.summary(), part), getattr(scores.summary(), part))
 
@@ -173,7 +176,8 @@ def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
         wanted = gpupif.suda(frame, **arguments)
     engine = CudaEngine(libraries=[FewBytes(rows), FewBytes(rows)])
     monkeypatch.setattr("gpupif.special_uniques.suda.choose_engine", lambda device: engine)
-    found = gpupif.suda(frame, **arguments)
+    with searched_by("sets"):
+        found = gpupif.suda(frame, **arguments)
     assert found.summary().to_dict() == wanted.summary().to_dict()
     assert found.dis_score.equals(wanted.dis_score)
     assert found.contributions.equals(wanted.contributions)

@@ -172,7 +172,9 @@ def test_bad_input(sizes, arguments, fragments):
     [
         ([1, 2], [3], ["population_sizes", "2 classes", "got 1"]),
         ([1, 2], [3, 1], ["1 people for 2 rows at position 1", "part of the population"]),
-        ([1, 0], [3, 1], ["sample_sizes", "got 0 at position 1"]),
+        ([1, -1], [3, 1], ["sample_sizes", "from 0 to 2^62; got -1 at position 1"]),
+        ([1, 0], [3, 0], ["population_sizes", "from 1 to 2^62; got 0 at position 1"]),
+        ([0, 0], [3, 1], ["sample_sizes", "a class of at least one row"]),
         ([1] * 4, [2**61] * 4, ["population_sizes", "at most 2^62 rows together"]),
         ([2**61] * 4, [2**61] * 4, ["sample_sizes", "at most 2^62 rows together"]),
     ],

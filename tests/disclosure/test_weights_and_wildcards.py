@@ -155,6 +155,7 @@ def expected_there(sample, population, known, threshold):
         "threshold": threshold,
         "journalist": {"highest": max(risks), "average": None, "at_risk": at_risk},
         "marketer": pytest.approx(math.fsum(risks) / len(risks), rel=1e-14),
+        "presence": None,
     }
 
 

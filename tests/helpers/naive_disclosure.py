@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 from collections import Counter, defaultdict
+from fractions import Fraction
 
 from tests.helpers import naive
 
@@ -141,6 +142,35 @@ def people_there(sample, population, known):
         return all(matches(sample[name][i], population[name][j], True) for name in known)
 
     return [max(1, sum(match(i, j) for j in others)) for i in rows]
+
+
+def presence_of(sample, population, known):
+    """Of each class of both tables together: the values that it agrees on, its rows, its people, its presence.
+
+    People are at least the rows. The highest presence comes first, then the most rows, then the lowest values.
+    """
+    rows, people = (
+        {values: len(of) for values, of in classes_of(table, known).items()} for table in (sample, population)
+    )
+    found = []
+    for values in {**rows, **people}:
+        several = rows.get(values, 0)
+        everybody = max(several, people.get(values, 0))
+        order = [(value is None, 0 if value is None else value) for value in values]
+        delta = Fraction(several, everybody)
+        found.append(((-delta, -several, order), (values, several, everybody, delta)))
+    return [one for _, one in sorted(found, key=lambda both: both[0])]
+
+
+def moves_of(sizes, benefit, loss, gain, cost, information=1):
+    """Of each row, whose class has so many people, what an adversary and a publisher do, and what that brings them."""
+    found = []
+    for size in sizes:
+        success = 1 / Fraction(size)
+        attack = gain * success - cost
+        payout = benefit * information - (loss * success if attack > 0 else 0)
+        found.append((attack > 0, attack < 0 or gain == 0, payout > 0, attack, payout))
+    return found
 
 
 def groups_of_people(table, known, sensitive, weights, wildcard):

@@ -145,3 +145,26 @@ def test_damaged_notes_of_pandas(tmp_path, note):
         for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out.parquet")):
             with pytest.raises(TableReadError, match=rf"{file}: could not be read as .*what pandas noted"):
                 read(tmp_path / file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("parquet", "t.csv", "as CSV: it begins as Parquet does. Give it a name that ends in .parquet"),
+        ("parquet", "t.feather", "as Feather: it begins as Parquet does"),
+        ("feather", "t.parquet", "as Parquet: it begins as Feather does. Give it a name that ends in .feather"),
+        ("csv.gz", "t.csv", "as CSV: it begins as a gzip archive does. Unpack it, or give it a name"),
+        ("zip", "t.csv", "as CSV: it begins as a ZIP archive or an Excel workbook does. Unpack it, or save the sheet"),
+        ("csv", "t.parquet", "as Parquet; it may be truncated, or not be what its name says"),
+    ],
+)
+@pytest.mark.parametrize("limit", [None, "2GB"])
+def test_files_of_another_kind_than_their_name_says(tmp_path, kind, name, said, limit):
+    table = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    write = {"parquet": table.to_parquet, "feather": table.to_feather}.get(kind, partial(table.to_csv, index=False))
+    write(tmp_path / f"good.{kind}")
+    path = (tmp_path / f"good.{kind}").rename(tmp_path / name)
+    read = gpupif.score if limit is None else partial(gpupif.score_files, output=tmp_path / "out.parquet")
+    with pytest.raises(TableReadError) as caught:
+        configured(read, path, memory_limit=limit)
+    assert str(caught.value).startswith(f"{path}: could not be read {said}")

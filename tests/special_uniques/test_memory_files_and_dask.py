@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import dask
 import numpy as np
 import pandas as pd
@@ -12,11 +14,13 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif import suda
 from gpupif.out_of_core import budget
-from gpupif.special_uniques.memory import SearchMemory, kept_bytes, packing_bytes, share_search_memory, thread_bytes
+from gpupif.special_uniques.memory import bytes_by_sets, share_by_sets
 from gpupif.special_uniques.row_sets import SpillingRowSets
+from gpupif.special_uniques.search import count_stream
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.naive_suda import EXAMPLE, check
 from tests.helpers.pieces import in_parts, write_parts
+from tests.helpers.suda_searches import searched_by
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
 
 pytestmark = pytest.mark.every_engine
@@ -59,12 +63,10 @@ def as_bits(members, rows):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
-def test_without_room_against_the_definition(monkeypatch, table, data):
+def test_without_room_against_the_definition(table, data):
     """All that is kept from level to level is on disk."""
     max_size = data.draw(st.integers(1, len(table)))
-    shares = SearchMemory(data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([None, 0])), 0)
-    with monkeypatch.context() as patch:
-        patch.setattr("gpupif.special_uniques.search.share_search_memory", lambda *_: shares)
+    with searched_by("sets-spilled"):
         found = suda(frame_of(table), max_size, contributions=True)
         check(found, table, max_size)
     assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
@@ -76,16 +78,15 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
     wanted = suda(frame, **arguments)
     assert wanted.spilled_bytes == 0
     # As if little more was free than is needed.
-    rows, sizes = 4000, [frame[name].nunique(dropna=False) for name in frame]
-    sets = sum(len(list(frame)) ** size for size in range(1, 5))
-    needed = kept_bytes(rows, sizes, 4, sets, True) + packing_bytes(rows, sizes) + thread_bytes(rows, sizes, 4)
+    sizes = [frame[name].nunique(dropna=False) for name in frame]
+    needed = bytes_by_sets(4000, sizes, 4, True)
     monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
     seen = []
     monkeypatch.setattr(
-        "gpupif.special_uniques.search.share_search_memory",
-        lambda *given: seen.append(share_search_memory(*given)._replace(room=1000)) or seen[-1],
+        "gpupif.special_uniques.search.share_by_sets",
+        lambda *given: seen.append(share_by_sets(*given)._replace(room=1000)) or seen[-1],
     )
-    with gpupif.config(memory_limit="1GiB", temp=tmp_path):
+    with gpupif.config(memory_limit="1GiB", temp=tmp_path), searched_by("sets"):
         found = suda(frame, **arguments)
     assert_same(found, wanted)
     assert found.spilled_bytes > 0
@@ -112,22 +113,32 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
     monkeypatch.setattr("gpupif.special_uniques.suda.code_columns", None)
     assert suda(path).score.equals(wanted.score)
+    # Where not even the distinct rows have room, which are many.
+    counted = []
+    monkeypatch.setattr(
+        "gpupif.special_uniques.search.count_stream", lambda *given: counted.append(1) or count_stream(*given)
+    )
+    monkeypatch.setattr("gpupif.special_uniques.search.MERGING", 10**9)
+    with gpupif.config(memory_limit="4GiB"):
+        assert_same(suda(path, contributions=True, sampling_fraction=0.1), wanted)
+    assert counted == [1]
 
 
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=10)
-def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data, tmp_path_factory):
+def test_files_whose_codes_do_not_fit(counting_engine, table, data, tmp_path_factory):
     """What is unique is counted on disk, chunk by chunk and in parts; against the definition."""
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
     max_size = data.draw(st.integers(1, len(table)))
     write_parts(folder / "in", frame_of(table), data.draw(st.lists(st.integers(0, 24), max_size=2)))
-    with monkeypatch.context() as patch, in_parts(5, 10**6 if data.draw(st.booleans()) else 150):
-        patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
-        patch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
-        with gpupif.config(memory_limit="4GiB", temp=folder / "temp"):
-            found = suda(folder / "in", max_size, contributions=True)
+    with (
+        in_parts(5, 10**6 if data.draw(st.booleans()) else 150),
+        searched_by("counted"),
+        gpupif.config(memory_limit="4GiB", temp=folder / "temp"),
+    ):
+        found = suda(folder / "in", max_size, contributions=True)
     check(found, table, max_size)
     assert not list((folder / "temp").iterdir())
 
@@ -145,9 +156,7 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
     path = write_parts(tmp_path / "in", frame, [17])
     arguments = {"contributions": True, "sampling_fraction": 0.1}
     wanted = suda(path, **arguments)
-    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
-    monkeypatch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
-    with in_parts(400, 10**6), gpupif.config(memory_limit="4GiB"):
+    with in_parts(400, 10**6), gpupif.config(memory_limit="4GiB"), searched_by("counted"):
         found = suda(path, **arguments)
     assert_same(found, wanted)
     assert found.top(9).equals(wanted.top(9))
@@ -160,9 +169,12 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
     monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
     monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
-    monkeypatch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
+    for search in ("SearchByPairs", "SearchBySets"):
+        monkeypatch.setattr(f"gpupif.special_uniques.search.{search}", None)
     left = "are free" if limit is None else r"are left of 2\.0 GiB"
-    words = rf"memory_limit: to search 14 sets of up to 3 of 4 columns in 10 rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
+    words = (
+        rf"memory_limit: to search sets of up to 3 of 4 columns in 7 distinct rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
+    )
     with (
         pytest.raises(gpupif.InputError, match=words + r"Name fewer columns with columns=, lower max_size, or raise"),
         gpupif.config(memory_limit=limit),
@@ -190,20 +202,54 @@ def test_bad_input(tmp_path, monkeypatch):
         suda(path, 5)
     with pytest.raises(gpupif.ColumnNotFoundError), gpupif.config(memory_limit="4GiB"):
         suda(path, columns=["age"])
-    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
     monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
     words = r"memory_limit: of up to 1 columns there are 4 minimal sample uniques, which take .* KiB; 0.0 KiB are there"
-    with pytest.raises(gpupif.InputError, match=words), gpupif.config(memory_limit="4GiB"):
+    with pytest.raises(gpupif.InputError, match=words), gpupif.config(memory_limit="4GiB"), searched_by("counted"):
         suda(path)
+
+
+def test_too_long(monkeypatch):
+    """What would take days is refused at once, with what would not; what takes a while is said before it begins."""
+    wide = pd.DataFrame({f"c{place}": range(40) for place in range(40)})
+    with pytest.raises(gpupif.InputError, match=r"max_size: 40 columns have .* sets of up to 20, .*Give max_size=6 "):
+        suda(wide, 20)
+    monkeypatch.setattr("gpupif.special_uniques.work.PAIR", 1e30)
+    monkeypatch.setattr("gpupif.special_uniques.work.COUNTED", 1e10)
+    monkeypatch.setattr("gpupif.special_uniques.work.LONGEST", 0.1)
+    monkeypatch.setattr("gpupif.special_uniques.work.SHORT", 0.05)
+    words = r"max_size: to search 7 distinct rows for sets of up to 4 of 4 columns takes about 9 minutes, too long\."
+    words += r" Give max_size=1 \(about 2 minutes\), or fewer columns"
+    with pytest.raises(gpupif.InputError, match=words), gpupif.config(threads=2, device="cpu"):
+        suda(EXAMPLE, 4)
+
+
+@pytest.mark.parametrize("search", ["pairs", "sets"])
+def test_how_long_it_takes_is_said(monkeypatch, capsys, search):
+    monkeypatch.setattr("gpupif.special_uniques.search.WORTH_SAYING", 0)
+    with searched_by(search), gpupif.config(progress=None):
+        suda(EXAMPLE)
+    assert re.search(r"gpupif: the search for special uniques takes about \d+ seconds", capsys.readouterr().err)
+    with searched_by(search), gpupif.config(progress=False):
+        suda(EXAMPLE)
+    assert capsys.readouterr().err == ""
+
+
+def test_no_memory_for_blocks(monkeypatch):
+    monkeypatch.setattr("gpupif.special_uniques.search_by_pairs.FIRST_BLOCKS", 1)
+    monkeypatch.setattr("gpupif.special_uniques.search_by_pairs.BLOCK_BYTES", 2**60)
+    random = np.random.default_rng(1)
+    table = pd.DataFrame({f"c{place}": random.integers(0, 2, 30) for place in range(13)})
+    with pytest.raises(gpupif.InputError, match="memory_limit: to search sets of 13 columns"), searched_by("pairs"):
+        suda(table, 13)
 
 
 def test_a_full_disk_is_said(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpupif.special_uniques.search.share_search_memory", lambda *_: SearchMemory(2, None, 0))
     monkeypatch.setattr("os.pwrite", fail)
     with (
+        searched_by("sets-spilled"),
         pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"),
         gpupif.config(temp=tmp_path),
     ):
@@ -221,7 +267,9 @@ def test_dask_frames(counting_engine, table, data):
     arguments = {"max_size": max_size, "contributions": True, "sampling_fraction": 0.1}
     with dask.config.set(scheduler="sync"):
         lazy = cut(frame, edges)
-        found, wanted = suda(lazy, **arguments), suda(frame, **arguments)
+        with searched_by(data.draw(st.sampled_from(["pairs", "counted"]))):
+            found = suda(lazy, **arguments)
+        wanted = suda(frame, **arguments)
         frames = (found.score, found.dis_score, found.msus, found.contributions)
         assert {each.npartitions for each in frames} == {lazy.npartitions}
         scores, dis_scores, msus, contributions = dask.compute(*frames)

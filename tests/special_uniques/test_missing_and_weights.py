@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif import suda
-from gpupif.special_uniques.memory import SearchMemory
-from gpupif.special_uniques.search_in_memory import UniquesSearch
 from tests.helpers.counting_ways import OTHERS, WAYS, in_memory
 from tests.helpers.naive_suda import EXAMPLE, check
+from tests.helpers.suda_searches import SEARCHES, searched_by
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of
 from tests.helpers.wildcards import sparse
 
@@ -25,12 +24,10 @@ pytestmark = pytest.mark.every_engine
 LACKING = pytest.mark.parametrize("missing", ["ignore", "wildcard"])
 
 
-def counted(way, *arguments, **options):
-    """Special uniques in a way to run; of files counted on disk, as if not even the codes of their cells had room."""
-    with pytest.MonkeyPatch.context() as patch:
-        if way.__name__ == "in_files":
-            patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**40)
-            patch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
+def counted(way, *arguments, search=None, **options):
+    """Special uniques in a way to run; of files and Dask frames as if not even the distinct rows had room, or so."""
+    default = "sets" if way is in_memory else "counted"
+    with searched_by(search or default):
         return way(suda, *arguments, **options)
 
 
@@ -45,28 +42,19 @@ def rows_of(*texts):
 
 @pytest.mark.slow
 @LACKING
-@given(table=sparse(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
+@given(table=sparse(), data=st.data(), search=st.sampled_from([name for name in SEARCHES if name != "counted"]))
 @SHARED_FIXTURES
-def test_against_the_definition(counting_engine, monkeypatch, missing, table, data, dense):
-    """With a byte for each combination, and with rows grouped by keys."""
+def test_against_the_definition(counting_engine, missing, table, data, search):
     max_size = data.draw(st.integers(1, len(table)))
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "gpupif.special_uniques.search.UniquesSearch",
-            lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
-        )
+    with searched_by(search):
         check(suda(frame_of(table), max_size, missing=missing, contributions=True), table, max_size, missing)
 
 
 @pytest.mark.slow
 @LACKING
-@pytest.mark.parametrize("dense", [None, 0])
-def test_many_rows(counting_engine, monkeypatch, missing, dense):
+@pytest.mark.parametrize("search", ["pairs", "sets", "sets-grouped"])
+def test_many_rows(counting_engine, monkeypatch, missing, search):
     """More rows than a word of bits; keys of two words; rows that lack all of a set, and that repeat."""
-    monkeypatch.setattr(
-        "gpupif.special_uniques.search.UniquesSearch",
-        lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
-    )
     monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
     monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)
     random = np.random.default_rng(5)
@@ -74,7 +62,8 @@ def test_many_rows(counting_engine, monkeypatch, missing, dense):
     table = {name: random.integers(0, size, rows) for name, size in (("a", 3), ("b", 500), ("c", 60), ("d", 900))}
     table = {name: np.where(random.random(rows) < 0.02, None, values) for name, values in table.items()}
     table = {name: [*values.tolist(), *values[:50].tolist()] for name, values in table.items()}
-    check(suda(pd.DataFrame(table), 3, contributions=True, missing=missing), table, 3, missing)
+    with searched_by(search):
+        check(suda(pd.DataFrame(table), 3, contributions=True, missing=missing), table, 3, missing)
 
 
 @pytest.mark.slow
@@ -88,8 +77,8 @@ def test_the_same_in_every_way(missing, way, table, data):
     fraction = None if missing == "wildcard" else 0.1
     arguments = {"missing": missing, "contributions": True, "sampling_fraction": fraction}
     wanted = in_memory(suda, frame, max_size, **arguments)
-    found = counted(way, frame, max_size, **arguments)
-    assert_same(found, wanted)
+    for search in ("pairs", "counted"):
+        assert_same(counted(way, frame, max_size, search=search, **arguments), wanted)
     check(wanted, table, max_size, missing)
 
 
@@ -187,15 +176,17 @@ def test_weights_in_every_way(way):
     unique, pairs = (equal == 1).sum(), equal == 2
     assert unique > 5
     assert pairs.sum() > 10
-    found = counted(way, frame.assign(w=weights), 3, weights="w", contributions=True)
-    assert found.columns == ["a", "b", "c"]
-    assert found.dis == unique / (unique + (weights[pairs] - 1).sum())
     plain = suda(frame, 3, contributions=True, sampling_fraction=0.5)
-    with dask.config.set(scheduler="sync"):
-        score, dis_score = dask.compute(found.score, found.dis_score)
-    assert score.to_numpy().tobytes() == plain.score.to_numpy().tobytes()
-    assert_same(found, suda(frame.assign(w=weights), 3, weights="w", contributions=True))
-    assert ((dis_score > 0) == (score > 0)).all()
+    wanted = suda(frame.assign(w=weights), 3, weights="w", contributions=True)
+    for search in ("pairs", None):
+        found = counted(way, frame.assign(w=weights), 3, weights="w", contributions=True, search=search)
+        assert found.columns == ["a", "b", "c"]
+        assert found.dis == unique / (unique + (weights[pairs] - 1).sum())
+        with dask.config.set(scheduler="sync"):
+            score, dis_score = dask.compute(found.score, found.dis_score)
+        assert score.to_numpy().tobytes() == plain.score.to_numpy().tobytes()
+        assert ((dis_score > 0) == (score > 0)).all()
+        assert_same(found, wanted)
     # Beside the key variables, or one of them.
     named = counted(way, frame.assign(w=weights), 2, columns=["a", "w", "b"], weights="w", contributions=True)
     assert named.columns == ["a", "w", "b"]
@@ -237,10 +228,9 @@ def test_what_is_not_defined_the_same_everywhere(way, options, words):
 
 def test_combinations_that_match_need_memory_too(tmp_path, monkeypatch):
     rows_of("xa", "yb", "-c").to_parquet(tmp_path / "t.parquet")
-    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**40)
     monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
     words = "3 minimal sample uniques and combinations that missing values match"
-    with pytest.raises(gpupif.InputError, match=words), gpupif.config(memory_limit="4GiB"):
+    with pytest.raises(gpupif.InputError, match=words), gpupif.config(memory_limit="4GiB"), searched_by("counted"):
         suda(tmp_path / "t.parquet", 2, missing="wildcard")
 
 

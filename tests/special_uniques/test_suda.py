@@ -12,51 +12,49 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
 import gpupif.special_uniques.suda
 from gpupif import suda
+from gpupif.kernels import agreements
 from gpupif.rows.threads import Workers
+from gpupif.special_uniques.distinct import DistinctRows
 from gpupif.special_uniques.memory import SearchMemory
 from gpupif.special_uniques.request import msu_weights
 from gpupif.special_uniques.result import dis_suda, intrusion
-from gpupif.special_uniques.search_in_memory import UniquesSearch
+from gpupif.special_uniques.search_by_sets import SearchBySets
+from tests.helpers.kernels import run_in_python
 from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
+from tests.helpers.suda_searches import SEARCHES, searched_by
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
 pytestmark = pytest.mark.every_engine
 
+IN_MEMORY = st.sampled_from([name for name in SEARCHES if name != "counted"])
+
 
 @pytest.mark.slow
-@given(table=tables(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
+@given(table=tables(), data=st.data(), search=IN_MEMORY)
 @SHARED_FIXTURES
-def test_against_the_definition(counting_engine, monkeypatch, table, data, dense):
-    """With a byte for each combination, and with rows grouped by keys."""
+def test_against_the_definition(counting_engine, table, data, search):
     max_size = data.draw(st.integers(1, len(table)))
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "gpupif.special_uniques.search.UniquesSearch",
-            lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
-        )
+    with searched_by(search):
         check(suda(frame_of(table), max_size, contributions=True), table, max_size)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dense", [None, 0])
-def test_many_rows(counting_engine, monkeypatch, dense):
+@pytest.mark.parametrize("search", ["pairs", "sets", "sets-grouped"])
+def test_many_rows(counting_engine, search):
     """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
-    monkeypatch.setattr(
-        "gpupif.special_uniques.search.UniquesSearch",
-        lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
-    )
     random = np.random.default_rng(5)
     rows = 700 if SIMULATED else 9000
     cells = {"a": 3, "b": 4000, "c": 60, "d": 20_000, "e": 9}
     table = {name: random.integers(0, size, rows) for name, size in cells.items()}
     table = {name: np.concatenate([values, values[:50]]).tolist() for name, values in table.items()}
-    check(suda(pd.DataFrame(table), 3, contributions=True), table, 3)
+    with searched_by(search):
+        check(suda(pd.DataFrame(table), 3, contributions=True), table, 3)
 
 
 def test_keys_of_several_words():
@@ -65,12 +63,43 @@ def test_keys_of_several_words():
     codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
     codes = [np.where(random.random(300) < 0.9, values[0], values) for values in codes]
     with Workers(2) as workers:
-        found = UniquesSearch(codes, [40_000] * 7, workers, SearchMemory(2, 0, None)).run(
-            [1.0] * 7, False, lambda: None
-        )
+        rows, number = DistinctRows.of(codes, [40_000] * 7, workers)
+        found = SearchBySets(rows, workers, SearchMemory(2, 0, None)).run([1.0] * 7, False, lambda: None)
     expected = minimal_uniques({place: values.tolist() for place, values in enumerate(codes)}, 7)
-    by_row = found.counts[:, found.number].T.tolist()
+    by_row = found.counts[:, number].T.tolist()
     assert by_row == [[sum(len(each) == size for each in sets) for size in range(1, 8)] for sets in expected]
+
+
+@pytest.mark.slow
+@given(rows=st.integers(1, 12), columns=st.integers(1, 6), low=st.sampled_from([0, 1, 3]), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=25)
+def test_blocks_of_few_columns(rows, columns, low, data):
+    """As if a block was of few columns, so that there are many; there is room for more and more of them."""
+    cells = st.lists(st.integers(0, 2), min_size=rows, max_size=rows)
+    table = {place: data.draw(cells) for place in range(columns)}
+    largest = data.draw(st.integers(1, columns))
+    with pytest.MonkeyPatch.context() as patch, searched_by("pairs"), gpupif.config(threads=1):
+        patch.setattr("gpupif.special_uniques.search_by_pairs.FIRST_BLOCKS", 1)
+        run_in_python(patch, agreements, LOW=low)
+        # Products that do not fit are meant to lose their upper bits.
+        with np.errstate(over="ignore"):
+            found = suda(pd.DataFrame(table), largest, contributions=True)
+    check(found, table, largest)
+
+
+def test_many_columns():
+    """More columns than number the bits of a block; against counting, set by set."""
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame({f"c{place}": random.integers(0, 2 + place % 3, 60) for place in range(13)})
+    for missing, table in (("category", frame), ("wildcard", frame.mask(random.random(frame.shape) < 0.1))):
+        with searched_by("pairs"):
+            found = suda(table, 4, contributions=True, missing=missing)
+        with searched_by("sets"):
+            wanted = suda(table, 4, contributions=True, missing=missing)
+        assert found.msus.to_numpy().any(axis=0)[2:].all()
+        assert found.msus.equals(wanted.msus)
+        assert found.contributions.equals(wanted.contributions)
+        assert found.summary().columns.equals(wanted.summary().columns)
 
 
 def test_the_published_example(counting_engine):

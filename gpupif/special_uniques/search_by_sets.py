@@ -1,4 +1,4 @@
-"""Minimal sample uniques: sets of columns on which a row differs from all others, and on no fewer of them.
+"""Minimal sample uniques found set by set of columns: for many rows, and few sets.
 
 Level by level: a row that is unique on some columns is unique on any more, so a set of k columns is minimal for a row
 that is unique on it and on none of its subsets of k - 1 columns. Equal rows stand as one, which is never unique.
@@ -11,50 +11,27 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import msu as kernels
-from gpupif.kernels import pack
 
 from ..engines.counting import Counting
-from ..engines.cpu.count_tables import common_type
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
+from .distinct import DistinctRows
 from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, SearchMemory
 from .missing import IncompleteRows, MissingValues
 from .row_sets import SpillingRowSets
+from .uniques import Found
 
 
-@dataclass(frozen=True)
-class Uniques:
-    """The minimal sample uniques of the distinct rows of a table.
-
-    number[i]: which distinct row row i is; of slices too. unique: rows that differ from all others; pairs: rows that
-    are equal to one other, and pair_people the sum of their sampling weights (None without). counts (sizes, distinct
-    rows): minimal sets by their size less 1. shares (distinct rows, columns): sums over the minimal sets with a column
-    of the weight of their size; empty where it is not wanted. found: by set of columns, for how many rows it is
-    minimal. spilled: bytes that memory had no room for.
-    """
-
-    number: Any
-    unique: int
-    pairs: int
-    counts: npt.NDArray[np.uint32]
-    shares: npt.NDArray[np.float64]
-    found: dict[tuple[int, ...], int]
-    spilled: int = 0
-    pair_people: float | None = None
-
-
-class UniquesSearch:
-    """The search on one table. cardinalities: of the columns.
+class SearchBySets:
+    """The search among the distinct rows of a table.
 
     shares: what it may take; what it keeps beyond `room` goes to a file in the folder `temp`. counting: may find unique
     rows faster than the host. None of them changes a result. missing: values that are none, if any.
@@ -62,8 +39,7 @@ class UniquesSearch:
 
     def __init__(
         self,
-        codes: Sequence[npt.NDArray[Any]],
-        cardinalities: Sequence[int],
+        rows: DistinctRows,
         workers: Workers,
         shares: SearchMemory,
         temp: str | os.PathLike[str] | None = None,
@@ -71,25 +47,14 @@ class UniquesSearch:
         missing: MissingValues | None = None,
     ) -> None:
         self._room, self._temp = shares.room, temp
-        layout = KeyLayout.of(cardinalities)
-        found = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
-        self._number, self._times = found.number, found.rows.counts
-        self.distinct = len(self._times)
-        self._often = np.minimum(self._times, 2).astype(np.uint8)
-        self._codes = np.empty((len(codes), self.distinct), common_type(cardinalities))
-        workers.run(
-            lambda column: pack.unpack_column(
-                found.rows.keys[:, layout.fields[column].word], *layout.fields[column][1:], self._codes[column]
-            ),
-            [(column,) for column in range(len(codes))],
-        )
-        self._radices = np.array(cardinalities, np.int64)
+        self._rows, self._codes, self._often = len(rows), rows.codes, rows.often
+        self._radices = np.array(rows.cardinalities, np.int64)
         self._workers = workers
         self._missing = missing
         self._lacking = {} if missing is None else self._lacking_words(missing)
-        self._singles = counting.singles(list(self._codes), cardinalities, self._often) if counting else None
+        self._singles = counting.singles(list(self._codes), rows.cardinalities, self._often) if counting else None
         most = max(1 << 22, min(DENSE, DENSE_ALL // workers.threads))
-        useful = min(most, max(1 << 16, DENSE_PER_ROW * self.distinct))
+        useful = min(most, max(1 << 16, DENSE_PER_ROW * self._rows))
         self._dense = useful if shares.dense is None else min(useful, shares.dense)
         self._tables: deque[npt.NDArray[np.uint8]] = deque()
         self._lock = threading.Lock()
@@ -99,20 +64,16 @@ class UniquesSearch:
         words = {}
         for column, code in enumerate(missing.codes):
             if code >= 0:
-                words[column] = np.zeros(-(-self.distinct // 64), np.uint64)
+                words[column] = np.zeros(-(-self._rows // 64), np.uint64)
                 kernels.set_bits(np.flatnonzero(self._codes[column] == code), words[column])
         return words
 
-    def in_pairs(self) -> npt.NDArray[np.bool_]:
-        """Which rows of the table are equal to one other."""
-        return np.asarray((self._times == 2)[self._number])
-
-    def run(self, weights: Sequence[float], with_shares: bool, done: Callable[[], None]) -> Uniques:
+    def run(self, weights: Sequence[float], with_shares: bool, done: Callable[[], None]) -> Found:
         """Find all minimal sets of up to len(weights) columns; weights: of a set by its size, less 1."""
         columns = len(self._codes)
-        counts = np.zeros((len(weights), self.distinct), np.uint32)
-        shares = np.zeros((self.distinct, columns) if with_shares else (0, 0))
-        found: dict[tuple[int, ...], int] = {}
+        counts = np.zeros((len(weights), self._rows), np.uint32)
+        shares = np.zeros((self._rows, columns) if with_shares else (0, 0))
+        by_column = np.zeros((len(weights), columns), np.int64)
         below, spilled = SpillingRowSets(), 0
         for size, weight in enumerate(weights, 1):
             sets = list(combinations(range(columns), size))
@@ -125,32 +86,31 @@ class UniquesSearch:
                 level: npt.NDArray[np.uint32] = level,
                 below: SpillingRowSets = below,
                 above: SpillingRowSets = above,
-                sums: npt.NDArray[np.uint32] = counts[size - 1],
+                size: int = size,
                 last: bool = last,
-            ) -> int:
-                known = np.zeros(-(-self.distinct // 64), np.uint64)
+            ) -> None:
+                known = np.zeros(-(-self._rows // 64), np.uint64)
                 for subset in combinations(columns, len(columns) - 1) if len(columns) > 1 else ():
                     below.add_to(subset, known)
                 rows = self._minimal(columns, known)
                 with self._lock:
-                    kernels.count_found(rows, np.array(columns), sums, level)
+                    kernels.count_found(rows, np.array(columns), counts[size - 1], level)
+                    by_column[size - 1, list(columns)] += len(rows)
                 if not last:
                     kernels.set_bits(rows, known)
                     above.put(columns, known)
                 done()
-                return len(rows)
 
             # Of the level below no more is needed then.
             with below:
                 try:
-                    found |= zip(sets, self._workers.run(look, [(columns,) for columns in sets]), strict=True)
+                    self._workers.run(look, [(columns,) for columns in sets])
                 except BaseException:
                     above.__exit__()
                     raise
             below, spilled = above, spilled + above.spilled
             kernels.add_weighted(level.reshape(-1), float(weight), shares.reshape(-1))
-        unique, pairs = (times * int((self._times == times).sum()) for times in (1, 2))
-        return Uniques(self._number, unique, pairs, counts, shares, found, spilled)
+        return Found(counts, shares, by_column, spilled)
 
     def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending.
@@ -173,7 +133,7 @@ class UniquesSearch:
         missing: MissingValues,
     ) -> npt.NDArray[np.bool_]:
         """Which of the rows no row matches that lacks some of the columns."""
-        others = np.empty(self.distinct, np.uint32)
+        others = np.empty(self._rows, np.uint32)
         others = others[: kernels.list_bits(lacking, others)]
         codes = [self._codes[column] for column in columns]
         lacking_rows = IncompleteRows([own[others] for own in codes], self._radices[list(columns)].tolist(), missing)
@@ -188,7 +148,7 @@ class UniquesSearch:
         if possible <= self._dense:
             words = self._unique_words(columns, possible)
             words &= ~known
-            rows = np.empty(self.distinct, np.uint32)
+            rows = np.empty(self._rows, np.uint32)
             return rows[: kernels.list_bits(words, rows)].copy()
         return self._grouped(columns, known)
 
@@ -201,7 +161,7 @@ class UniquesSearch:
             table = np.empty(possible, np.uint8)
         used = table[:possible]
         used[:] = 0
-        words = np.empty(-(-self.distinct // 64), np.uint64)
+        words = np.empty(-(-self._rows // 64), np.uint64)
         index, radices = np.empty(kernels.BLOCK, np.uint32), self._radices[list(columns)]
         kernels.mark_unique(self._codes, np.array(columns), radices, self._often, used, index, words)
         self._tables.append(table)
@@ -209,9 +169,9 @@ class UniquesSearch:
 
     def _grouped(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         """Those alone in their group; rows unique on fewer columns, which no other row can equal, are left out."""
-        rows = np.empty(self.distinct, np.uint32)
+        rows = np.empty(self._rows, np.uint32)
         rows = rows[: kernels.list_bits(~known, rows)]
-        rows = rows[: np.searchsorted(rows, self.distinct)]
+        rows = rows[: np.searchsorted(rows, self._rows)]
         if not len(rows):
             return rows
         layout = KeyLayout.of(self._radices[list(columns)].tolist())

@@ -1,0 +1,178 @@
+"""The tasks that search a Dask frame for special uniques: by pairs of its distinct rows, or by counting."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from ..dask.graph import Graph
+from ..dask.partition import EncodedPartition, PartitionIndex
+from ..dask.watch import compute
+from ..dask.worker import task_memory, task_workers
+from ..encoding.column import Column
+from ..marginals.dask import DaskCounts, TablePlan
+from ..rows.keys import KeyLayout
+from ..utils.memory import free_bytes
+from ..utils.progress import Reporter
+from . import work
+from .distinct import DistinctRows, PartRows, merge_parts
+from .request import SudaRequest, sample_units
+from .search import MERGING, few_uniques
+from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
+from .search_by_pairs import SearchByPairs
+from .uniques import Found, Uniques
+
+
+class DaskUniques(NamedTuple):
+    """What is found in a Dask frame. columns: its key variables. starts: the row that each partition begins with, and
+    how many rows there are.
+    """
+
+    columns: Sequence[Column]
+    starts: Sequence[int]
+    uniques: Uniques
+
+
+def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques | None:
+    """Search the distinct rows of all partitions, brought together to every worker, by pairs; None where that is not
+    the fastest, or they are too many for the memory of one.
+    """
+    graph = Graph()
+    encoded, whole = counts.add_plan(graph)
+    weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
+    table = graph.one("table", KeyTable, whole, len(names), weights)
+    many = graph.all("distinct", graph.each("count", count_distinct, encoded))
+    together = graph.one("together", by_pairs, request, table, many)
+    parts = graph.all("gathered", graph.each("gather", gather_part, table, together, encoded))
+    rows = graph.one("rows", merge_partitions, table, parts)
+    shares = len(encoded)
+    found = graph.all("all", graph.each("search", search_share, request, table, rows, shares, range(shares)))
+    result: DaskUniques | None = compute(
+        graph.value(graph.one("found", join_shares, request, table, rows, found)), Reporter(visible=False)
+    )
+    return result
+
+
+class KeyTable:
+    """The key variables of a table, the first columns of those read. weights: the place of that column, if any."""
+
+    def __init__(self, whole: TablePlan, keys: int, weights: int | None) -> None:
+        self.whole = whole
+        self.columns = whole.columns[:keys]
+        self.cardinalities = [column.cardinality for column in self.columns]
+        self.layout = KeyLayout.of(self.cardinalities)
+        self.weights = weights
+        self.units = None if weights is None else sample_units(whole.columns[weights])
+
+
+def count_distinct(encoded: tuple[EncodedPartition, PartitionIndex]) -> int:
+    """The distinct rows of a partition."""
+    return len(encoded[0].times)
+
+
+def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> bool:
+    """Whether to search by pairs; distinct: rows of each partition."""
+    rows, memory = sum(distinct), task_memory() or free_bytes()
+    fastest = next(iter(work.ways(rows, rows, table.cardinalities, request.max_size, gpu=False)))
+    return fastest == "pairs" and MERGING * rows * (8 * table.layout.words + 24) <= memory
+
+
+def gather_part(
+    table: KeyTable, together: bool, encoded: tuple[EncodedPartition, PartitionIndex]
+) -> tuple[int, PartRows] | None:
+    """How many rows a partition has, and the distinct ones; None where they are not to be brought together."""
+    if not together:
+        return None
+    local, index = encoded
+    codes, times = table.whole.rows(local)
+    # Of rows that are several, any will do.
+    places = np.empty(len(times), np.int64)
+    places[index.number] = np.arange(len(index.number))
+    units = np.empty(0, np.int64)
+    if table.units is not None and table.weights is not None:
+        units = table.units.times(codes[table.weights]) * times
+    with task_workers() as workers:
+        keys = table.layout.pack(codes[: len(table.columns)], workers)
+        return len(index.number), merge_parts([PartRows(keys, times, places, units)], workers)
+
+
+class PartitionedRows(NamedTuple):
+    """The distinct rows of all partitions. starts: as of `DaskUniques`."""
+
+    merged: PartRows
+    rows: DistinctRows
+    starts: Sequence[int]
+
+
+def merge_partitions(table: KeyTable, parts: Sequence[tuple[int, PartRows] | None]) -> PartitionedRows | None:
+    """The distinct rows of all partitions, in their order; None where they were not brought together."""
+    there = [part for part in parts if part is not None]
+    if not there:
+        return None
+    starts = [0, *accumulate(rows for rows, _ in there)]
+    placed = [part._replace(places=part.places + start) for start, (_, part) in zip(starts, there, strict=False)]
+    with task_workers() as workers:
+        merged = merge_parts(placed, workers)
+        rows = DistinctRows.of_keys(merged.keys, merged.times, table.cardinalities, workers)
+    return PartitionedRows(merged, rows, starts)
+
+
+def search_share(
+    request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: int, share: int
+) -> Found | None:
+    """What is found of one of several shares of the rows that occur once; None where there are none to search."""
+    if gathered is None:
+        return None
+    rows, missing = gathered.rows, request.missing_values(table.columns)
+    own = rows.unique[share::shares]
+    weights = request.set_weights(len(table.columns))
+    found = Found.nothing(len(weights), len(own), len(table.columns), request.contributions)
+    with task_workers() as workers:
+        SearchByPairs(rows, weights, task_memory(), missing).search(own, np.arange(len(own)), found, workers)
+    return found
+
+
+def join_shares(
+    request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: Sequence[Found | None]
+) -> DaskUniques | None:
+    """What the shares found together; None where they did not search."""
+    if gathered is None:
+        return None
+    rows, weights = gathered.rows, request.set_weights(len(table.columns))
+    together = Found.nothing(len(weights), len(rows), len(table.columns), request.contributions)
+    for share, found in enumerate(shares):
+        if found is not None:
+            own = rows.unique[share :: len(shares)]
+            together.counts[:, own] = found.counts
+            together.by_column[:] += found.by_column
+            if request.contributions:
+                together.shares[own] = found.shares
+    uniques = few_uniques(rows, gathered.merged, together, table.units)
+    return DaskUniques(table.columns, gathered.starts, uniques)
+
+
+def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques:
+    """Count in the partitions what is unique; only the minimal sample uniques come to who asks."""
+    found = find_minimal(counts, names, request)
+    graph = Graph()
+    encoded, whole = counts.add_plan(graph)
+    parts = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
+    results = compute(graph.value(graph.all("all", parts)), Reporter(visible=False))
+    starts = [0, *accumulate(rows for rows, _ in results)]
+    hits = [
+        {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)
+    ]
+    return DaskUniques(found.columns, starts, assemble(found, hits, request))
+
+
+def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedPartition, PartitionIndex]) -> tuple[int, Hits]:
+    """How many rows a partition has, and by set of columns those with a minimal combination."""
+    local, index = encoded
+    hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
+    # A row that has one is the only one of its kind.
+    row_of = np.empty(len(local.times), np.int64)
+    row_of[index.number] = np.arange(len(index.number))
+    return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}

@@ -1,0 +1,300 @@
+"""Sets of columns on which a row agrees with other rows, and the minimal ones on which it agrees with none.
+
+Two rows agree on a set of columns, their agreement, and on all its subsets; so a row is unique on the sets of columns
+that are subsets of none of its agreements. Of one row all sets are looked at together, each a bit. Its columns with the
+commonest values, `LOW` at most, number the bits of a block; sets of the others, with its rarest values, number the
+blocks. There is a block only where an agreement has the columns of its number: the rarer a row's values, the fewer.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, uint32, uint64
+
+from gpupif.kernels.jit import kernel, subroutine
+
+# Of a row's columns, how many number the bits of a block, and those of a word.
+LOW, WORD = 11, 6
+# Columns at most: a set is a number of 32 bits.
+MOST_COLUMNS = 32
+# Rows that are compared at once, so that what comes out stays in the cache.
+ROWS = 2048
+# By column of a word, the bits of the sets that have it.
+HAS = tuple(np.uint64(sum(1 << bit for bit in range(64) if bit >> column & 1)) for column in range(WORD))
+
+
+class Table(NamedTuple):
+    """Distinct rows. codes: (columns, rows). support: how many rows have each value, of a column one after the other;
+    first: where those of each column begin. missing: by column the code of missing values, -1 for none. match: whether
+    these match every value.
+    """
+
+    codes: npt.NDArray[np.unsignedinteger]
+    support: npt.NDArray[np.uint32]
+    first: npt.NDArray[np.int64]
+    missing: npt.NDArray[np.int64]
+    match: bool
+
+
+class Room(NamedTuple):
+    """What a thread works in. columns: as many as the table has. agreements: `ROWS`. blocks: by set of the rarer
+    columns its block, or -1. numbers: how many blocks there are, and of each which set it is of. words: (blocks, words)
+    of 64 bits. minimal: one block. level (sizes, columns): minimal sets of a row.
+    """
+
+    columns: npt.NDArray[np.int64]
+    agreements: npt.NDArray[np.uint32]
+    blocks: npt.NDArray[np.int32]
+    numbers: npt.NDArray[np.int32]
+    words: npt.NDArray[np.uint64]
+    minimal: npt.NDArray[np.uint64]
+    level: npt.NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """What is found. counts (sizes, rows): minimal sets of a row by their size, less 1. shares (rows, columns): sums of
+    the weights of those with a column; empty where it is not wanted. by_column (sizes, columns): minimal sets of all
+    rows.
+    """
+
+    counts: npt.NDArray[np.uint32]
+    shares: npt.NDArray[np.float64]
+    by_column: npt.NDArray[np.int64]
+
+
+@subroutine
+def sort_columns(table, row, columns):
+    """The columns of a row by how many rows have its value there: those that others have too, the commonest first, and
+    from the end those that none has; returns how many there are of each. Columns where it lacks a value are left out.
+    """
+    codes, support, first = table.codes, table.support, table.first
+    shared = 0
+    alone = 0
+    for column in range(first.size):
+        code = int64(codes[column, row])
+        lacking = table.missing[column]
+        if code == lacking:
+            continue
+        there = support[first[column] + code]
+        if there < 2 and not (table.match and lacking >= 0):
+            alone += 1
+            columns[columns.size - alone] = column
+            continue
+        place = shared
+        while place and support[first[columns[place - 1]] + int64(codes[columns[place - 1], row])] < there:
+            columns[place] = columns[place - 1]
+            place -= 1
+        columns[place] = column
+        shared += 1
+    return shared, alone
+
+
+@subroutine
+def find_agreements(table, row, start, columns, agreements):
+    """On which of these columns the rows from `start` on agree with one row: bit b for columns[b]."""
+    for i in range(agreements.size):
+        agreements[i] = 0
+    for bit in range(columns.size):
+        column = columns[bit]
+        code = table.codes[column, row]
+        other = table.codes[column, start : start + agreements.size]
+        agreed = uint32(1) << uint32(bit)
+        lacking = table.missing[column]
+        if table.match and lacking >= 0:
+            for i in range(agreements.size):
+                agreements[i] |= agreed if other[i] == code or int64(other[i]) == lacking else uint32(0)
+        else:
+            for i in range(agreements.size):
+                agreements[i] |= agreed if other[i] == code else uint32(0)
+    if start <= row < start + agreements.size:
+        agreements[row - start] = 0
+
+
+@subroutine
+def block_of(number, blocks, numbers, words, width):
+    """The block of a set of the rarer columns, empty where there was none; -1 where there is no room for it."""
+    block = blocks[number]
+    if block >= 0:
+        return block
+    block = numbers[0]
+    if block + 1 >= numbers.size:
+        return int64(-1)
+    numbers[0] = block + 1
+    numbers[block + 1] = number
+    blocks[number] = block
+    for w in range(width):
+        words[block, w] = 0
+    return block
+
+
+@subroutine
+def add_agreements(agreements, low, blocks, numbers, words, width):
+    """Set the bits of these sets; returns whether there was room."""
+    inner = (uint32(1) << uint32(low)) - uint32(1)
+    for i in range(agreements.size):
+        there = agreements[i]
+        block = block_of(int64(there >> uint32(low)), blocks, numbers, words, width)
+        if block < 0:
+            return False
+        bit = there & inner
+        words[block, bit >> uint32(WORD)] |= uint64(1) << uint64(bit & uint32(63))
+    return True
+
+
+@subroutine
+def close_block(words, width, low):
+    """Set the bits of all subsets of the sets in a block."""
+    for w in range(width):
+        word = words[w]
+        word |= (word & HAS[0]) >> uint64(1)
+        word |= (word & HAS[1]) >> uint64(2)
+        word |= (word & HAS[2]) >> uint64(4)
+        word |= (word & HAS[3]) >> uint64(8)
+        word |= (word & HAS[4]) >> uint64(16)
+        word |= (word & HAS[5]) >> uint64(32)
+        words[w] = word
+    step = 1
+    while step < width:
+        for start in range(0, width, 2 * step):
+            for w in range(start, start + step):
+                words[w] |= words[w + step]
+        step *= 2
+
+
+@subroutine
+def close_blocks(upper, low, blocks, numbers, words, width):
+    """Set the bits of all subsets of the sets in the blocks; returns whether there was room."""
+    for number in range((1 << upper) - 1, -1, -1):
+        block = blocks[number]
+        if block < 0:
+            continue
+        for column in range(upper):
+            if number >> column & 1:
+                below = block_of(number ^ (1 << column), blocks, numbers, words, width)
+                if below < 0:
+                    return False
+                for w in range(width):
+                    words[below, w] |= words[block, w]
+    for block in range(numbers[0]):
+        close_block(words[block], width, low)
+    return True
+
+
+@subroutine
+def bits_in(number):
+    """How many bits of a number of up to 64 bits are set."""
+    number = uint64(number)
+    number -= (number >> uint64(1)) & uint64(0x5555555555555555)
+    number = (number & uint64(0x3333333333333333)) + ((number >> uint64(2)) & uint64(0x3333333333333333))
+    number = (number + (number >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return int64((number * uint64(0x0101010101010101)) >> uint64(56))
+
+
+@subroutine
+def minimal_in_block(number, upper, blocks, words, width, minimal):
+    """Sets that are in no agreement, of which all with one column less are in some: as bits of a block."""
+    own = words[blocks[number]]
+    for w in range(width):
+        word = own[w]
+        subsets = (word << uint64(1)) | ~HAS[0]
+        subsets &= (word << uint64(2)) | ~HAS[1]
+        subsets &= (word << uint64(4)) | ~HAS[2]
+        subsets &= (word << uint64(8)) | ~HAS[3]
+        subsets &= (word << uint64(16)) | ~HAS[4]
+        subsets &= (word << uint64(32)) | ~HAS[5]
+        minimal[w] = subsets & ~word
+    step = 1
+    while step < width:
+        for start in range(0, width, 2 * step):
+            for w in range(start, start + step):
+                minimal[w + step] &= own[w]
+        step *= 2
+    for column in range(upper):
+        if number >> column & 1:
+            fewer = words[blocks[number ^ (1 << column)]]
+            for w in range(width):
+                minimal[w] &= fewer[w]
+
+
+@subroutine
+def count_set(set_, size, columns, level):
+    """Count a minimal set by its size and its columns; bit b of it: columns[b]. level[size - 1, -1]: of all columns."""
+    level[size - 1, level.shape[1] - 1] += 1
+    while set_:
+        level[size - 1, columns[bits_in((set_ & -set_) - 1)]] += 1
+        set_ &= set_ - 1
+
+
+@subroutine
+def count_minimal(shared, low, largest, room, width):
+    """Count the sets of columns of which all but themselves are in an agreement, of up to `largest` columns."""
+    upper = shared - low
+    for number in range(1 << upper):
+        many = bits_in(number)
+        if many > largest:
+            continue
+        if room.blocks[number] < 0:
+            left = number
+            while left and room.blocks[number ^ (left & -left)] >= 0:
+                left &= left - 1
+            if not left:
+                count_set(number << low, many, room.columns, room.level)
+        elif many < largest:
+            minimal_in_block(number, upper, room.blocks, room.words, width, room.minimal)
+            for w in range(width):
+                word = room.minimal[w]
+                while word:
+                    bit = (w << WORD) + bits_in((word & (~word + uint64(1))) - uint64(1))
+                    word &= word - uint64(1)
+                    size = many + bits_in(bit)
+                    if size <= largest and bit < 1 << low:
+                        count_set(number << low | bit, size, room.columns, room.level)
+
+
+@subroutine
+def find_minimal(table, row, largest, room):
+    """Count in room.level the minimal unique sets of a row, of up to `largest` columns; returns whether there was room
+    for all blocks.
+    """
+    rows = table.codes.shape[1]
+    shared, alone = sort_columns(table, row, room.columns)
+    low = min(shared, LOW)
+    width = 1 << max(0, low - WORD)
+    for start in range(0, rows, ROWS):
+        agreements = room.agreements[: min(ROWS, rows - start)]
+        find_agreements(table, row, start, room.columns[:shared], agreements)
+        if not add_agreements(agreements, low, room.blocks, room.numbers, room.words, width):
+            return False
+    if not close_blocks(shared - low, low, room.blocks, room.numbers, room.words, width):
+        return False
+    room.level[:] = 0
+    for place in range(alone):
+        count_set(1, 1, room.columns[room.columns.size - 1 - place :], room.level)
+    count_minimal(shared, low, largest, room, width)
+    return True
+
+
+@kernel
+def search_rows(table, rows, places, weights, room, found):
+    """Find the minimal unique sets of these rows, until one of them needs more blocks than there is room for.
+
+    places: where of `found` they are put. weights: of a set by its size, less 1. Returns how many rows were done.
+    """
+    columns = table.first.size
+    for done in range(rows.size):
+        whole = find_minimal(table, rows[done], weights.size, room)
+        for block in range(room.numbers[0]):
+            room.blocks[room.numbers[block + 1]] = -1
+        room.numbers[0] = 0
+        if not whole:
+            return done
+        for size in range(weights.size):
+            found.counts[size, places[done]] = room.level[size, columns]
+            for column in range(columns):
+                found.by_column[size, column] += room.level[size, column]
+                if found.shares.size:
+                    found.shares[places[done], column] += weights[size] * room.level[size, column]
+    return rows.size
