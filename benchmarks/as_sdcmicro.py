@@ -44,7 +44,7 @@ class Job:
     out: Path
     threads: int = 1
     seconds: float = 0.0
-    most: float = 30.0
+    most: float = 20.0
     fraction: float = 0.01
 
 
