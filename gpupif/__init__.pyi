@@ -38,6 +38,10 @@ from .errors import NothingKnownWarning as NothingKnownWarning
 from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
 from .errors import TableReadError as TableReadError
+from .inspection.inspect import Inspection as Inspection
+from .inspection.inspect import inspect as inspect
+from .inspection.roles import Roles as Roles
+from .inspection.roles import read_roles as read_roles
 from .marginals.entropy import conditional_entropy as conditional_entropy
 from .marginals.entropy import dual_total_correlation as dual_total_correlation
 from .marginals.entropy import entropy as entropy

@@ -1,4 +1,4 @@
-"""The command line: `gpupif score`, `risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
+"""The command line: `gpupif inspect`, `score`, `risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .._version import __version__
 from ..errors import GpupifError
 from .demo import demo
 from .info import info
+from .inspect import inspect
 from .measures import measures
 from .messages import UsageError, as_options, usage_error
 from .options import complete
@@ -33,7 +34,7 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-COMMANDS = {command.__name__: command for command in (score, risk, toxic, suda, measures, demo, info)}
+COMMANDS = {command.__name__: command for command in (inspect, score, risk, toxic, suda, measures, demo, info)}
 for command in COMMANDS.values():
     app.command()(command)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..attack.population import Population
     from ..dask.client import Place
+    from ..inspection.roles import Roles
     from ..results.scores import Scores
 
 # The groups in which the help lists options, but for those that are asked for first.
@@ -36,6 +37,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 Table = Annotated[
     Path,
     typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
+]
+RolesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--roles",
+        metavar="FILE.toml",
+        help="Roles of the columns, as gpupif inspect writes them, for what no other option says.",
+    ),
 ]
 Device = Annotated[str | None, place_option(metavar="auto|cpu|cuda", help="Where to compute.", show_default="auto")]
 GpuGrouping = Annotated[
@@ -178,6 +187,60 @@ def check_table(table: Path, sep: str | None, place: Place) -> None:
     find_input(table, None if place.named else sep)
 
 
+class FileRoles:
+    """What a command takes from a file of roles: for each option that is not given, the columns that have its role.
+
+    Columns that an option names have the role that it gives them. taken: by option what came from the file.
+    """
+
+    def __init__(self, file: Path | None, table: Path, sep: str | None, given: Iterable[str | None] = ()) -> None:
+        """Read the file, if there is one; given: all columns that options name. Raises what `read_roles` does, and
+        InputError for roles of another table.
+        """
+        self.taken: dict[str, list[str]] = {}
+        self._file, self._given, self._roles = file, set(given), None
+        if file is None:
+            return
+        from ..inspection.roles import read_roles
+        from ..io.paths import find_input
+        from ..io.read import open_source
+
+        self._roles = read_roles(file)
+        source = open_source(find_input(table, sep))
+        self._roles.check(source.names, source.index_names)
+
+    def take(self, option: str, given: list[str] | None, role: Callable[[Roles], Sequence[Any]]) -> list[str] | None:
+        """The columns of an option; role: which columns it takes from the file."""
+        if given is not None or self._roles is None:
+            return given
+        found = [name for name in role(self._roles) if name not in self._given]
+        if found:
+            self.taken[option] = found
+        return found or None
+
+    def known(self, option: str, given: list[str] | None) -> list[str] | None:
+        """As `take`, of quasi-identifiers; raises InputError where the file has none, or options take them all."""
+        found = self.take(option, given, lambda roles: roles.known())
+        if found is None and self._file is not None:
+            raise InputError(f"roles: {self._file}: options give all quasi-identifiers other roles. Name others.")
+        return found
+
+    def weights(self, given: str | None) -> str | None:
+        """The column of weights."""
+        found = self.take("weights", None if given is None else [given], lambda roles: roles.having("weight"))
+        return None if found is None else found[0]
+
+    def facts(self) -> dict[str, Any]:
+        """What came from the file, for JSON; nothing where there is none."""
+        return {} if self._file is None else {"roles": {"file": str(self._file), **self.taken}}
+
+    def say(self, as_json: bool, quiet: bool) -> None:
+        """Say in a line what came from the file."""
+        if self._file is not None and not (as_json or quiet):
+            listed = "; ".join(f"--{option} {as_list_text(columns)}" for option, columns in self.taken.items())
+            typer.echo(f"From {self._file}: {listed or 'nothing, for options say it all'}")
+
+
 def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
     """Names separated by commas; one with a comma in it stands in double quotes. argument: what errors call it."""
     if text is None:
@@ -189,6 +252,13 @@ def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
     if "" in names and len(names) > 1:
         raise InputError(f"{argument}: expected names separated by commas, got a comma too many in {text!r}.")
     return names
+
+
+def as_list_text(names: Iterable[str]) -> str:
+    """Names as `as_names` takes them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
 
 def as_population(table: Path | None, lacks: str) -> Population | None:

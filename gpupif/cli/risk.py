@@ -11,7 +11,7 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import as_distances, as_names, as_population, check_table, compiling_ahead, configured, show
+from .options import FileRoles, as_distances, as_names, as_population, check_table, compiling_ahead, configured, show
 
 if TYPE_CHECKING:
     from ..disclosure.game import Game
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 def risk(
     table: options.Table,
     quasi_identifiers: Annotated[
-        str, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person.", show_default=False)
-    ],
+        str | None,
+        typer.Option(metavar="A,B", help="Columns that an attacker may know of a person; or give --roles."),
+    ] = None,
     sensitive: Annotated[
         str | None, typer.Option(metavar="C,D", help="Sensitive attributes. Default: only sizes of classes.")
     ] = None,
+    roles: options.RolesFile = None,
     models: Annotated[
         str | None, typer.Option(metavar="M,M", help="Disclosure measures, see gpupif measures. Default: all.")
     ] = None,
@@ -79,7 +81,13 @@ def risk(
 
     place = Place(scheduler, workers)
     check_table(table, sep, place)
-    known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
+    known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
+    if known is None and roles is None:
+        raise InputError("quasi_identifiers: expected columns, got none. Name them, or give their --roles.")
+    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ()), weights])
+    known = from_file.known("quasi-identifiers", known) or []
+    attributes = from_file.take("sensitive", attributes, lambda columns: columns.sensitive)
+    weights = from_file.weights(weights)
     asked = as_names(models, "models")
     on_blocks = not place.named and missing != "wildcard"
     with (
@@ -115,7 +123,8 @@ def risk(
         )
         pick = partial(pick_needed, known, attributes or [], weights=weights)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
-    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
+    show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
 
 
 def _cells(models: list[str] | None) -> list[str]:

@@ -13,6 +13,7 @@ from ..errors import InputError
 from . import options
 from .messages import decimal_comma_hint
 from .options import (
+    FileRoles,
     as_distances,
     as_names,
     as_population,
@@ -39,6 +40,7 @@ def score(
         ),
     ] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
+    roles: options.RolesFile = None,
     measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
     where: Annotated[
         str | None,
@@ -149,6 +151,16 @@ def score(
     place, names = Place(scheduler, workers), list(dict.fromkeys(as_names(measures) or []))
     check_table(table, sep, place)
     resolve_measures(names)
+    targets, their_known, their_among = as_names(columns), as_names(known), as_names(among)
+    # What is scored may be known, too.
+    from_file = FileRoles(roles, table, sep, [weights])
+    targets = from_file.take("columns", targets, lambda columns: columns.scored)
+    by_number = known_any is not None or bool(attacker_any)
+    if by_number:
+        their_among = from_file.known("among", their_among)
+    elif not attacker:
+        their_known = from_file.known("known", their_known)
+    weights = from_file.weights(weights)
     with (
         configured(quiet, device, gpu_grouping, memory_limit, temp, compression),
         compiling_ahead("scores", () if place.named or missing == "wildcard" else names),
@@ -161,8 +173,8 @@ def score(
 
         asked = Arguments.of(
             names,
-            as_names(columns),
-            **_attack(known, known_any, attacker, attacker_any, _AnyOptions(among, subsets, seed)),
+            targets,
+            **_attack(their_known, known_any, attacker, attacker_any, _AnyOptions(their_among, subsets, seed)),
             priors=_read_priors(priors) if priors else None,
             accuracies=_accuracies(accuracy or (), accuracies),
             distances=as_distances(distance or ()) or None,
@@ -182,7 +194,12 @@ def score(
             scores, cells = score_file(
                 find_input(table, sep), asked, OutputOptions.from_arguments(None, summary_only=True)
             )
-            document = {"input": str(table), **scores.summary().to_dict(), "request": scores.provenance}
+            document = {
+                "input": str(table),
+                **from_file.facts(),
+                **scores.summary().to_dict(),
+                "request": scores.provenance,
+            }
             if output is not None:
                 write_text(options.as_document(document), output, overwrite)
         elif output is None:
@@ -195,12 +212,13 @@ def score(
             elsewhere = {"sep": sep, "memory_limit": memory_limit, "temp": temp, **given}
             facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere, selection)
             complete.append(output)
-            show(lambda: facts, lambda _: _print_facts(facts), as_json, quiet)
+            from_file.say(as_json, quiet)
+            show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts), as_json, quiet)
             return
         else:
             how = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
             scores, cells = score_file(find_input(table, sep), asked, how)
-        more: dict[str, Any] = {"input": str(table)}
+        more: dict[str, Any] = {"input": str(table), **from_file.facts()}
         if output is not None:
             complete.append(output)
             more["output"] = str(output)
@@ -208,6 +226,7 @@ def score(
             more["cells_written"] = cells
         if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
+        from_file.say(as_json, quiet)
         show_scores(scores, as_json, quiet, more)
         if output is not None and not quiet and not as_json:
             whole = "" if cells is None else "; the summary is of all cells"
@@ -254,7 +273,7 @@ def _what_is_written(summary_only: bool, cells: int | None) -> str:
 class _AnyOptions(NamedTuple):
     """What goes with --known-any and --attacker-any."""
 
-    among: str | None
+    among: list[str] | None
     subsets: int | None
     seed: int
 
@@ -262,7 +281,7 @@ class _AnyOptions(NamedTuple):
         """Any so many columns."""
         from ..attack.known_subsets import AnyKnown
 
-        return AnyKnown(columns, among=as_names(self.among), subsets=self.subsets, seed=self.seed)
+        return AnyKnown(columns, among=self.among, subsets=self.subsets, seed=self.seed)
 
     def refuse(self) -> None:
         """Raise InputError if there is any."""
@@ -275,7 +294,7 @@ class _AnyOptions(NamedTuple):
 
 
 def _attack(
-    known: str | None,
+    known: list[str] | None,
     known_any: int | None,
     attacker: Sequence[str] | None,
     attacker_any: Sequence[str] | None,
@@ -295,7 +314,7 @@ def _attack(
             raise InputError(f"--attacker-any: expected NAME={expected}; got {f'{name}={number}'!r}.")
         _add(attackers, name, of_any.known(int(number)))
     return {
-        "known": as_names(known) if known_any is None else of_any.known(known_any),
+        "known": known if known_any is None else of_any.known(known_any),
         "attackers": attackers or None,
     }
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import as_names, check_table, complete, configured, show
+from .options import FileRoles, as_names, check_table, complete, configured, show
 
 MissingInSets = Annotated[
     str,
@@ -23,6 +23,7 @@ MissingInSets = Annotated[
 def suda(
     table: options.Table,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
+    roles: options.RolesFile = None,
     max_size: Annotated[
         int | None,
         typer.Option(metavar="K", help="Sets of up to K columns are searched. Default: 3, or all of fewer columns."),
@@ -74,6 +75,8 @@ def suda(
         if given and output is None:
             raise InputError(f"--{option}: goes with --output. Add that, or leave it out.")
     names = as_names(columns)
+    from_file = FileRoles(roles, table, sep, [*(names or ()), weights])
+    names, weights = from_file.known("columns", names), from_file.weights(weights)
     find = partial(
         find_suda,
         max_size=max_size,
@@ -93,6 +96,7 @@ def suda(
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}
-    show(lambda: {**files, **summary.to_dict(), **facts}, summary.print, as_json, quiet)
+    from_file.say(as_json, quiet)
+    show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print, as_json, quiet)
     if output is not None and not (as_json or quiet):
         typer.echo(f"Scores written to {output}")

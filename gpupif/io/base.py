@@ -166,6 +166,14 @@ class Source(ABC):
         """The values that different labels stand for, one for one."""
         return merged
 
+    def labels_in_parts(self, parts: Callable[[], Iterator[pa.Array]]) -> Iterator[pa.Array]:
+        """As `labels`, of different labels that come in parts, cut by hashes of `part_key`; parts: makes them."""
+        return parts()
+
+    def part_key(self, merged: pa.Array) -> pa.Array:
+        """By what labels are to be cut into parts: the same for those that may stand for one value."""
+        return merged
+
     def about_rows(self) -> int:
         """Rows of the table; where files do not say, a guess by their size, a cell taking so many bytes."""
         if self.rows is not None:

@@ -8,7 +8,7 @@ import csv
 import io
 import mmap
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -31,6 +31,8 @@ HEAD_BYTES = 1 << 16
 # Bytes whose quotes are counted at once.
 COUNTED_BYTES = 1 << 20
 SNIFFED_RECORDS = 20
+# What texts may be, the first that all of a column are.
+TYPED = (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64())
 
 
 # Kinds of types whose values have no place in CSV.
@@ -192,20 +194,22 @@ def typed_texts(texts: pa.Array) -> pa.Array:
 
     "007", "1.50" and "-0" make their column stay text.
     """
-    for kind in (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64()):
-        try:
-            values = texts.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        back = values.cast(pa.string())
-        same = pc.equal(back, texts)
-        if pa.types.is_floating(kind):
-            # -0.0 and 0.0 are one number, so they may not be two texts.
-            values = pc.add(values, 0.0)
-            same = pc.or_(same, pc.equal(pc.binary_join_element_wise(back, ".0", ""), texts))
-        if len(texts) and pc.all(same).as_py() and len(values.unique()) == len(values):
-            return values
-    return texts
+    return next((values for kind in TYPED if (values := texts_as(kind, texts)) is not None), texts)
+
+
+def texts_as(kind: pa.DataType, texts: pa.Array) -> pa.Array | None:
+    """Different texts as values of a type; None where not all read the same back, and differ."""
+    try:
+        values = texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+    back = values.cast(pa.string())
+    same = pc.equal(back, texts)
+    if pa.types.is_floating(kind):
+        # -0.0 and 0.0 are one number, so they may not be two texts.
+        values = pc.add(values, 0.0)
+        same = pc.or_(same, pc.equal(pc.binary_join_element_wise(back, ".0", ""), texts))
+    return values if len(texts) and pc.all(same).as_py() and len(values.unique()) == len(values) else None
 
 
 def _read_start(file: Path) -> tuple[str, bool, bool]:
@@ -315,6 +319,18 @@ class CsvSource(Source):
 
     def labels(self, merged: pa.Array) -> pa.Array:
         return merged if pa.types.is_null(merged.type) else typed_texts(merged)
+
+    def labels_in_parts(self, parts: Callable[[], Iterator[pa.Array]]) -> Iterator[pa.Array]:
+        kinds: Sequence[pa.DataType] = TYPED
+        for texts in filter(len, parts()):
+            kinds = [kind for kind in kinds if texts_as(kind, texts) is not None]
+            if not kinds:
+                return parts()
+        return (texts_as(kinds[0], texts) if len(texts) else texts for texts in parts())
+
+    def part_key(self, merged: pa.Array) -> pa.Array:
+        """See `Source`: 1.0 and 1 may be two texts, and one number."""
+        return pc.replace_substring_regex(merged, r"\.0$", "")
 
     def as_given(self, piece: pa.Table) -> pa.Table:
         """See `Source`; as text, for what a column's type is only all of its values say."""

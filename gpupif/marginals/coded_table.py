@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -87,11 +87,3 @@ def without_codes(stream: TemporaryTable, request: CountRequest) -> Coded:
     names = request.chosen(stream.names)
     weights = None if request.weights is None else columns[list(stream.names).index(request.weights)]
     return Coded(frame, columns[: len(names)], weights)
-
-
-def code_stream(stream: TemporaryTable, request: CountRequest) -> Coded:
-    """A table that is encoded on disk as codes in memory."""
-    table, codes = without_codes(stream, request), dict(zip(stream.names, stream.chunks.all_codes(), strict=True))
-    columns = [replace(column, codes=codes[column.name]) for column in table.columns]
-    weights = None if table.weights is None else replace(table.weights, codes=codes[table.weights.name])
-    return Coded(table.frame, columns, weights)

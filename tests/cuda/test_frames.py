@@ -314,3 +314,9 @@ def test_wildcards_of_a_table_on_the_device(device):
     cells = ["row", "column", "cohort_size", "cig"]
     pd.testing.assert_frame_equal(scores.top(5)[cells], expected.top(5)[cells])
     assert scores.summary().columns["csf_mean"].to_dict() == expected.summary().columns["csf_mean"].to_dict()
+
+
+def test_a_table_there_is_inspected():
+    frame = census(300, columns=6).astype({"region": str, "sex": str})
+    found, expected = gpupif.inspect(to_device(frame)), gpupif.inspect(frame)
+    pd.testing.assert_frame_equal(found.columns, expected.columns)

@@ -215,6 +215,17 @@ class TestCommandLine:
         if "-o" in here:
             assert pq.read_table(places["there"]).equals(pq.read_table(places["out"]))
 
+    def test_a_new_table_is_looked_at_and_its_roles_taken(self, client, tmp_path, run):
+        table, roles = tmp_path / "in.parquet", tmp_path / "roles.toml"
+        gpupif.datasets.census(500, columns=5).to_parquet(table, row_group_size=100)
+        here = json.loads(run("inspect", table, "--json").out)
+        there = json.loads(run("inspect", table, "-o", roles, "--json", *at(client)).out)
+        assert all("--scheduler" in command for command in there.pop("commands"))
+        del here["commands"]
+        assert there | {"seconds": 0} == here | {"seconds": 0, "output": str(roles)}
+        printed = [run("suda", table, "--roles", roles, *options).out for options in ((), at(client))]
+        assert without_times(printed[0]) == without_times(printed[1])
+
     def test_commands_refuse_what_is_not_for_a_cluster(self, folder, tmp_path, run, monkeypatch):
         monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
         (tmp_path / "t.csv").write_text("a,b\n1,2\n")

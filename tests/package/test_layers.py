@@ -27,7 +27,7 @@ LAYERS = """
     dask
     scoring
     marginals
-    disclosure special_uniques
+    disclosure special_uniques inspection
     piflib
     datasets
     cli

@@ -1,0 +1,79 @@
+"""What the columns of a Dask frame hold: the values of each partition counted by its workers, and merged there."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ..dask.graph import Graph
+from ..dask.watch import compute
+from ..encoding.merge import ValueCounts, encode_part, total_values
+from ..errors import ColumnTypeError, InputError
+from ..frames.dask_frame import check_dask_frame
+from ..frames.open import open_frame
+from ..marginals.request import CountRequest
+from ..utils.progress import Reporter
+from .facts import OTHER, ColumnFacts
+
+
+class PartitionValues(NamedTuple):
+    """Rows of a partition, or several neighbours; by column its values (None: what cannot be compared)."""
+
+    rows: int
+    values: Sequence[ValueCounts | None]
+
+
+def facts_on_dask(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
+    """The facts of the columns of a Dask frame; raises InputError, DeviceError."""
+    check_dask_frame(table)
+    every = list(table.columns)
+    names = tuple(request.chosen(every))
+    graph = Graph()
+    partitions = graph.take(table if list(names) == every else table[list(names)])
+    values = graph.each("values", partition_values, names, partitions)
+    whole = graph.tree("merge", partial(add_values, names), values)
+    facts: Sequence[ColumnFacts] = compute(graph.value(graph.one("facts", find_facts, whole)), report)
+    if facts[0].rows == 0:
+        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, every))}).")
+    return dict(zip(names, facts, strict=True))
+
+
+def partition_values(names: Sequence[Hashable], partition: Any) -> PartitionValues:
+    """The values of these columns in a partition."""
+    frame = open_frame(partition)
+    found: list[ValueCounts | None] = []
+    with frame.active():
+        for name in names:
+            # One without rows may have another type.
+            column = frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object)
+            try:
+                found.append(encode_part(name, column).values)
+            except ColumnTypeError:
+                found.append(None)
+    return PartitionValues(frame.rows, found)
+
+
+def add_values(names: Sequence[Hashable], *parts: PartitionValues) -> PartitionValues:
+    """The values of partitions that follow each other."""
+    together = [_total(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
+    return PartitionValues(sum(part.rows for part in parts), together)
+
+
+def _total(name: Hashable, parts: Sequence[ValueCounts | None]) -> ValueCounts | None:
+    plain = [part for part in parts if part is not None]
+    if len(plain) < len(parts):
+        return None
+    try:
+        return total_values(name, plain)
+    except ColumnTypeError:
+        return None
+
+
+def find_facts(whole: PartitionValues) -> list[ColumnFacts]:
+    """The facts of each column."""
+    return [
+        ColumnFacts(OTHER, rows=whole.rows) if values is None else ColumnFacts.of(values) for values in whole.values
+    ]

@@ -1,0 +1,161 @@
+"""The public `inspect`: what the columns of a new table hold, what they look like, and which roles they may have."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..marginals.request import CountRequest
+from ..utils.display import Displayable, as_json, json_value
+from ..utils.progress import Reporter, announce_compilation
+from .open import find_facts
+from .proposal import propose
+from .report import print_inspection
+from .roles import Roles
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Inspection(Displayable):
+    """What the columns of a table hold, and the roles that are proposed for them; made by `gpupif.inspect`.
+
+    rows: of the table.
+
+    columns: one row a column of the table, in its order: column; type ("category", "text", "whole number", "number",
+    "boolean", "date", "date and time", "time", "time span", "nothing", or "other" for lists and the like, of which
+    nothing else is said); values (how many differ); missing (rows without one); unique_share (of the rows, those whose
+    value no other has); alpha_distinction (different values, all missing ones as one, over rows: the largest share of
+    the rows in which all can differ; Motwani and Xu 2007); entropy (bits, as of `gpupif.entropy`); looks_like (in
+    words, None for nothing that is known) and hipaa (the letter of 45 CFR 164.514(b)(2)(i), None for none of these
+    identifiers); role, evidence ("name", "values", "name and values", "distinction", "nothing else") and reason.
+
+    roles: the proposed `gpupif.Roles`. seconds: that it took.
+    """
+
+    rows: int
+    columns: pd.DataFrame
+    roles: Roles
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"<Inspection of {self.rows:,} rows x {len(self.columns)} columns>"
+
+    def print(self, console: Console) -> None:
+        print_inspection(self.rows, self.seconds, self.columns, console)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As of `Record`; roles by column."""
+        roles = {str(name): role for name, role in self.roles.items()}
+        return {
+            "rows": self.rows,
+            "columns": as_json(self.columns),
+            "roles": roles,
+            "seconds": json_value(self.seconds),
+        }
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write the proposed roles to a file that `gpupif.read_roles` reads, each with its reason, to be edited.
+
+        path: a .toml file; overwrite: replace one that is there. Raises OutputError, also for columns whose names are
+        no text.
+        """
+        reasons = dict(zip(self.columns["column"], self.columns["reason"], strict=True))
+        self.roles.write(path, overwrite, reasons, f"Proposed roles of the columns of a table of {self.rows:,} rows.")
+
+
+def inspect(table: Any, columns: Sequence[Hashable] | None = None) -> Inspection:
+    """Look at a new table: what its columns hold, what they look like, and which roles they may have.
+
+    The first thing to do with a table that one does not know. What a column looks like is told by the words of its
+    name (English, some German, French and Spanish) and by patterns of its values, with their check digits: the 18 kinds
+    of identifiers of HIPAA's Safe Harbor, the special categories of the GDPR, sampling weights, household and row
+    numbers, free text, and what others may know of a person. From that, and from how far values tell rows apart, a role
+    is proposed, with the reason in words. It is a proposal: nothing is applied, and what no name and no pattern tells
+    is left to who knows the table.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
+        pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are read in streams,
+        and of their columns only the different values are kept, on disk, whatever their number; on Dask those of a
+        column have to fit into the memory of a worker. What comes out is the same everywhere, in any order of the rows.
+    columns:
+        Columns to look at; default all.
+
+    Returns
+    -------
+    Inspection
+        ``.columns``, a pandas DataFrame; ``.roles``, a `gpupif.Roles`; prints as tables; ``.to_dict()``,
+        ``.to_json()``; ``.write("roles.toml")`` for a file to edit, which `gpupif.read_roles` reads.
+
+    Raises
+    ------
+    InputError
+        No rows, no such column, columns of the same name; too little memory.
+    TableReadError
+        A file that cannot be read, or changes meanwhile.
+    OutputError
+        No place for temporary files.
+
+    Notes
+    -----
+    Patterns are tried on all different values of a column, or, where there are more than 1,000, on the 1,000 whose
+    hashes are lowest: the same ones everywhere, and as good as drawn at random. Missing values are one value of their
+    own in alpha_distinction and entropy, and none in values.
+
+    References
+    ----------
+    Code of Federal Regulations, title 45, 164.514(b)(2)(i). Regulation (EU) 2016/679, articles 9 and 10. Motwani and
+    Xu, Efficient algorithms for masking and finding quasi-identifiers, SIAM workshop on practical privacy-preserving
+    data mining (2008).
+
+    Examples
+    --------
+    >>> import gpupif
+    >>> found = gpupif.inspect(gpupif.datasets.pif_example())
+    >>> found.columns[["column", "type", "values", "looks_like", "role"]]
+          column      type  values              looks_like              role
+    0     gender  category       2           sex or gender  quasi-identifier
+    1       name      text       5                   names        identifier
+    2  eye_color  category       2  what a body looks like  quasi-identifier
+    >>> print(found.columns.reason[1])
+    its name says names: HIPAA (A)
+
+    """
+    import pandas as pd
+
+    started = time.perf_counter()
+    with Reporter() as report, announce_compilation():
+        facts = find_facts(table, CountRequest(columns), report)
+    proposals = propose(facts)
+    records = [
+        {
+            "column": name,
+            "type": one.type,
+            "values": one.distinct,
+            "missing": one.missing,
+            "unique_share": one.unique_share,
+            "alpha_distinction": one.alpha_distinction,
+            "entropy": one.entropy,
+            "looks_like": None if proposal.look is None else proposal.look.what,
+            "hipaa": proposal.hipaa or None,
+            "role": proposal.role,
+            "evidence": proposal.evidence,
+            "reason": proposal.reason,
+        }
+        for (name, one), proposal in zip(facts.items(), proposals.values(), strict=True)
+    ]
+    frame = pd.DataFrame.from_records(records)
+    for key in ("column", "looks_like", "hipaa"):
+        # Names as they are, and None for nothing, in all versions of pandas.
+        frame[key] = pd.Series([record[key] for record in records], dtype=object)
+    rows = next(iter(facts.values())).rows
+    roles = Roles({name: proposal.role for name, proposal in proposals.items()})
+    return Inspection(rows, frame, roles, time.perf_counter() - started)

@@ -1,0 +1,89 @@
+"""What a column may look like by its name: words of it, in English and some other languages, never parts of words."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from . import looks
+from .looks import IDENTIFIER, Look
+
+WORDS = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+MODIFIERS, LINKS, BODIES = (frozenset(WORDS["words"][key]) for key in ("modifiers", "links", "bodies"))
+# Alone these name a person, behind other words what these are.
+NAMED = frozenset(["name", "names"])
+GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+
+
+def words_of(name: Hashable) -> list[str]:
+    """The words of a column's name, in lower case, without accents: snake_case and camelCase taken apart."""
+    text = unicodedata.normalize("NFKC", str(name)).translate(GERMAN)
+    text = unicodedata.normalize("NFKD", text)
+    text = "".join(sign for sign in text if not unicodedata.combining(sign))
+    text = re.sub("['\N{RIGHT SINGLE QUOTATION MARK}]s\\b", "", text)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
+    return [word.casefold() for word in re.findall(r"[^\W_]+", text)]
+
+
+def look_of_name(name: Hashable) -> Look | None:
+    """What a column looks like by its name: by the most words of it that say something; None where none do."""
+    words = [word for word in words_of(name) if not word.isdecimal()]
+    if words and NAMED.issuperset(words):
+        return looks.NAME
+    if words and words[0] in NAMED and words[1] in LINKS:
+        # The name of a patient is a patient's name.
+        words = [word for word in words[1:] if word not in LINKS] + words[:1]
+    words = [word for word in words if word not in NAMED] if _phrase_in(words, 2) is None else words
+    found = _phrase_in(words, 2) or _word_in(words)
+    if found is not None and found.role == IDENTIFIER and MODIFIERS.intersection(words):
+        return next((look for word in words if (look := _look_of((word,))) and look.role != IDENTIFIER), None)
+    return found
+
+
+def _phrase_in(words: Sequence[str], least: int) -> Look | None:
+    """By the longest phrase of so many words at least, of several the last."""
+    plain = [word for word in words if word not in LINKS]
+    for size in range(len(plain), least - 1, -1):
+        for start in range(len(plain) - size, -1, -1):
+            if look := _look_of(tuple(plain[start : start + size])):
+                return look
+    return None
+
+
+def _word_in(words: Sequence[str]) -> Look | None:
+    """By one word: the last before a link, as the age is of the "age at diagnosis"; that it is a code says least."""
+    first = next((place for place, word in enumerate(words) if place and word in LINKS), len(words))
+    found = [look for word in (*words[:first][::-1], *words[first:]) if (look := _look_of((word,)))]
+    return next((look for look in found if look is not looks.CODE), found[0] if found else None)
+
+
+def _look_of(words: tuple[str, ...]) -> Look | None:
+    """By these words, together as they stand or, one, without the digits at its end or the s of a plural."""
+    table = _table()
+    if words in table or len(words) > 1:
+        return table.get(words)
+    word = words[0].rstrip("0123456789")
+    return table.get((word,)) or (table.get((word[:-1],)) if len(word) > 3 and word.endswith("s") else None)
+
+
+@cache
+def _table() -> Mapping[tuple[str, ...], Look]:
+    """Looks by words; a phrase also as one word, with links and without."""
+    table: dict[tuple[str, ...], Look] = {}
+    for key, phrases in WORDS["looks"].items():
+        look = getattr(looks, key.upper())
+        for phrase in phrases:
+            words = phrase.split()
+            plain = tuple(word for word in words if word not in LINKS)
+            for form in (plain, ("".join(words),), ("".join(plain),)):
+                table.setdefault(form, look)
+    return table
+
+
+def names_a_body(names: Sequence[Hashable]) -> bool:
+    """Whether a table has what bodies are measured by, so that a weight may be one of them."""
+    return any(BODIES.intersection(words_of(name)) for name in names)

@@ -1,0 +1,228 @@
+"""What values look like, each by itself: patterns with their check digits."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from . import looks
+from .looks import Look
+
+# Of numbers with a check digit a part is right by chance: so many different ones are needed to tell.
+CHECKED = 8
+# Longer values are none of these.
+LONGEST = 500
+VIN_VALUES = {
+    **{str(digit): digit for digit in range(10)},
+    **dict(zip("ABCDEFGH", range(1, 9), strict=True)),
+    **dict(zip("JKLMN", range(1, 6), strict=True)),
+    "P": 7,
+    "R": 9,
+    **dict(zip("STUVWXYZ", range(2, 10), strict=True)),
+}
+VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+MONTHS = (
+    "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|janv|févr|mars|avr|mai|juin|juil|août|mär|okt|dez|ene|abr|ago|dic"
+)
+
+
+class Pattern(NamedTuple):
+    """How values look that are `look`. fits: whether one is such. strong: whether nothing else looks like it. least:
+    how many different values are needed to tell. name: whether only a column of such a name is believed to hold it.
+    """
+
+    look: Look
+    fits: Callable[[str], bool]
+    strong: bool = True
+    least: int = 1
+    by_name_only: bool = False
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, re.IGNORECASE)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def digits_of(text: str) -> str:
+    """The digits of a number written with spaces, hyphens and the like."""
+    return re.sub(r"[\s().\-/]", "", text)
+
+
+def has_luhn_digit(digits: str) -> bool:
+    """Whether the last digit is the check digit of Luhn (ISO/IEC 7812-1)."""
+    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
+    return sum(value - 9 * (value > 9) for value in doubled) % 10 == 0
+
+
+def is_card(text: str) -> bool:
+    """Whether it is the number of a payment card: 13 to 19 digits, a first one that is in use, Luhn's check digit."""
+    digits = re.sub(r"[ -]", "", text)
+    return re.fullmatch(r"[2-6]\d{12,18}", digits) is not None and has_luhn_digit(digits)
+
+
+def is_iban(text: str) -> bool:
+    """Whether it is an IBAN (ISO 13616): its check digits make it 1 modulo 97."""
+    plain = text.replace(" ", "").upper()
+    if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
+        return False
+    return int("".join(str(int(sign, 36)) for sign in plain[4:] + plain[:4])) % 97 == 1
+
+
+def is_vin(text: str) -> bool:
+    """Whether it is a vehicle identification number with the check digit of 49 CFR 565.15."""
+    plain = text.upper()
+    if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{8}[0-9X][A-HJ-NPR-Z0-9]{8}", plain):
+        return False
+    rest = sum(VIN_VALUES[sign] * weight for sign, weight in zip(plain, VIN_WEIGHTS, strict=True)) % 11
+    return plain[8] == ("X" if rest == 10 else str(rest))
+
+
+def is_ssn(text: str) -> bool:
+    """Whether it is a social security number of the United States as it is written, of a range that is given out."""
+    return re.fullmatch(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", text) is not None
+
+
+def is_nine_digits(text: str) -> bool:
+    """Whether it may be such a number, written in any way."""
+    return re.fullmatch(r"\d{8,9}|\d{3}[ -]?\d{2}[ -]?\d{4}", text) is not None
+
+
+def is_ip_address(text: str) -> bool:
+    """Whether it is an address of IP version 4 or 6."""
+    if "." not in text and text.count(":") < 2:
+        return False
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_phone(text: str) -> bool:
+    """Whether it is a telephone number as it is written for people: with a +, brackets, a 0 before, or three groups."""
+    plain = re.sub(r"\s*(x|ext\.?)\s*\d+$", "", text, flags=re.IGNORECASE)
+    if re.fullmatch(r"\+?[\d\s().\-/]+", plain) is None or not 7 <= len(digits_of(plain).lstrip("+")) <= 15:
+        return False
+    if is_ssn(plain) or is_written_date(plain) or is_ip_address(plain) or is_card(plain) or plain.startswith("978-"):
+        return False
+    groups = [group for group in re.split(r"[\s().\-/]+", plain.lstrip("+")) if group]
+    if plain.startswith(("+", "(")):
+        return True
+    return len(groups) > 2 or (len(groups) == 2 and plain.startswith("0"))
+
+
+def is_phone_digits(text: str) -> bool:
+    """Whether it may be a telephone number, written in any way."""
+    return re.fullmatch(r"\+?\d{6,15}", digits_of(text)) is not None
+
+
+def _date_forms() -> list[re.Pattern[str]]:
+    day, month = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
+    year, names = r"(1[5-9]|20|21)\d\d", rf"(?:{MONTHS})\w*\.?"
+    time = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[AP]M|[+-]\d{2}:?\d{2})?)?"
+    forms = (
+        rf"{year}([-/.]){month}\2{day}",
+        rf"{day}([-/.]){month}\2({year}|\d\d)",
+        rf"{month}([-/.]){day}\2({year}|\d\d)",
+        rf"{day}\.? {names},? {year}",
+        rf"{names} {day},? {year}",
+        rf"{day}-{names}-({year}|\d\d)",
+    )
+    return [re.compile(form + time, re.IGNORECASE) for form in forms]
+
+
+_DATES = _date_forms()
+
+
+def is_written_date(text: str) -> bool:
+    """Whether it is a date, with a time perhaps: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, Jan 31, 2020."""
+    return any(form.fullmatch(text) for form in _DATES)
+
+
+def is_date_digits(text: str) -> bool:
+    """Whether it may be a date, written in any way: also 20200131."""
+    return is_written_date(text) or _EIGHT_DIGITS(text)
+
+
+_EIGHT_DIGITS = _matches(r"(1[89]|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+_FILE = r"\.(jpe?g|png|gif|bmp|tiff?|heic|webp|dcm)"
+
+# In this order; of those that fit as many values the first.
+PATTERNS: Sequence[Pattern] = (
+    Pattern(looks.EMAIL, _matches(r"(mailto:)?[^@\s<>]+@[^@\s<>.]+(\.[^@\s<>.]+)+")),
+    Pattern(looks.PHOTO, _matches(rf"\S.*{_FILE}|data:image/.*")),
+    Pattern(looks.WEB_ADDRESS, _matches(r"((https?|ftp)://|www\.)\S+")),
+    Pattern(looks.IP_ADDRESS, is_ip_address),
+    Pattern(looks.DEVICE, _matches(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}")),
+    Pattern(looks.SOCIAL_SECURITY, is_ssn),
+    Pattern(looks.IBAN, is_iban),
+    Pattern(looks.CARD, is_card, least=CHECKED),
+    Pattern(looks.VEHICLE, is_vin, least=CHECKED),
+    Pattern(looks.CODE, _matches(r"\{?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\}?")),
+    Pattern(looks.CODE, _matches(r"(?=.*[a-f])(?=.*\d)([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")),
+    Pattern(looks.PHONE, is_phone, strong=False),
+    Pattern(looks.DATE, is_written_date, strong=False),
+    Pattern(
+        looks.ADDRESS,
+        _matches(
+            r"\d+\w?,? +.*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|square|rue)\b.*"
+            r"|.*(straße|strasse|str\.|weg|platz|allee|gasse) ?\d+ ?\w?(,.*)?|(rue|avenue|calle|via|plaza) .*\d.*"
+        ),
+        strong=False,
+    ),
+    Pattern(
+        looks.POSTCODE,
+        # United Kingdom, Canada, the Netherlands, United States with four more digits.
+        _matches(r"[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}|[a-z]\d[a-z] ?\d[a-z]\d|[1-9]\d{3} ?[a-z]{2}|\d{5}-\d{4}"),
+        strong=False,
+        least=CHECKED,
+    ),
+    Pattern(
+        looks.DIAGNOSIS,
+        _matches(r"[A-TV-Z]\d[0-9AB]\.[0-9A-TV-Z]{1,4}|[A-TV-Z]\d[0-9AB]"),
+        strong=False,
+        least=CHECKED,
+    ),
+    # What only a name tells from other numbers.
+    Pattern(looks.PHONE, is_phone_digits, strong=False, by_name_only=True),
+    Pattern(looks.FAX, is_phone_digits, strong=False, by_name_only=True),
+    Pattern(looks.DATE, is_date_digits, strong=False, by_name_only=True),
+    Pattern(looks.SOCIAL_SECURITY, is_nine_digits, strong=False, by_name_only=True),
+)
+
+
+def shares(texts: Sequence[str], look: Look | None) -> Mapping[Look, float]:
+    """By look the share of values, at least one, that fit a pattern of it; look: by the column's name.
+
+    Where there are too few different values to tell, a pattern is not looked at, unless the name says the same.
+    """
+    found: dict[Look, float] = {}
+    plain = [text.strip() if len(text) <= LONGEST else "" for text in texts]
+    for pattern in PATTERNS:
+        named = pattern.look == look
+        if (pattern.by_name_only or len(plain) < pattern.least) and not named:
+            continue
+        share = sum(map(pattern.fits, plain)) / len(plain)
+        if share > found.get(pattern.look, 0.0):
+            found[pattern.look] = share
+    return found
+
+
+STRONG = frozenset(pattern.look for pattern in PATTERNS if pattern.strong)
+
+# What a longer text may hold: each is looked for anywhere in it.
+HELD: Mapping[Look, re.Pattern[str]] = {
+    looks.EMAIL: re.compile(r"[^@\s<>]{1,64}@[^@\s<>.]{1,63}\.[^@\s<>.]"),
+    looks.WEB_ADDRESS: re.compile(r"(https?://|www\.)\S+"),
+    looks.SOCIAL_SECURITY: re.compile(r"(?<!\d)(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?!\d)"),
+    looks.PHONE: re.compile(r"\+\d[\d\s().\-/]{6,16}\d|\(\d{3}\) ?\d{3}-\d{4}|(?<!\d)\d{3}-\d{3}-\d{4}(?!\d)"),
+    looks.DATE: re.compile(r"(?<!\d)((1[89]|20)\d\d-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./](1[89]|20)\d\d)(?!\d)"),
+}
+
+
+def held_in(texts: Sequence[str]) -> Mapping[Look, int]:
+    """By look in how many texts something like it stands; looks that none has are left out."""
+    found = {look: sum(pattern.search(text) is not None for text in texts) for look, pattern in HELD.items()}
+    return {look: count for look, count in found.items() if count}

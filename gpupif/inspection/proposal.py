@@ -1,0 +1,240 @@
+"""Which role a column may have, and why: what its name says, what its values look like, how they tell rows apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE
+from . import looks
+from .facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
+from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT, Look
+from .names import look_of_name, names_a_body, words_of
+from .patterns import STRONG, held_in, shares
+
+# A column looks like what so large a share of its values does, alone; and, where its name says so too or nothing else
+# looks like it, what so large a share does.
+MOST, HALF = 0.9, 0.5
+# What names say of an identifier is not believed of a column of so few values, far fewer than rows.
+FEW, REPEATED = 20, 0.1
+# Numbers with a fraction of more different values are measurements, which have to be binned before they are looked at.
+MEASURED = 100
+# Free text: words and characters of a value, on average, and the share of values that differ.
+WORDS, LENGTH, DIFFERENT = 5, 30, 0.5
+# Of diagnosis codes that only values tell, those that have a full stop, which other codes have not.
+DOTTED = 1 / 3
+OLDEST = 89
+DATES = (looks.DATE, looks.BIRTH_DATE)
+# The least whole number that may be a telephone number, a date or the like.
+LEAST_CODE = 10**5
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is proposed of a column. look: what it looks like, None: nothing that is known. evidence: what decided,
+    "name", "values", "name and values", "distinction" or "nothing else". hipaa: the letter of the kind of identifier.
+    """
+
+    role: str
+    reason: str
+    evidence: str
+    look: Look | None = None
+    hipaa: str = ""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A look, and what of the values, if any, fits it; named: whether the name says so."""
+
+    look: Look
+    share: float | None = None
+    named: bool = False
+
+    @property
+    def evidence(self) -> str:
+        if self.share is None:
+            return "name"
+        return "name and values" if self.named else "values"
+
+
+def propose(facts: Mapping[Hashable, ColumnFacts]) -> dict[Hashable, Proposal]:
+    """Proposals for the columns of a table, in their order."""
+    bodies = names_a_body(list(facts))
+    found = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
+    weights = [name for name, one in found.items() if one.role == WEIGHT]
+    if len(weights) > 1:
+        best = min(weights, key=lambda name: (found[name].look != looks.WEIGHTS, _is_numbered(name)))
+        for name in weights:
+            if name != best:
+                reason = f"weights too, and a table is weighed by one column: {best!r} is proposed"
+                found[name] = replace(found[name], role=LEFT_OUT, reason=reason)
+    return found
+
+
+def _is_numbered(name: Hashable) -> bool:
+    """Whether a name ends in a number, as those of replicate weights do."""
+    return bool(words := words_of(name)) and words[-1][-1].isdecimal()
+
+
+def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal:
+    if facts.type == OTHER:
+        reason = (
+            "lists, bytes or values of several types, which may hold anything: make plain columns of what is needed"
+        )
+        return Proposal(LEFT_OUT, reason, "values")
+    if facts.cardinality == 1:
+        what = "no value in any row" if facts.distinct == 0 else "one value in all rows"
+        return Proposal(LEFT_OUT, f"{what}: it tells nobody apart", "values")
+    named = look_of_name(name)
+    if named in (looks.WEIGHTS, looks.BARE_WEIGHT) and (weights := _as_weights(named, facts, bodies)):
+        return weights
+    fitting = shares(facts.sample.texts, named) if _may_fit(facts) else {}
+    seen = _see(named, facts, fitting)
+    if _is_free_text(facts) and (seen is None or seen.look.role != IDENTIFIER):
+        return _of_free_text(facts)
+    proposal = _by_values(facts) if seen is None else _by_look(seen, facts)
+    others = {look: share for look, share in fitting.items() if look in STRONG and look != proposal.look and share > 0}
+    if others:
+        listed = ", ".join(f"{_percent(share)} look like {look.what}" for look, share in others.items())
+        proposal = replace(proposal, reason=f"{proposal.reason}; of its values {listed}")
+    return proposal
+
+
+def _may_fit(facts: ColumnFacts) -> bool:
+    """Whether values may fit a pattern, which no numbers do that have a fraction, or few digits."""
+    if facts.range is not None and (facts.type == NUMBER or max(-facts.range.low, facts.range.high) < LEAST_CODE):
+        return False
+    return bool(facts.sample.texts)
+
+
+def _as_weights(named: Look, facts: ColumnFacts, bodies: bool) -> Proposal | None:
+    """Of a column whose name says weights; None where it is another weight than that of a row."""
+    numbers = facts.range
+    if named == looks.BARE_WEIGHT and (bodies or numbers is None):
+        return None if numbers is None else _by_look(_Seen(looks.BODY, named=True), facts)
+    plain = numbers is not None and numbers.low >= 0 and math.isfinite(numbers.high) and numbers.total.units > 0
+    if numbers is None or not plain or facts.missing:
+        lack = "missing values" if facts.missing else "other values than positive numbers"
+        return Proposal(LEFT_OUT, f"its name says weights, but it has {lack}, so it weighs nothing", "name", named)
+    total, mean = numbers.total.over(1), numbers.total.over(facts.rows)
+    reason = f"its name says weights, and positive numbers, {mean:,.6g} on average, sum to {total:,.6g} people"
+    if named == looks.BARE_WEIGHT:
+        reason += "; if it is the weight of a body, it is a quasi-identifier"
+    return Proposal(WEIGHT, reason, "name and values", named)
+
+
+def _see(named: Look | None, facts: ColumnFacts, fitting: Mapping[Look, float]) -> _Seen | None:
+    """What a column looks like: by values that nothing else looks like, by its name, or by most of its values."""
+    believed = named is not None and _is_believed(named, facts, fitting)
+    strong = {look: share for look, share in fitting.items() if look in STRONG}
+    # That a column identifies is said best by its name: numbers of devices have the check digits of payment cards.
+    identifies = named is not None and believed and not named.needs_values and named.role == IDENTIFIER
+    if sum(strong.values()) >= HALF and not identifies:
+        look = max(strong, key=lambda one: strong[one])
+        return _Seen(look, strong[look], look == named)
+    if named == looks.HEALTH and fitting.get(looks.DIAGNOSIS, 0) >= MOST:
+        return _Seen(looks.DIAGNOSIS, fitting[looks.DIAGNOSIS], True)
+    if named is not None and believed:
+        share = 1.0 if named in DATES and facts.type in (DATE, MOMENT) else fitting.get(named, 0.0)
+        return _Seen(named, share if share >= HALF else None, True)
+    weak = {look: share for look, share in fitting.items() if look not in STRONG and share >= MOST}
+    if looks.DIAGNOSIS in weak and sum("." in text for text in facts.sample.texts) < DOTTED * len(facts.sample.texts):
+        del weak[looks.DIAGNOSIS]
+    if weak:
+        look = max(weak, key=lambda one: weak[one])
+        return _Seen(look, weak[look])
+    return _Seen(looks.DATE, 1.0) if facts.type in (DATE, MOMENT) else None
+
+
+def _is_believed(named: Look, facts: ColumnFacts, fitting: Mapping[Look, float]) -> bool:
+    """Whether a column may be what its name says."""
+    if named.needs_values:
+        fits = fitting.get(named, 0.0) >= HALF
+        return fits or (named == looks.DATE and facts.type in (DATE, MOMENT))
+    if named in (looks.WEIGHTS, looks.BARE_WEIGHT):
+        return False
+    if named.role != IDENTIFIER:
+        return True
+    if not (facts.is_text or (facts.type == WHOLE and not named.names_text)):
+        return False
+    repeated = facts.cardinality < REPEATED * facts.rows
+    if named == looks.CODE and repeated:
+        return False
+    return not (repeated and facts.distinct <= FEW)
+
+
+def _is_free_text(facts: ColumnFacts) -> bool:
+    texts = facts.sample.texts
+    if not facts.is_text or facts.distinct < DIFFERENT * (facts.rows - facts.missing):
+        return False
+    words = sum(len(text.split()) for text in texts) / len(texts)
+    return words >= WORDS and sum(map(len, texts)) / len(texts) >= LENGTH
+
+
+def _of_free_text(facts: ColumnFacts) -> Proposal:
+    held = held_in(facts.sample.texts)
+    reason = "free text, which may name anybody: look through it, or leave it unpublished"
+    if held:
+        listed = ", ".join(f"{count:,} hold {look.what}" for look, count in held.items())
+        reason += f"; of {len(facts.sample.texts):,} values looked at {listed}"
+    return Proposal(LEFT_OUT, reason, "values", looks.FREE_TEXT)
+
+
+def _by_look(seen: _Seen, facts: ColumnFacts) -> Proposal:
+    look, looked_at = seen.look, len(facts.sample.texts)
+    if seen.share is None:
+        said = f"its name says {look.what}"
+    elif not looked_at:
+        said = f"its {'name and its ' * seen.named}values are {look.what}"
+    else:
+        some = "values" if looked_at == facts.distinct else f"{looked_at:,} values looked at"
+        so = f"{_percent(seen.share)} of the {some}"
+        said = f"its name says {look.what}, and so do {so}" if seen.named else f"{so} look like {look.what}"
+    hipaa = look.hipaa
+    if look == looks.AGE and facts.range is not None and facts.range.high > OLDEST:
+        hipaa = "C"
+    why = [f"HIPAA ({hipaa})"] if hipaa else []
+    if look.why:
+        why.append(look.why)
+    elif look.role == QUASI:
+        why.append("others may know it")
+    if look == looks.AGE and hipaa:
+        why.append(f"ages above {OLDEST} are to be one group")
+    if look.role in (QUASI, SENSITIVE) and _is_nearly_unique(facts):
+        why.append(f"nearly unique ({_distinction(facts)}): round or bin it first")
+    return Proposal(look.role, f"{said}: {'; '.join(why)}", seen.evidence, look, hipaa)
+
+
+def _by_values(facts: ColumnFacts) -> Proposal:
+    """Of a column that looks like nothing that is known."""
+    if facts.is_running_number:
+        assert facts.range is not None
+        reason = f"numbers the rows, {facts.range.low:,.0f} to {facts.range.high:,.0f}"
+        return Proposal(LEFT_OUT, reason, "values", looks.ROW_NUMBER)
+    if facts.type == NUMBER and (facts.distinct > MEASURED or _is_nearly_unique(facts)):
+        reason = f"a measurement ({_distinction(facts)}): bin it, and it may be a quasi-identifier or sensitive"
+        return Proposal(LEFT_OUT, reason, "distinction")
+    if _is_nearly_unique(facts):
+        return Proposal(IDENTIFIER, f"nearly unique ({_distinction(facts)}): it singles people out", "distinction")
+    return Proposal(QUASI, f"{_distinction(facts)}, and nothing says that others do not know it", "nothing else")
+
+
+def _is_nearly_unique(facts: ColumnFacts) -> bool:
+    """As `gpupif.NearlyUniqueWarning` has it."""
+    return facts.rows >= UNIQUE_ROWS and facts.cardinality >= UNIQUE_SHARE * facts.rows
+
+
+def _distinction(facts: ColumnFacts) -> str:
+    return f"{facts.cardinality:,} different values in {facts.rows:,} rows"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, never rounded to none or all."""
+    percent = 100 * share
+    shown = f"{percent:.0f}"
+    if shown == "100" and percent < 100:
+        shown = "over 99"
+    if shown == "0":
+        shown = "under 1"
+    return f"{shown} %"

@@ -1,0 +1,221 @@
+"""Roles of columns, and files of them: TOML, to be edited by hand."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, did_you_mean, reason_of
+from ..io.write import check_output, write_text
+from ..utils.toml import toml_comment, toml_key, toml_text
+from ..utils.validation import brief, check_exist, check_path
+from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
+
+ROLES: Mapping[str, str] = {
+    IDENTIFIER: "names a person, by itself or nearly so: nothing reads it, and it is not to be published",
+    QUASI: "others may know it of a person: what an attacker knows",
+    SENSITIVE: "what an attacker would learn",
+    WEIGHT: "how many people a row stands for; one column at most",
+    LEFT_OUT: "nothing reads it",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Roles(Mapping[Hashable, str]):
+    """The role of each column of a table, by its name, in the order of the table.
+
+    Made by `gpupif.read_roles`, or, as proposals, by `gpupif.inspect`. A role is one of "identifier",
+    "quasi-identifier", "sensitive", "weight" and "leave out". Raises InputError for another one, and for two weights.
+
+    of: role by column. origin: the file that they are of, None for none; errors name it.
+    """
+
+    of: Mapping[Hashable, str]
+    origin: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, role in self.of.items():
+            if not isinstance(role, str) or role not in ROLES:
+                listed = ", ".join(map(repr, ROLES))
+                hint = did_you_mean(role, ROLES) if isinstance(role, str) else ""
+                raise InputError(f"{self._said}: column {name!r}: expected one of {listed}; got {brief(role)}.{hint}")
+        weights = self.having(WEIGHT)
+        if len(weights) > 1:
+            listed = ", ".join(map(repr, weights))
+            raise InputError(
+                f"{self._said}: expected one column of weights at most, got {listed}. Make the others {LEFT_OUT!r}."
+            )
+
+    def __getitem__(self, column: Hashable) -> str:
+        return self.of[column]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.of)
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @property
+    def _said(self) -> str:
+        return "roles" if self.origin is None else f"roles: {self.origin}"
+
+    def having(self, role: str) -> list[Hashable]:
+        """The columns that have a role, in their order."""
+        return [name for name, own in self.of.items() if own == role]
+
+    @property
+    def identifiers(self) -> list[Hashable]:
+        """Columns that name persons."""
+        return self.having(IDENTIFIER)
+
+    @property
+    def quasi_identifiers(self) -> list[Hashable]:
+        """Columns that an attacker may know."""
+        return self.having(QUASI)
+
+    @property
+    def sensitive(self) -> list[Hashable]:
+        """Columns that an attacker would learn."""
+        return self.having(SENSITIVE)
+
+    @property
+    def weight(self) -> Hashable:
+        """The column of sampling weights; None where there is none."""
+        return next(iter(self.having(WEIGHT)), None)
+
+    @property
+    def left_out(self) -> list[Hashable]:
+        """Columns that nothing reads."""
+        return self.having(LEFT_OUT)
+
+    @property
+    def scored(self) -> list[Hashable]:
+        """Columns that an attacker may know, or would learn, in their order."""
+        return [name for name, role in self.of.items() if role in (QUASI, SENSITIVE)]
+
+    def check(self, names: Sequence[Hashable], labels: Sequence[Hashable] = ()) -> None:
+        """Raise InputError where these are not the columns of a table; ColumnNotFoundError for one that it lacks.
+
+        labels: of its columns those that only label rows, which need no role.
+        """
+        check_exist(self._said, self.of, names)
+        lacking = [name for name in names if name not in self.of and name not in labels]
+        if lacking:
+            listed = ", ".join(map(repr, lacking))
+            raise InputError(f"{self._said}: expected a role for each column, got none for {listed}. Add what it is.")
+
+    def known(self) -> list[Hashable]:
+        """The quasi-identifiers, of which there is one at least; raises InputError."""
+        if not self.quasi_identifiers:
+            raise InputError(
+                f"{self._said}: expected at least one column to be a {QUASI!r}, got none. Say which ones others know."
+            )
+        return self.quasi_identifiers
+
+    def to_toml(self, reasons: Mapping[Hashable, str] | None = None, title: str = "Roles of columns.") -> str:
+        """A document that `gpupif.read_roles` reads, commented, to be edited.
+
+        reasons: by column what to say of its role. title: the first line. Raises OutputError for names of columns that
+        are no text.
+        """
+        lines = [
+            toml_comment(title),
+            toml_comment("Edit what is wrong; gpupif risk, score, suda and toxic take this file by --roles."),
+            "#",
+            *(toml_comment(f"{toml_text(role)}: {meaning}") for role, meaning in ROLES.items()),
+            "",
+            "[roles]",
+        ]
+        for name, role in self.of.items():
+            if reasons is not None:
+                lines.append(toml_comment(reasons[name]))
+            lines.append(f"{toml_key(name)} = {toml_text(role)}")
+        return "\n".join(lines) + "\n"
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool = False,
+        reasons: Mapping[Hashable, str] | None = None,
+        title: str = "Roles of columns.",
+    ) -> None:
+        """Write `to_toml` to a file; raises OutputError, also where it exists, but for `overwrite`."""
+        check_path("path", path, "a .toml file")
+        text = self.to_toml(reasons, title)
+        check_roles_output(path, overwrite)
+        write_text(text, path, overwrite)
+
+
+def check_roles_output(path: str | os.PathLike[str], overwrite: bool, inputs: Sequence[Path] = ()) -> None:
+    """Raise OutputError where roles cannot be written to a file."""
+    check_output(path, overwrite, inputs, endings=(".toml",))
+
+
+def read_roles(path: str | os.PathLike[str]) -> Roles:
+    """Read the roles of columns from a file, as `gpupif.inspect` writes it and people edit it.
+
+    Parameters
+    ----------
+    path:
+        A file of TOML with a table ``[roles]``: for each column its name, in quotes unless it is made of A-Z, a-z, 0-9,
+        ``_`` and ``-``, and its role, one of "identifier", "quasi-identifier", "sensitive", "weight", "leave out".
+
+    Returns
+    -------
+    Roles
+        A mapping of columns to roles, with ``.quasi_identifiers``, ``.sensitive``, ``.weight`` (None for none),
+        ``.identifiers`` and ``.left_out``, in the order of the file; ``.check(table.columns)`` raises where it does not
+        fit a table.
+
+    Raises
+    ------
+    InputError
+        No such file, no TOML, no table of roles, no role that there is, or two weights.
+
+    Examples
+    --------
+    >>> import gpupif
+    >>> table = gpupif.datasets.pif_example()
+    >>> gpupif.inspect(table).write("roles.toml")
+    >>> roles = gpupif.read_roles("roles.toml")
+    >>> roles.quasi_identifiers
+    ['gender', 'eye_color']
+    >>> gpupif.risk(table, roles.quasi_identifiers, roles.sensitive or None, weights=roles.weight).classes.k
+    1
+
+    """
+    check_path("roles", path, "a file of roles")
+    file = Path(path)
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"roles: {file}: could not be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"roles: {file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -."
+        raise InputError(f"roles: {file}: expected TOML, got what is none: {reason_of(error)}.{hint}") from None
+    return Roles(_roles_in(document, file), file)
+
+
+def _roles_in(document: Mapping[str, Any], file: Path) -> Mapping[Hashable, str]:
+    roles = document.get("roles")
+    if not isinstance(roles, dict):
+        raise InputError(f"roles: {file}: expected a table [roles] of columns, got none. gpupif inspect writes one.")
+    others = [name for name in document if name != "roles"]
+    if others:
+        raise InputError(
+            f"roles: {file}: expected nothing beside [roles], got {others[0]!r}. Move it there, or remove it."
+        )
+    for name, role in roles.items():
+        if isinstance(role, dict):
+            inner = next(iter(role), "...")
+            raise InputError(
+                f"roles: {file}: column {name!r}: expected a role, got a table. A name with a full stop stands in "
+                f"quotes: {toml_text(f'{name}.{inner}')}."
+            )
+    return roles
