@@ -63,13 +63,13 @@ def suda(
         fraction, for rows that were not all as likely to be in the sample: with W the sum of the weights of the P rows
         in pairs, DIS = U / (U + W - P).
     missing:
-        "category": missing values are one value of their own, which can be part of an MSU. "ignore", as in sdcMicro's
-        ``suda2``: no MSU of a row has a column that it lacks, and a row that lacks a value agrees there with no row
-        that has one, so that suppressing a value may make another row unique. "wildcard", as of `gpupif.score`: what is
-        missing matches every value, so that a row is unique on columns if it lacks none of them and no other row has,
-        or may have, its values there; suppressing a value makes no other row unique. "error": refuse missing values.
-        Rows in `unique_rows`, and U and P of DIS, are in any case those that are equal with missing values as one value
-        more; so there is no DIS with "wildcard".
+        "category": missing values are one value of their own, which can be part of an MSU, so that suppressing a value
+        may raise the score of its own row. "ignore", as in sdcMicro's ``suda2``: no MSU of a row has a column that it
+        lacks, and a row that lacks a value agrees there with no row that has one, so that suppressing a value may raise
+        the score of another row. "wildcard", as of `gpupif.score`: what is missing matches every value, so that a row
+        is unique on columns if it lacks none of them and no other row has, or may have, its values there; suppressing a
+        value raises no score. "error": refuse missing values. Rows in `unique_rows`, and U and P of DIS, are in any
+        case those that are equal with missing values as one value more; so there is no DIS with "wildcard".
     sampling_fraction:
         The share of the population that the table holds, above 0 and up to 1, for DIS-SUDA scores: with U unique rows,
         P rows in pairs of equal rows, DIS = U f / (U f + P (1 - f)), and for a row with score s, as sdcMicro has it,

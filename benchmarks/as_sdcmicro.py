@@ -1,0 +1,144 @@
+"""gpupif's side of `python -m benchmarks.sdcmicro`, in a process of its own: what sdcMicro's functions return.
+
+`python -m benchmarks.as_sdcmicro JOB.json` prints one line of JSON, the seconds of each run, and writes what it
+computed as R does: eight bytes a number, a file for each quantity.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+import gpupif
+
+from .sdcmicro_tables import PeerTable
+
+# Sizes of classes that k-anonymity is violated by, and the c of recursive (c,l)-diversity.
+SIZES = (2, 3, 5)
+RECURSIVE_C = 2.0
+# Diversity is compared up to this l.
+MOST_L = 4
+LEAST_RUNS = 3
+
+Arrays = dict[str, npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to compute of a table: work is a name of WORK. fraction: the sampling fraction of DIS-SUDA. Repeated until
+    so many seconds are over, three times at least or until `most` seconds are.
+    """
+
+    work: str
+    table: PeerTable
+    out: Path
+    threads: int = 1
+    seconds: float = 0.0
+    most: float = 20.0
+    fraction: float = 0.01
+
+
+def frequencies(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`freqCalc` without weights: rows that match each row on the key variables, what is missing matching all."""
+    return {"fk": _of_rows(frame, "class_size", job)}
+
+
+def weighted_frequencies(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`freqCalc` with weights: these rows, and the people behind them."""
+    return {"fk": _of_rows(frame, "class_size", job), "Fk": _of_rows(frame, "class_size", job, weights=True)}
+
+
+def violations(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`kAnon_violations`: how many rows are in classes of fewer than 2, 3 and 5 rows."""
+    sizes = _of_rows(frame, "class_size", job)
+    return {"violations": np.array([(sizes < size).sum() for size in SIZES], np.float64)}
+
+
+def l_diversity(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`ldiversity` of each row's class: distinct values, entropy l, the highest l of recursive (2, l)-diversity."""
+    recursive = [f"recursive_{size}" for size in range(2, MOST_L + 1)]
+    sensitive = job.table.sensitive
+    scores = gpupif.score(
+        frame, ["distinct_values", "entropy", *recursive], columns=[sensitive], known=list(job.table.keys)
+    )
+    found = {measure: scores[measure][sensitive].to_numpy() for measure in scores.measures}
+    highest = 1 + sum((found[measure] < RECURSIVE_C).astype(np.float64) for measure in recursive)
+    return {
+        "distinct_l": found["distinct_values"].astype(np.float64),
+        "entropy_l": np.exp2(found["entropy"]),
+        "recursive_l": highest,
+    }
+
+
+def suda(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`suda2`: scores, DIS-SUDA scores and contributions, of sets of all sizes."""
+    keys = list(job.table.keys)
+    found = gpupif.suda(frame, len(keys), keys, missing="ignore", sampling_fraction=job.fraction, contributions=True)
+    return {
+        "score": found.score.to_numpy(),
+        "dis_score": found.dis_score.to_numpy(),
+        "contributions": found.contributions.to_numpy().ravel(),
+    }
+
+
+def _of_rows(frame: pd.DataFrame, measure: str, job: Job, *, weights: bool = False) -> npt.NDArray[np.float64]:
+    """A measure of whole rows, which is the same whichever key variable is scored."""
+    keys = list(job.table.keys)
+    options = {"weights": job.table.weight} if weights else {}
+    scores = gpupif.score(frame, [measure], columns=keys[:1], known=keys, missing="wildcard", **options)
+    return scores[measure].to_numpy()[:, 0].astype(np.float64)
+
+
+# By the name of the function in sdcmicro.R that computes the same.
+WORK: dict[str, Callable[[pd.DataFrame, Job], Arrays]] = {
+    "frequencies": frequencies,
+    "weighted_frequencies": weighted_frequencies,
+    "violations": violations,
+    "l_diversity": l_diversity,
+    "suda": suda,
+}
+
+
+def run(job: Job) -> list[float]:
+    """Seconds of each run, the first one in this process; what was computed is in files afterwards."""
+    frame = job.table.read()
+    work = WORK[job.work]
+    taken: list[float] = []
+    found: Arrays = {}
+    with gpupif.config(device="cpu", threads=job.threads, progress=False):
+        while sum(taken) < job.most and (len(taken) < LEAST_RUNS or sum(taken) < job.seconds):
+            found = {}
+            gc.collect()
+            started = time.perf_counter()
+            found = work(frame, job)
+            taken.append(time.perf_counter() - started)
+    for name, values in found.items():
+        values.tofile(job.out / f"{name}.f64")
+    return taken
+
+
+def as_text(job: Job) -> str:
+    """A job as JSON."""
+    return json.dumps(asdict(job), default=str)
+
+
+def of_text(text: str) -> Job:
+    """The job that `as_text` wrote."""
+    members: dict[str, Any] = json.loads(text)
+    table = members["table"]
+    table |= {"file": Path(table["file"]), "keys": tuple(table["keys"])}
+    return Job(**members | {"table": PeerTable(**table), "out": Path(members["out"])})
+
+
+if __name__ == "__main__":
+    print(json.dumps({"seconds": run(of_text(Path(sys.argv[1]).read_text()))}))

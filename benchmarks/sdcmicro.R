@@ -1,0 +1,102 @@
+# sdcMicro's side of `python -m benchmarks.sdcmicro`, in a process of its own. Arguments are name=value:
+#
+#   Rscript sdcmicro.R work=versions
+#   Rscript sdcmicro.R work=shipped out=FOLDER             writes the tables that sdcMicro ships, a CSV file each
+#   Rscript sdcmicro.R work=suda table=FILE.csv keys=a,b out=FOLDER seconds=3 most=60 threads=1 ...
+#
+# Work on a table is run until it has taken so many seconds, three times at least or until `most` of them are over. The
+# last line of the output has the seconds of each run; what was computed goes to out/NAME.f64, eight bytes a number.
+
+arguments <- list()
+for (argument in commandArgs(TRUE)) {
+  name <- sub("=.*", "", argument)
+  arguments[[name]] <- sub("[^=]*=", "", argument)
+}
+listed <- function(name) if (is.null(arguments[[name]])) character(0) else strsplit(arguments[[name]], ",")[[1]]
+
+needed <- c("sdcMicro", "data.table")
+missing_packages <- needed[!vapply(needed, requireNamespace, logical(1), quietly = TRUE)]
+if (length(missing_packages)) {
+  cat("missing", missing_packages, "\n")
+  quit(status = 3)
+}
+suppressMessages({
+  library(sdcMicro)
+  library(data.table)
+})
+
+if (arguments$work == "versions") {
+  cat("R", as.character(getRversion()), "\n")
+  for (package in needed) cat(package, as.character(packageVersion(package)), "\n")
+  quit()
+}
+
+if (arguments$work == "shipped") {
+  for (name in c("testdata", "free1", "francdat", "EIA", "CASCrefmicrodata", "Tarragona")) {
+    data(list = name, package = "sdcMicro")
+    fwrite(as.data.frame(get(name)), file.path(arguments$out, paste0(name, ".csv")), na = "")
+  }
+  quit()
+}
+
+setDTthreads(as.integer(arguments$threads))
+keys <- listed("keys")
+weight <- arguments$weight
+sensitive <- arguments$sensitive
+table <- as.data.frame(fread(arguments$table, na.strings = ""))
+labels <- c(keys, sensitive)
+table[labels] <- lapply(table[labels], factor)
+
+frequencies <- function() list(fk = freqCalc(table, keyVars = keys)$fk)
+
+weighted_frequencies <- function() {
+  found <- freqCalc(table, keyVars = keys, w = weight)
+  list(fk = found$fk, Fk = found$Fk)
+}
+
+individual_risk <- function() {
+  found <- freqCalc(table, keyVars = keys, w = weight)
+  list(individual_risk = indivRisk(found)$rk, fk = found$fk)
+}
+
+exact_individual_risk <- function() {
+  found <- freqCalc(table, keyVars = keys, w = weight)
+  list(exact_individual_risk = indivRisk(found, method = "exact")$rk)
+}
+
+household_risk <- function() {
+  found <- measure_risk(table, keyVars = keys, w = weight, hid = arguments$household)
+  list(individual_risk = found$Res[, "risk"], household_risk = found$Res[, "hier_risk"], fk = found$Res[, "fk"])
+}
+
+violations <- function() {
+  object <- createSdcObj(table, keyVars = keys, w = weight)
+  list(violations = vapply(c(2, 3, 5), function(k) kAnon_violations(object, FALSE, k), numeric(1)))
+}
+
+l_diversity <- function() {
+  found <- unclass(ldiversity(table, keyVars = keys, ldiv_index = sensitive, l_recurs_c = 2))
+  list(distinct_l = found[, 1], entropy_l = found[, 2], recursive_l = pmin(found[, 3], 4))
+}
+
+suda <- function() {
+  found <- suppressWarnings(suda2(table[keys], DisFraction = as.numeric(arguments$fraction)))
+  contributions <- as.matrix(found$contributionPercent)
+  list(score = found$score, dis_score = found$disScore, contributions = as.vector(t(contributions)))
+}
+
+work <- get(arguments$work)
+taken <- numeric(0)
+while (sum(taken) < as.numeric(arguments$most) && (length(taken) < 3 || sum(taken) < as.numeric(arguments$seconds))) {
+  found <- NULL
+  gc(FALSE)
+  started <- as.numeric(Sys.time())
+  found <- work()
+  taken <- c(taken, as.numeric(Sys.time()) - started)
+}
+for (name in names(found)) {
+  numbers <- file(file.path(arguments$out, paste0(name, ".f64")), "wb")
+  writeBin(as.double(found[[name]]), numbers)
+  close(numbers)
+}
+cat("seconds", format(taken, digits = 9), "\n")

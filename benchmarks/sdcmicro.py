@@ -1,0 +1,324 @@
+"""gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro (docs/benchmarks.md says how).
+
+Frequency counts, k-anonymity, l-diversity, individual risk and SUDA of the tables that sdcMicro ships and of generated
+ones, with and without missing values: how far the numbers of the two differ, and how long each takes. Both read the
+same CSV file, in a process of its own each, in turns, with as many threads; what is timed is the call on a table in
+memory. Writes sdcmicro.json to benchmarks/results/, and ends with 1 where numbers differ that should not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .as_sdcmicro import Job, as_text
+from .sdcmicro_tables import (
+    FREE1_KEYS,
+    PeerTable,
+    generated_census,
+    generated_uniform,
+    shipped_tables,
+    with_missing,
+)
+from .surroundings import RESULTS, surroundings
+
+SCRIPT = Path(__file__).with_name("sdcmicro.R")
+HOW_TO_INSTALL = (
+    "docs/benchmarks.md says how to install both on Debian (Beside sdcMicro); a library of packages elsewhere is named "
+    "by the environment variable R_LIBS."
+)
+# What sdcmicro.R ends with where packages are missing.
+PACKAGES_MISSING = 3
+# How far a quantity may differ, relative to its size. gpupif rounds weights to multiples of less than 2^-60 of their
+# sum, 4e-11 of the smallest weight of a million; sdcMicro keeps the sampling fraction and DIS in four bytes.
+TOLERANCES = {
+    "fk": 0.0,
+    "Fk": 1e-10,
+    "violations": 0.0,
+    "distinct_l": 0.0,
+    "entropy_l": 1e-6,
+    "recursive_l": 0.0,
+    "score": 1e-12,
+    "dis_score": 1e-6,
+    "contributions": 1e-12,
+}
+# Of tables with twins (see `PeerTable.has_twins`) sdcMicro gives what larger sets contribute to one of the two columns.
+NOT_OF_TWINS = "contributions"
+# Of this work sdcMicro's function does more than what is compared.
+NOT_TIMED = ("violations",)
+# Seconds after which a job is not run again in its process; after a first run of more than SLOW, in no process.
+MOST_SECONDS, ONCE, SLOW = 20.0, 1e-9, 15.0
+
+Arrays = dict[str, npt.NDArray[np.float64]]
+
+
+class SdcMicroFailedError(RuntimeError):
+    """Rscript ended with an error; its message says all that R said."""
+
+
+@dataclass(frozen=True)
+class SdcMicro:
+    """An installed sdcMicro: the command that runs it, and the versions of R and of its packages."""
+
+    rscript: str
+    versions: Mapping[str, str]
+
+    @classmethod
+    def find(cls, rscript: str) -> SdcMicro:
+        """The one that this Rscript has; where R or sdcMicro is missing the program ends and says how to install it."""
+        command = shutil.which(rscript)
+        if command is None:
+            sys.exit(
+                f"benchmarks.sdcmicro: R is missing: {rscript} is no command here (--rscript names another). "
+                f"{HOW_TO_INSTALL}"
+            )
+        done = subprocess.run([command, str(SCRIPT), "work=versions"], capture_output=True, text=True, check=False)
+        if done.returncode == PACKAGES_MISSING:
+            packages = done.stdout.split()[1:]
+            sys.exit(f"benchmarks.sdcmicro: {command} has no package {' and no '.join(packages)}. {HOW_TO_INSTALL}")
+        if done.returncode != 0:
+            sys.exit(f"benchmarks.sdcmicro: {command} failed:\n{done.stderr}")
+        return cls(command, dict(line.split() for line in done.stdout.splitlines()))
+
+    def write_shipped(self, folder: Path) -> dict[str, PeerTable]:
+        """Its own tables, written to the folder."""
+        self._run({"work": "shipped", "out": str(folder)}, None)
+        return shipped_tables(folder)
+
+    def run(self, job: Job, limit: float) -> list[float] | None:
+        """Seconds of each run of the job, None where it has not ended within the limit."""
+        table = job.table
+        arguments = {
+            "work": job.work,
+            "table": str(table.file),
+            "keys": ",".join(table.keys),
+            "out": str(job.out),
+            "threads": str(job.threads),
+            "seconds": str(job.seconds),
+            "most": str(job.most),
+            "fraction": str(job.fraction),
+        }
+        columns = {"weight": table.weight, "household": table.household, "sensitive": table.sensitive}
+        arguments |= {name: column for name, column in columns.items() if column is not None}
+        try:
+            return seconds_of(self._run(arguments, limit))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _run(self, arguments: Mapping[str, str], limit: float | None) -> str:
+        command = [self.rscript, str(SCRIPT), *(f"{name}={value}" for name, value in arguments.items())]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+        if done.returncode != 0:
+            raise SdcMicroFailedError(f"{arguments['work']} of {arguments.get('table')}:\n{done.stderr}")
+        return done.stdout
+
+
+def seconds_of(output: str) -> list[float]:
+    """The seconds of each run, from what sdcmicro.R printed last."""
+    name, *seconds = output.splitlines()[-1].split()
+    if name != "seconds" or not seconds:
+        raise SdcMicroFailedError(f"expected the seconds of each run in the last line, got:\n{output}")
+    return [float(each) for each in seconds]
+
+
+def run_gpupif(job: Job, limit: float) -> list[float] | None:
+    """Seconds of each run of the job with gpupif, in a process of its own, None where it has not ended in time."""
+    file = job.out.with_suffix(".json")
+    file.write_text(as_text(job))
+    command = [sys.executable, "-m", "benchmarks.as_sdcmicro", str(file)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode != 0:
+        sys.exit(f"benchmarks.sdcmicro: gpupif failed at {job.work} of {job.table.name}:\n{done.stderr}")
+    seconds: list[float] = json.loads(done.stdout.splitlines()[-1])["seconds"]
+    return seconds
+
+
+def largest_difference(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> float:
+    """The largest difference relative to the larger of two numbers; infinite where they are not as many."""
+    if ours.shape != theirs.shape:
+        return np.inf
+    both_none = np.isnan(ours) & np.isnan(theirs)
+    size = np.maximum(np.abs(ours), np.abs(theirs))
+    difference = np.divide(np.abs(ours - theirs), size, out=np.zeros(len(size)), where=(size != 0) & ~both_none)
+    return float(np.where(np.isnan(difference), np.inf, difference).max(initial=0.0))
+
+
+def compare(job: Job, sdcmicro: SdcMicro, folder: Path, rounds: int, limit: float) -> dict[str, Any]:
+    """Both sides of a job in turns: seconds of the first run in a process and the best, and how far numbers differ."""
+    sides = {"sdcMicro": sdcmicro.run, "gpupif": run_gpupif}
+    jobs = {side: replace(job, out=folder / side) for side in sides}
+    for own in jobs.values():
+        shutil.rmtree(own.out, ignore_errors=True)
+        own.out.mkdir()
+    taken: dict[str, list[list[float]]] = {side: [] for side in sides}
+    for _ in range(1 if job.work in NOT_TIMED else rounds):
+        found = {side: run(jobs[side], limit) for side, run in sides.items()}
+        for side, seconds in found.items():
+            taken[side] += [seconds] if seconds else []
+        if any(seconds is None or seconds[0] > SLOW for seconds in found.values()):
+            break
+    result = {"work": job.work, "table": job.table.name, "rows": job.table.rows, "keys": len(job.table.keys)}
+    result |= {side: _seconds(runs) if runs else {"longer_than": limit} for side, runs in taken.items()}
+    return result | _compared(result, jobs) if all(taken.values()) else result
+
+
+def _compared(result: Mapping[str, Any], jobs: Mapping[str, Job]) -> dict[str, Any]:
+    """Ratios of the seconds of a result, and how far the numbers of the two jobs differ, by quantity."""
+    theirs, ours = jobs["sdcMicro"], jobs["gpupif"]
+    found: dict[str, Any] = {}
+    if theirs.work not in NOT_TIMED:
+        found["ratio_first"] = result["sdcMicro"]["first"] / result["gpupif"]["first"]
+        found["ratio"] = result["sdcMicro"]["best"] / result["gpupif"]["best"]
+    files = {file.stem: file for file in sorted(theirs.out.glob("*.f64"))}
+    if NOT_OF_TWINS in files and theirs.table.has_twins():
+        del files[NOT_OF_TWINS]
+        found["twins"] = True
+    found["differences"] = {
+        name: largest_difference(np.fromfile(ours.out / file.name), np.fromfile(file)) for name, file in files.items()
+    }
+    return found
+
+
+def _seconds(rounds: Sequence[Sequence[float]]) -> dict[str, Any]:
+    return {
+        "first": min(runs[0] for runs in rounds),
+        "best": min(chain.from_iterable(rounds)),
+        "median": median(chain.from_iterable(rounds)),
+        "runs": sum(map(len, rounds)),
+    }
+
+
+def plan(shipped: Mapping[str, PeerTable], folder: Path, quick: bool) -> Iterator[tuple[str, PeerTable]]:
+    """What to compute of which table; tables are generated as they come."""
+    for table in shipped.values():
+        yield from _all_work(table)
+        lacking = with_missing(table, folder, 0.03)
+        yield "frequencies", lacking
+        yield "suda", lacking
+    sizes = [10_000] if quick else [100_000, 1_000_000]
+    for rows in sizes:
+        census = generated_census(folder, rows, 8)
+        yield "frequencies", census
+        yield "weighted_frequencies", census
+        yield "l_diversity", replace(census.with_keys(census.keys[:5]), sensitive=census.keys[5])
+        for columns in (5, 7, 8):
+            yield "suda", census.with_keys(census.keys[:columns], f"census, {columns} columns")
+    yield "weighted_frequencies", with_missing(generated_census(folder, min(20_000, *sizes), 8), folder, 0.01)
+    yield from (("suda", table) for table in many_columns(shipped["free1"], folder, quick))
+
+
+def _all_work(table: PeerTable) -> Iterator[tuple[str, PeerTable]]:
+    yield "frequencies", table
+    yield "violations", table
+    yield "suda", table
+    if table.weight is not None:
+        yield "weighted_frequencies", table
+    if table.sensitive is not None:
+        yield "l_diversity", table
+
+
+def many_columns(free1: PeerTable, folder: Path, quick: bool) -> Iterator[PeerTable]:
+    """Tables of many columns, whose uniques of all sizes are searched."""
+    for columns in (10, 12) if quick else (10, 12, 14):
+        table = free1.with_keys(FREE1_KEYS[:columns], f"free1, {columns} columns")
+        yield table
+        yield with_missing(table, folder, 0.03)
+    yield generated_uniform(folder, 4_000, 12)
+    if not quick:
+        for columns in (13, 16):
+            table = generated_census(folder, 30_000, columns)
+            yield table
+            yield with_missing(table, folder, 0.03)
+        yield generated_census(folder, 30_000, 20)
+
+
+def too_different(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The quantities that differ by more than they should, in words."""
+    return [
+        f"{name} of {result['table']} ({result['work']}): {difference:.1e}, expected at most {TOLERANCES[name]:g}"
+        for result in results
+        for name, difference in result.get("differences", {}).items()
+        if not difference <= TOLERANCES[name]
+    ]
+
+
+def print_result(result: Mapping[str, Any]) -> None:
+    """Print what was computed of which table, seconds of the first run and the best, their ratio, the differences."""
+    sides = [result["sdcMicro"], result["gpupif"]]
+    seconds = [
+        f"over {side['longer_than']:8.0f} s" if "longer_than" in side else f"{side['first']:7.3f} {side['best']:7.3f}"
+        for side in sides
+    ]
+    times = f"{result['ratio']:6.1f} times" if "ratio" in result else " " * 12
+    differs = f"differ by {max(result['differences'].values()):.0e}" if "differences" in result else ""
+    print(
+        f"{result['work']:21} {result['rows']:>9,} x {result['keys']:<2} {result['table']:38} "
+        f"{seconds[0]}   {seconds[1]} {times}   {differs}",
+        flush=True,
+    )
+
+
+def largest_differences(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """By quantity, of all tables."""
+    found: dict[str, float] = {}
+    for result in results:
+        for name, difference in result.get("differences", {}).items():
+            found[name] = max(found.get(name, 0.0), difference)
+    return found
+
+
+def main() -> None:
+    """Find sdcMicro, run, compare, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rscript", default="Rscript", help="the command Rscript of an R that has sdcMicro")
+    parser.add_argument("--quick", action="store_true", help="small tables only: a few minutes")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both")
+    parser.add_argument("--seconds", type=float, default=1.0, help="run each job at least so long, in each round")
+    parser.add_argument("--rounds", type=int, default=2, help="processes of each side a job, in turns")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds after which a side is given up on a job")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for sdcmicro.json")
+    arguments = parser.parse_args()
+    sdcmicro = SdcMicro.find(arguments.rscript)
+    results = []
+    print("Seconds of the first run and the best one, of sdcMicro, then of gpupif.")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for work, table in plan(sdcmicro.write_shipped(folder), folder, arguments.quick):
+            most = ONCE if work in NOT_TIMED else MOST_SECONDS
+            job = Job(work, table, folder, arguments.threads, arguments.seconds, most)
+            results.append(compare(job, sdcmicro, folder, arguments.rounds, arguments.limit))
+            print_result(results[-1])
+    document = {
+        **surroundings(("gpupif", "pandas", "numpy", "numba")),
+        "sdcMicro": dict(sdcmicro.versions),
+        "threads": arguments.threads,
+        "largest_differences": largest_differences(results),
+        "results": results,
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "sdcmicro.json").write_text(json.dumps(document, indent=2) + "\n")
+    for quantity, difference in largest_differences(results).items():
+        print(f"{difference:10.1e}  the largest relative difference of {quantity}")
+    wrong = too_different(results)
+    if wrong:
+        sys.exit("benchmarks.sdcmicro: numbers differ that should not:\n" + "\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

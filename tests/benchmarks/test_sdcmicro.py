@@ -1,0 +1,137 @@
+"""The benchmark beside sdcMicro: what of it does not need R."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import sdcmicro
+from benchmarks.as_sdcmicro import WORK, Job, as_text, of_text, run
+from benchmarks.sdcmicro import SdcMicro, SdcMicroFailedError, largest_difference, seconds_of, too_different
+from benchmarks.sdcmicro_tables import PeerTable, generated_census, with_missing
+from tests.helpers.naive_suda import minimal_uniques, score_of
+
+
+@pytest.fixture
+def table(tmp_path) -> PeerTable:
+    """Six people, one of whom lacks a value; two columns whose first values the same rows have."""
+    rows = ["f,n,a,2,1,x", "f,n,b,2,1,y", "m,s,a,3,2,x", "m,s,,3,2,x", "m,s,b,1.5,3,y", "m,t,b,1.5,3,x"]
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(["sex,home,job,weight,house,ill", *rows]) + "\n")
+    return PeerTable("six", file, 6, ("sex", "home", "job"), "weight", "house", "ill")
+
+
+def write_rscript(tmp_path, *lines):
+    """A command that stands for Rscript; $1 is the script, then come its arguments."""
+    command = tmp_path / "Rscript"
+    command.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
+    command.chmod(0o755)
+    return str(command)
+
+
+def test_r_is_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["sdcmicro", "--rscript", str(tmp_path / "none"), "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        sdcmicro.main()
+    assert str(ended.value).startswith(f"benchmarks.sdcmicro: R is missing: {tmp_path / 'none'} is no command here")
+    assert "docs/benchmarks.md" in str(ended.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.subprocess
+def test_packages_are_missing(tmp_path):
+    with pytest.raises(SystemExit, match=r"Rscript has no package sdcMicro and no data.table\. docs/benchmarks.md"):
+        SdcMicro.find(write_rscript(tmp_path, "echo missing sdcMicro data.table", "exit 3"))
+    with pytest.raises(SystemExit, match="failed:\nno such library"):
+        SdcMicro.find(write_rscript(tmp_path, "echo no such library >&2", "exit 1"))
+    found = SdcMicro.find(write_rscript(tmp_path, "echo R 4.2.2", "echo sdcMicro 5.8.1"))
+    assert found.versions == {"R": "4.2.2", "sdcMicro": "5.8.1"}
+
+
+@pytest.mark.subprocess
+def test_both_sides_in_turns(tmp_path, table, monkeypatch, capsys):
+    """R is asked for what gpupif is; the two arrays are compared."""
+    monkeypatch.setattr(sdcmicro, "run_gpupif", lambda job, limit: run(job))
+    frequencies = tmp_path / "wanted"
+    np.array([1.0, 1.0, 2.0, 3.0, 2.0, 1.0]).tofile(frequencies)
+    lines = [f'echo "$@" >> {tmp_path}/asked', f"cp {frequencies} {tmp_path}/sdcMicro/fk.f64", "echo seconds 0.5 0.25"]
+    peer = SdcMicro(write_rscript(tmp_path, *lines), {})
+    result = sdcmicro.compare(Job("frequencies", table, tmp_path), peer, tmp_path, rounds=2, limit=60)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) == 2
+    assert f"work=frequencies table={table.file} keys=sex,home,job out={tmp_path}/sdcMicro threads=1" in asked[0]
+    assert asked[0].endswith("weight=weight household=house sensitive=ill")
+    assert result["sdcMicro"] == {"first": 0.5, "best": 0.25, "median": 0.375, "runs": 4}
+    assert result["differences"] == {"fk": 0.0}
+    assert result["ratio"] == 0.25 / result["gpupif"]["best"]
+    sdcmicro.print_result(result)
+    assert "frequencies" in capsys.readouterr().out
+
+
+@pytest.mark.subprocess
+def test_sdcmicro_takes_too_long_or_fails(tmp_path, table):
+    slow = SdcMicro(write_rscript(tmp_path, "exec sleep 60"), {})
+    assert slow.run(Job("suda", table, tmp_path), 0.2) is None
+    broken = SdcMicro(write_rscript(tmp_path, "echo it broke >&2", "exit 1"), {})
+    with pytest.raises(SdcMicroFailedError, match=r"suda of .*table\.csv:\nit broke"):
+        broken.run(Job("suda", table, tmp_path), 60)
+    assert seconds_of("Warning\nseconds 1.5 0.25\n") == [1.5, 0.25]
+    with pytest.raises(SdcMicroFailedError, match="in the last line, got:\nnothing"):
+        seconds_of("nothing")
+
+
+def test_differences():
+    numbers = np.array([0.0, 1.0, np.nan, -4.0])
+    assert largest_difference(numbers, numbers) == 0
+    assert largest_difference(numbers, np.array([0.0, 2.0, np.nan, -4.0])) == 0.5
+    assert largest_difference(numbers, np.array([0.0, 1.0, 1.0, -4.0])) == np.inf
+    assert largest_difference(numbers, numbers[:2]) == np.inf
+    results = [{"table": "t", "work": "suda", "differences": {"score": 0.0, "dis_score": 1e-7}}, {"table": "slow"}]
+    assert too_different(results) == []
+    results[0]["differences"]["score"] = np.nan
+    assert too_different(results) == ["score of t (suda): nan, expected at most 1e-12"]
+
+
+@pytest.mark.slow
+def test_what_gpupif_computes(tmp_path, table):
+    """By hand; special uniques by the oracle."""
+    found = {}
+    for work in WORK:
+        assert len(run(Job(work, table, tmp_path, fraction=0.1))) == 3
+        found |= {file.stem: np.fromfile(file) for file in tmp_path.glob("*.f64")}
+    assert found["fk"].tolist() == [1, 1, 2, 3, 2, 1]
+    assert found["Fk"].tolist() == [2, 2, 6, 7.5, 4.5, 1.5]
+    assert found["violations"].tolist() == [3, 5, 6]
+    frame = {name: [None if value == "" else value for value in column] for name, column in cells(table).items()}
+    sets = minimal_uniques(frame, 3, "ignore")
+    assert found["score"].tolist() == [score_of(each, 3, 3) for each in sets]
+    assert found["contributions"].reshape(6, 3)[0].tolist() == [0.5, 0.5, 1.0]
+    # No two rows have the same key, so that every class has one value.
+    assert found["distinct_l"].tolist() == [1] * 6
+    assert found["entropy_l"].tolist() == [1] * 6
+    assert found["recursive_l"].tolist() == [1] * 6
+
+
+def cells(table):
+    """The key variables of a table as texts, by column."""
+    return pd.read_csv(table.file, dtype=str, keep_default_na=False)[list(table.keys)].to_dict("list")
+
+
+def test_tables(tmp_path, table):
+    assert table.has_twins()
+    assert not table.with_keys(["sex", "job"]).has_twins()
+    assert table.with_keys(["sex", "ill"]).sensitive is None
+    job = Job("suda", table, tmp_path, 2, 0.5)
+    assert of_text(as_text(job)) == job
+    census = generated_census(tmp_path, 300, 4)
+    assert census.read().columns.tolist() == [*census.keys, "weight"]
+    assert (census.read()["weight"] >= 1).all()
+    lacking = with_missing(replace(census, keys=census.keys[:2]), tmp_path, 0.9)
+    frame = lacking.read()
+    assert frame[list(lacking.keys)].isna().any(axis=1).mean() > 0.8
+    assert not frame[list(lacking.keys)].isna().all(axis=1).any()
+    assert frame[["sex", "marital_status", "weight"]].notna().all(axis=None)
