@@ -15,13 +15,14 @@ from ..utils.arrays import validate
 
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
 ENCODED = b"gpupif.encoded"
+GZIP = "a gzip archive"
 # What files of other kinds begin with, the kind, and what to do about one.
 SIGNATURES = {
     b"PAR1": ("Parquet", "Give it a name that ends in .parquet."),
     b"ARROW1": ("Feather", "Give it a name that ends in .feather."),
     b"PK\x03\x04": ("a ZIP archive or an Excel workbook", "Unpack it, or save the sheet as CSV."),
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save the sheet as CSV."),
-    b"\x1f\x8b": ("a gzip archive", "Unpack it, or give it a name that ends in .gz, such as table.csv.gz."),
+    b"\x1f\x8b": (GZIP, "Unpack it, or give it a name that ends in .gz, such as table.csv.gz."),
 }
 SIGNATURE_BYTES = max(map(len, SIGNATURES))
 # From the names that a file has, which columns to read (None: all); may raise.
@@ -87,7 +88,8 @@ def misnamed_file(file: Path, kind: str) -> TableReadError | None:
     except OSError:
         return None
     for signature, (other, instead) in SIGNATURES.items():
-        if start.startswith(signature) and other != kind:
+        packed = file.suffix.lower() == ".gz" and other == GZIP
+        if start.startswith(signature) and other != kind and not packed:
             return TableReadError(f"{file}: could not be read as {kind}: it begins as {other} does. {instead}")
     return None
 

@@ -47,3 +47,15 @@ def test_command_refuses(folder, run, arguments, words):
     assert words in told.err
     assert told.err.startswith("gpupif: error: ")
     assert told.err.count("\n") == 1
+
+
+def test_smallest_sets_of_a_file_of_roles(folder, run):
+    """Its quasi-identifiers; its weights say nothing of how rows are told apart."""
+    (folder / "t.csv").write_text("sex,job,w\nf,cook,2\nf,nurse,3\nm,cook,4\nm,cook,5\n")
+    (folder / "r.toml").write_text('[roles]\nsex = "quasi-identifier"\njob = "quasi-identifier"\nw = "weight"\n')
+    told = run("toxic", "t.csv", "--roles", "r.toml", "--alpha", "0.75", "--json")
+    document = json.loads(told.out)
+    assert (told.code, document["columns"], document["rows"]) == (0, ["sex", "job"], 4)
+    assert document["sets"] == [{"columns": ["sex", "job"], "size": 2, "distinction": 0.75, "separation": 5 / 6}]
+    told = run("toxic", "t.csv", "--roles", "r.toml", "--json")
+    assert json.loads(told.out)["people"] == 14

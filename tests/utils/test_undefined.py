@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.cli.toxic import toxic
 from gpupif.utils import undefined
 from tests.helpers.checkout import ROOT
 
@@ -20,8 +23,13 @@ ASKED = {
         lambda: gpupif.suda(TABLE, 2, missing="wildcard", sampling_fraction=0.1),
         lambda: gpupif.suda(TABLE, 2, missing="wildcard", weights="people"),
     ],
+    undefined.WILDCARD_GLOBAL_RISK: [
+        lambda: gpupif.global_risk(TABLE, ["a", "b"], sampling_fraction=0.5, missing="wildcard")
+    ],
     undefined.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
     undefined.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
+    # Of the command line, where one option does not go with the other; the function has no weights.
+    undefined.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people")],
 }
 
 
