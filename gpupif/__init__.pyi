@@ -19,6 +19,10 @@ from .disclosure.closeness import t_closeness as t_closeness
 from .disclosure.estimated import EstimatedRisks as EstimatedRisks
 from .disclosure.game import Game as Game
 from .disclosure.game import Payoffs as Payoffs
+from .disclosure.global_risk import GlobalRisk as GlobalRisk
+from .disclosure.global_risk import global_risk as global_risk
+from .disclosure.household_risk import household_risk as household_risk
+from .disclosure.households import HouseholdRisks as HouseholdRisks
 from .disclosure.journalist import PopulationRisks as PopulationRisks
 from .disclosure.journalist import population_risks as population_risks
 from .disclosure.population_uniques import PopulationUniques as PopulationUniques
@@ -26,6 +30,7 @@ from .disclosure.population_uniques import population_uniques as population_uniq
 from .disclosure.presence import Presence as Presence
 from .disclosure.risk import DisclosureRisk as DisclosureRisk
 from .disclosure.risk import risk as risk
+from .disclosure.target import TargetRisk as TargetRisk
 from .disclosure.uniqueness import Uniqueness as Uniqueness
 from .disclosure.uniqueness import uniqueness as uniqueness
 from .errors import ColumnNotFoundError as ColumnNotFoundError

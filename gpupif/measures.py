@@ -32,9 +32,10 @@ class Measure:
     `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
     defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
     that is known. low_is_risky: the riskiest cells are those with the lowest values. dtype: of its scores, whatever
-    others are asked for in, if any: of counts "int64". example: its value for the first cell a of the table g a, g a,
-    g a, g b, h a, h b, h c, h c, for an attacker who knows g: in the cohort the values are a, a, a, b, and the prior of
-    a, b and c is 1/2, 1/4 and 1/4.
+    others are asked for in, if any: of counts "int64". of_rows_and_people: with sampling weights it is of the rows of a
+    class beside its people, see `engines/individual_risk.py`; without them it is what `cell` says. example: its value
+    for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who knows g: in the cohort
+    the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Measure:
     weighted: bool = False
     low_is_risky: bool = False
     dtype: str | None = None
+    of_rows_and_people: bool = False
     example: float | None = None
 
     @property
@@ -187,6 +189,18 @@ MEASURES: dict[str, Measure] = {
             "0 to 1",
             "El Emam & Dankar, Protecting Privacy Using k-Anonymity (2008)",
             cell="REIDENTIFICATION",
+            example=0.25,
+        ),
+        Measure(
+            "individual_risk",
+            "probability",
+            "individual risk of re-identification of the row: 1 / class_size; with weights the expected value of 1 / F "
+            "where the people F of its class in the population are negative binomial, given its f rows and the sum of "
+            "their weights; of a sum of at most f 1 / f, of nobody 0",
+            "0 to 1",
+            "Benedetti & Franconi (1998); Franconi & Polettini, Individual Risk Estimation in mu-Argus (2004)",
+            cell="REIDENTIFICATION",
+            of_rows_and_people=True,
             example=0.25,
         ),
         Measure(

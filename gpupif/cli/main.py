@@ -1,4 +1,4 @@
-"""The command line: `gpupif inspect`, `score`, `risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
+"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from .._version import __version__
 from ..errors import GpupifError
 from .demo import demo
+from .global_risk import global_risk
 from .info import info
 from .inspect import inspect
 from .measures import measures
@@ -34,7 +35,8 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-COMMANDS = {command.__name__: command for command in (inspect, score, risk, toxic, suda, measures, demo, info)}
+FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, measures, demo, info)
+COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command()(command)
 

@@ -65,6 +65,18 @@ def risk(
         float | None, options.game_option(metavar="4", help="What each attempt costs the adversary.")
     ] = None,
     weights: options.SamplingWeights = None,
+    household: Annotated[
+        str | None,
+        options.table_option(
+            metavar="COLUMN", help="Rows of a household have the same value there: risk that one is found."
+        ),
+    ] = None,
+    target_risk: Annotated[
+        float | None,
+        options.table_option(
+            metavar="0.01", help="Acceptable re-identifications per row: the risk above which to protect rows."
+        ),
+    ] = None,
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
@@ -84,7 +96,7 @@ def risk(
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     if known is None and roles is None:
         raise InputError("quasi_identifiers: expected columns, got none. Name them, or give their --roles.")
-    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ()), weights])
+    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ()), weights, household])
     known = from_file.known("quasi-identifiers", known) or []
     attributes = from_file.take("sensitive", attributes, lambda columns: columns.sensitive)
     weights = from_file.weights(weights)
@@ -119,9 +131,11 @@ def risk(
             population_size=population_size,
             game=game,
             weights=weights,
+            household=household,
+            target_risk=target_risk,
             missing=missing,
         )
-        pick = partial(pick_needed, known, attributes or [], weights=weights)
+        pick = partial(pick_needed, known, attributes or [], weights=weights, household=household)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
     from_file.say(as_json, quiet)
     show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)

@@ -28,12 +28,14 @@ from .worker import task_engine, task_workers
 class TableTasks(NamedTuple):
     """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index.
 
-    any_known: whether the attacker knows any few columns.
+    counted: the rows by how often they occur, where they have weights and a measure needs both. any_known: whether the
+    attacker knows any few columns.
     """
 
     graph: Graph
     plan: Result
     rows: list[Result]
+    counted: list[Result] | None
     indexes: list[Result]
     any_known: bool
 
@@ -69,7 +71,10 @@ class LazyExplainer(Explainer):
         asked = self._asked(graph, cells)
         if table.any_known:
             rows = graph.tree("distinct-rows", _merge_rows, table.rows)
-            last = graph.one("explain", _explain_worst, by, table.plan, asked, rows)
+            counted = None
+            if table.counted is not None:
+                counted = graph.tree("distinct-rows-as-rows", _merge_rows, table.counted)
+            last = graph.one("explain", _explain_worst, by, table.plan, asked, rows, counted)
         else:
             counts = graph.each("cohorts-of-cells", _count_cells, table.plan, asked, table.rows)
             last = graph.one("explain", ExplainedCells.explain, asked, graph.tree("counted-cells", _add_counts, counts))
@@ -158,9 +163,15 @@ def _merge_rows(*parts: Rows) -> Rows:
         return distinct_rows(Rows(keys, counts), int(counts.sum()), workers).rows
 
 
-def _explain_worst(by: Measure, plan: Plan, asked: ExplainedCells, rows: Rows) -> list[dict[str, Any]]:
-    """What is seen of cells by an attacker who knows any few columns; rows: all distinct ones."""
+def _explain_worst(
+    by: Measure, plan: Plan, asked: ExplainedCells, rows: Rows, counted: Rows | None
+) -> list[dict[str, Any]]:
+    """What is seen of cells by an attacker who knows any few columns.
+
+    rows: all distinct ones; counted: the same, by how often they occur, where a measure needs that.
+    """
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None
-    job = replace(plan.job, codes=row_codes(plan, rows.keys), times=np.asarray(rows.counts, np.int64))
+    times, row_counts = (None if one is None else np.asarray(one.counts, np.int64) for one in (rows, counted))
+    job = replace(plan.job, codes=row_codes(plan, rows.keys), times=times, row_counts=row_counts)
     return asked.explain_worst(job, subsets, partial(weights_of_sets, task_engine(plan.device), subsets), by)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..engines.base import AnyKnownShares, Job, KnownSubset
+from ..engines.individual_risk import scores_at_once
 from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
@@ -113,4 +114,4 @@ def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, row
         return fixed
     # Sets are scored one by one where missing values match every value, for one target at a time if need be.
     targets = len(job.targets) if needs is None else 1
-    return fixed + _matching_bytes(plan.layout.words, rows, targets * len(job.measures))
+    return fixed + _matching_bytes(plan.layout.words, rows, targets * scores_at_once(job))

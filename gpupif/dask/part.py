@@ -41,11 +41,13 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
     memory = sum(map(row_count, several)) * 8 * (words + 1 + 3 * sent.number + 8)
     with task_workers(memory) as workers:
         for cut, group in groupby(several, key=lambda parcel: parcel.cut):
-            targets, own, others = routes.cuts[cut].targets, *_by_table(group, routes.partitions)
+            targets, (own, others, counted) = routes.cuts[cut].targets, _by_table(group, routes)
             if not own:
                 continue
             rows = rows_in(own, words, workers.empty)
-            scorer = _Scorer(plan, engine, targets, rows, rows_in(others, words, workers.empty))
+            # The same rows, in the same order.
+            row_counts = rows_in(counted, words, workers.empty).counts if counted else None
+            scorer = _Scorer(plan, engine, targets, rows, row_counts, rows_in(others, words, workers.empty))
             values, found = scorer.score()
             sums.append(found)
             sizes = list(map(row_count, own))
@@ -56,20 +58,26 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         return pack(back), WeightSums.total(*sums)
 
 
-def _by_table(parcels: Iterable[Parcel], partitions: int) -> tuple[list[Parcel], list[Parcel]]:
-    """Parcels of the table's partitions, of which there are so many, and those of the population."""
+def _by_table(parcels: Iterable[Parcel], routes: Routes) -> tuple[list[Parcel], list[Parcel], list[Parcel]]:
+    """Parcels of the table's partitions, those of the population, and the table's rows counted once more, as rows."""
     several = list(parcels)
-    return [one for one in several if one.source < partitions], [one for one in several if one.source >= partitions]
+    edges = (0, routes.partitions, 2 * routes.parts, 3 * routes.parts)
+    own, others, counted = ([one for one in several if a <= one.source < b] for a, b in pairwise(edges))
+    return own, others, counted
 
 
 @dataclass(eq=False)
 class _Scorer:
-    """Rows of the table in one part, and `others` of the population."""
+    """Rows of the table in one part, and `others` of the population.
+
+    row_counts: how often each occurs, where they are counted in units of weights and a measure needs both.
+    """
 
     plan: Plan
     engine: Engine
     targets: list[int]
     rows: Rows
+    row_counts: npt.NDArray[np.int64] | None
     others: Rows
 
     @cached_property
@@ -84,7 +92,7 @@ class _Scorer:
         plan = self.plan
         codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self.targets, codes, self.rows.counts)
+        job = part_job(plan.job, self.targets, codes, self.rows.counts, self.row_counts)
         if self._sets is None and self.engine.device == "cpu":
             job = replace(job, scores_on="either")
         elif self._sets is not None:

@@ -152,14 +152,21 @@ def global_rows(plan: Plan, local: EncodedPartition) -> Rows:
         return Rows(plan.layout.pack(codes, workers), times)
 
 
-def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFrame:
+def rows_as_rows(local: EncodedPartition, rows: Rows) -> Rows:
+    """The distinct rows of a partition, which are counted in units of weights, by how often each occurs."""
+    return Rows(rows.keys, local.times)
+
+
+def send(plan: Plan, routes: Routes, source: int, *several: Rows | None) -> pd.DataFrame:
     """The parcels in which the rows of partition `source` travel: keys, and how often each row occurs.
 
-    several: its rows, and others that travel with them but do not come back.
+    several: its rows, and others, or None, that travel with them but do not come back.
     """
     parcels: list[Parcel] = []
-    with task_workers(sum(map(parcel_memory, several))) as workers:
+    with task_workers(sum(parcel_memory(rows) for rows in several if rows is not None)) as workers:
         for number, rows in enumerate(several):
+            if rows is None:
+                continue
             origin = source + number * routes.parts
             for sent in find_sends(rows, plan, routes, workers):
                 parcels += parcel_rows(sent.rows, sent.dest, routes.parts, origin, sent.cut, workers)

@@ -108,7 +108,10 @@ def _score(
     planned = _add_plan(graph, request, list(table.columns), local, population_graph)
     rows = graph.each("rows", partition_tasks.global_rows, planned, local)
     labels = table._meta.columns.take([list(table.columns).index(column) for column in request.targets])
-    received, weights = _add_shuffles(graph, request, planned, rows, indexes, labels, population_graph)
+    counted = None
+    if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
+        counted = graph.each("rows-as-rows", partition_tasks.rows_as_rows, local, rows)
+    received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_fold = graph.one("weights-by-fold", _by_fold, weights)
@@ -121,7 +124,7 @@ def _score(
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
     later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
     return LazyOutcome(
-        attacker, frames, later, TableTasks(graph, planned, rows, indexes, request.any_known is not None)
+        attacker, frames, later, TableTasks(graph, planned, rows, counted, indexes, request.any_known is not None)
     )
 
 
@@ -143,24 +146,28 @@ def _add_shuffles(
     request: ScoreRequest,
     planned: Result,
     rows: list[Result],
+    counted: list[Result] | None,
     indexes: list[Result],
     labels: pd.Index[Any],
     population_graph: PopulationGraph | None,
 ) -> tuple[list[Result], Result]:
     """Add the tasks that bring rows to parts, score them there, and bring the scores home.
 
-    rows, indexes: of the table's partitions; labels: of the scored columns. Returns the scores of each partition, and
+    rows, indexes: of the table's partitions; counted: the rows once more, by how often they occur, where they have
+    weights and a measure needs both. labels: of the scored columns. Returns the scores of each partition, and
     the weights of the scored columns by fold.
     """
-    sent = [rows]
+    travelling, lacked = rows, None
     if population_graph is not None:
         # The population's rows travel too, and with each partition those that it lacked.
         people, lacked = population_graph.sent(graph, planned)
-        sent = [[*rows, *people], lacked]
-    parts = range(len(sent[0]))
-    sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", shuffle.sample_rows, sent[0]))
+        travelling = [*rows, *people]
+        counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(people)]
+    parts = range(len(travelling))
+    sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", shuffle.sample_rows, travelling))
     route = graph.one("routes", shuffle.plan_routes, planned, len(rows), len(parts), sample)
-    there = graph.shuffle("out", graph.each("send", partition_tasks.send, planned, route, parts, *sent))
+    several = (travelling, lacked, counted)
+    there = graph.shuffle("out", graph.each("send", partition_tasks.send, planned, route, parts, *several))
     scored = graph.each("score", part.score_part, planned, route, parts, there)
     sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))
     weights = graph.one("weights", plan.find_weights, planned, sums)

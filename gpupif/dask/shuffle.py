@@ -142,7 +142,8 @@ def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
     """The sends of the distinct rows of a partition; the same whenever they are asked for."""
     every = np.arange(len(rows.keys), dtype=index_type(len(rows.keys)))
-    total = plan.total if plan.population is None else max(plan.total, plan.population.total)
+    # Rows of weight 0 are rows too, and weights may add up to less than these.
+    total = max(plan.total, plan.rows, 0 if plan.population is None else plan.population.total)
     if len(every) == 0:
         return
     waiting = deque((root, frozenset(plan.layout.fields), rows, every, every) for root in routes.roots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 
 from ..attack.request import ScoreRequest, nearly_unique
 from ..encoding.column import Column
+from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, warn
 from ..measures import as_weighted, resolve_measures
+from ..utils.display import plural
 from ..utils.validation import brief
 from .models import MODELS
 from .request import RiskRequest
@@ -36,11 +39,13 @@ NONE = NoAttribute.NONE
 def as_score_request(request: RiskRequest, orders: Mapping[Hashable, Sequence[Any]]) -> ScoreRequest:
     """What is asked of the cells of a table. orders: of ordered categories, all values in order."""
     targets = request.sensitive or [NONE]
+    # What takes the place of an attribute is no column of the table, so it comes last.
+    columns = [*request.columns, *([] if request.sensitive else targets)]
     measures = resolve_measures(_cell_measures(request))
     return ScoreRequest(
         targets=targets,
         known=request.quasi_identifiers,
-        used=[*request.quasi_identifiers, *targets],
+        used=columns,
         priors={},
         accuracies={},
         distances=request.distances(orders),
@@ -84,15 +89,37 @@ def constant_column(rows: int, given: int) -> Column:
     return Column(NONE, np.zeros(given, np.uint8), np.array([rows]), np.zeros(1, np.uint8), False)
 
 
+def with_households(job: Job, place: int | None) -> Job:
+    """The job with the column of households, if there is one, among its targets.
+
+    So it goes wherever rows of equivalence classes are looked at, once with each; no engine scores it.
+    """
+    return job if place is None else replace(job, targets=[*job.targets, place])
+
+
+def check_households(name: Hashable, missing: int) -> None:
+    """Raise InputError where some rows have no household; missing: how many."""
+    if missing:
+        raise InputError(
+            f"household: column {name!r}: expected a household in each row, got {missing:,} missing "
+            f"{plural(missing, 'value')}, which might be of one household or of many. Give each row that is alone a "
+            "household of its own."
+        )
+
+
 def check_columns(
     columns: Sequence[Column], rows: int, request: RiskRequest, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
-    """Raise InputError for a sensitive attribute with one value or fewer than l; tell of nearly unique columns.
+    """Raise InputError for a sensitive attribute with one value or fewer than l, or rows without a household; tell of
+    nearly unique columns.
 
-    columns: the quasi-identifiers, then the sensitive attributes.
+    columns: those of the request, and perhaps others behind them.
     """
     known = len(request.quasi_identifiers)
-    for column in columns[known:]:
+    if request.household_place is not None:
+        households = columns[request.household_place]
+        check_households(households.name, households.missing_rows)
+    for column in columns[known : known + len(request.sensitive)]:
         valued = column.without_missing() if request.matching and column.missing else column
         if valued.cardinality < 2:
             came = f"{brief(valued.values()[0])} in all rows" if valued.cardinality else "none"

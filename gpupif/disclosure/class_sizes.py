@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..utils.information import Sizes
 from ..utils.validation import MOST, brief, is_whole, whole_number
+from .target import RiskLevels
 
 
 def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int64]:
@@ -115,6 +116,11 @@ class ClassSizes:
     def smallest(self) -> int:
         """Rows of the smallest class."""
         return min(self.rows_of_size)
+
+    def risk_levels(self) -> RiskLevels:
+        """The risks 1 / size of the rows."""
+        sizes, rows = (np.array(list(found), np.int64) for found in zip(*self.rows_of_size.items(), strict=True))
+        return RiskLevels.of(1 / sizes, rows)
 
     @property
     def classes_of_size(self) -> dict[int, int]:

@@ -39,7 +39,7 @@ from ..encoding.merge import ValueCounts
 from ..frames.dask_frame import check_dask_frame, known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import about_distance, as_score_request, check_columns
+from .cells import about_distance, as_score_request, check_columns, with_households
 from .findings import ByAttribute, Stopwatch, combine
 from .journalist import MatchedClasses
 from .presence import PresenceRanking
@@ -169,6 +169,7 @@ def plan_risk(
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
         plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
+    plan = replace(plan, job=with_households(plan.job, request.household_place))
     check_columns(_columns(score_request, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
     return plan
 
@@ -199,8 +200,7 @@ def sample_rows(rows: tuple[Rows, ...]) -> shuffle.Sample:
 
 def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
     """The parcels in which the rows of a partition travel: twice, where they are counted in two ways."""
-    # Rows of weight 0 are rows too, and weights may add up to less than these.
-    return partition_tasks.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
+    return partition_tasks.send(plan, ways, source, *rows)
 
 
 def find_part(

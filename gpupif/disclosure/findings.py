@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ..utils.information import Sizes
 from .estimated import EstimatedSums
 from .homogeneity import Homogeneous
+from .households import HouseholdSums
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,14 @@ class Findings:
 
     sizes: how many rows are in equivalence classes of each size, but of those of one row. extremes: measure of its
     cells to the lowest and highest. homogeneous: None where it was not looked for; estimated: None without weights.
+    Of the column of households, which is none, only households.
     """
 
     sizes: Sizes
     extremes: Mapping[str, tuple[float, float]]
     homogeneous: Homogeneous | None = None
     estimated: EstimatedSums | None = None
+    households: HouseholdSums | None = None
 
     @classmethod
     def total(cls, parts: list[Findings], groups: int) -> Findings:
@@ -39,11 +42,13 @@ class Findings:
         }
         homogeneous = [part.homogeneous for part in parts if part.homogeneous is not None]
         estimated = [part.estimated for part in parts if part.estimated is not None]
+        households = [part.households for part in parts if part.households is not None]
         return cls(
             Sizes.total(part.sizes for part in parts),
             extremes,
             Homogeneous.total(homogeneous, groups) if homogeneous else None,
             EstimatedSums.total(estimated) if estimated else None,
+            HouseholdSums.total(households) if households else None,
         )
 
 

@@ -11,10 +11,12 @@ from .classes import AttackRisk, ClassRisks
 from .estimated import EstimatedRisks
 from .game import Payoffs
 from .homogeneity import Group
+from .households import HouseholdRisks
 from .journalist import PopulationRisks
 from .models import MODELS
 from .population_uniques import PopulationUniques
 from .presence import Presence, PresenceBand, PresentClass
+from .target import TargetRisk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +78,27 @@ def classes_table(
         facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
     headings = [Heading("", text=True), Heading("", folds=True)]
     return draw_table("Equivalence classes and re-identification", headings, facts, show_headings=False)
+
+
+def beside_table(households: HouseholdRisks | None, target: TargetRisk | None) -> Table | None:
+    """The risk of households, and the threshold for a target of the global risk, where these were asked for."""
+    facts: list[tuple[str, str]] = []
+    if households is not None:
+        facts += [
+            (f"households ({as_text(households.column)})", f"{households.households:,}"),
+            *_risk("risk of a household", households.risk),
+            (f"households at risk (above {households.threshold:.3g})", as_percent(households.risk.at_risk)),
+            ("re-identified households expected", f"{households.reidentified:,.4g}"),
+            ("rows of these", f"{households.rows:,.4g} ({as_percent(households.row_share)})"),
+        ]
+    if target is not None:
+        facts += [
+            ("global risk: re-identifications expected per row", as_percent(target.global_risk)),
+            (f"threshold for a global risk of {as_percent(target.target)}", f"{target.threshold:.4g}"),
+            ("rows above it, to be protected", f"{target.rows_above:,} ({as_percent(target.share_above)})"),
+        ]
+    headings = [Heading("", text=True), Heading("", folds=True)]
+    return draw_table("Households and global risk", headings, facts, show_headings=False) if facts else None
 
 
 def _risk(name: str, risk: AttackRisk) -> list[tuple[str, str]]:

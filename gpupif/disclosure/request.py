@@ -11,7 +11,7 @@ from ..attack.request import MISSING
 from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError
 from ..io.base import Source
-from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, whole_number
+from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, share, whole_number
 from .models import Model
 
 # Distances that are told by a word.
@@ -26,7 +26,8 @@ class RiskRequest:
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
     weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
-    as at risk.
+    as at risk. household: the column that says which household a row is of. target_risk: a global risk whose threshold
+    is wanted.
     """
 
     quasi_identifiers: list[Hashable]
@@ -39,6 +40,8 @@ class RiskRequest:
     device: DeviceRequest
     groups: int
     threshold: float
+    household: Hashable = None
+    target_risk: float | None = None
 
     @classmethod
     def of(
@@ -53,6 +56,8 @@ class RiskRequest:
         missing: str = "category",
         groups: int = 0,
         threshold: float = 1.0,
+        household: Hashable = None,
+        target_risk: Any = None,
     ) -> RiskRequest:
         """From arguments as they come, those of `gpupif.risk` that say what is asked of a table, so as many.
 
@@ -70,6 +75,12 @@ class RiskRequest:
                 f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
                 "left to learn. Name it in one of them only."
             )
+        if household is not None and household in {*known, *targets, weights}:
+            other = "quasi_identifiers" if household in known else "sensitive" if household in targets else "weights"
+            raise InputError(
+                "household: expected a column that only says which rows are of one household, got "
+                f"{household!r}, which {other}= names too. Name it in one of them only."
+            )
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         return cls(
@@ -83,12 +94,19 @@ class RiskRequest:
             device=requested_device(),
             groups=groups,
             threshold=threshold,
+            household=household,
+            target_risk=None if target_risk is None else share("target_risk", target_risk),
         )
 
     @property
     def columns(self) -> list[Hashable]:
-        """All columns that are needed."""
-        return [*self.quasi_identifiers, *self.sensitive]
+        """All columns that are needed: the quasi-identifiers, the sensitive attributes, and that of households."""
+        return [*self.quasi_identifiers, *self.sensitive, *([] if self.household is None else [self.household])]
+
+    @property
+    def household_place(self) -> int | None:
+        """Where the column of households is among these."""
+        return None if self.household is None else len(self.columns) - 1
 
     @property
     def read(self) -> list[Hashable]:
@@ -112,7 +130,7 @@ class RiskRequest:
 
     def pick(self, names: Sequence[Any]) -> list[Any]:
         """Of a table's columns those that are needed; raises InputError where one is not there."""
-        return pick_needed(self.quasi_identifiers, self.sensitive, names, self.weights)
+        return pick_needed(self.quasi_identifiers, self.sensitive, names, self.weights, self.household)
 
     def choose(self, source: Source) -> list[str]:
         """The columns that are needed of a table of files; raises InputError as `pick`."""
@@ -145,10 +163,14 @@ class RiskRequest:
 
 
 def pick_needed(
-    known: Sequence[Hashable], sensitive: Sequence[Hashable], names: Sequence[Any], weights: Hashable = None
+    known: Sequence[Hashable],
+    sensitive: Sequence[Hashable],
+    names: Sequence[Any],
+    weights: Hashable = None,
+    household: Hashable = None,
 ) -> list[Any]:
-    """Of a table's columns `names` the quasi-identifiers, sensitive attributes and weights; raises InputError where one
-    is not there.
+    """Of a table's columns `names` the quasi-identifiers, sensitive attributes, weights and households; raises
+    InputError where one is not there.
     """
     if not names:
         raise InputError("table: expected at least one column, got none.")
@@ -156,7 +178,9 @@ def pick_needed(
     check_exist("quasi_identifiers", known, names)
     check_exist("sensitive", sensitive, names)
     check_weights(weights, names)
-    return [name for name in names if name in known or name in sensitive or (weights is not None and name == weights)]
+    check_exist("household", [] if household is None else [household], names)
+    beside = [name for name in (weights, household) if name is not None]
+    return [name for name in names if name in known or name in sensitive or name in beside]
 
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:

@@ -17,12 +17,14 @@ from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks
 from .game import Game, Payoffs
 from .homogeneity import Group
+from .households import HouseholdRisks
 from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
 from .presence import PresentClass
 from .request import RiskRequest
 from .search import Assessed
+from .target import TargetRisk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +54,10 @@ class DisclosureRisk(Displayable):
     and presence, see `gpupif.population_risks`; None without a population. present: the classes of the highest presence
     there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
     "journalist", see `Payoffs`; empty without game. estimated: risk in the population that sampling weights estimate,
-    see `EstimatedRisks`; None without weights. uniques: people who are unique in the population, estimated; None where
-    neither sampling_fraction nor population_size was given. seconds: wall time by stage.
+    see `EstimatedRisks`; None without weights. households: the risk that somebody of a household is found, see
+    `HouseholdRisks`; target: the threshold for a target of the global risk, see `TargetRisk`; each None where not asked
+    for. uniques: people who are unique in the population, estimated; None where neither sampling_fraction nor
+    population_size was given. seconds: wall time by stage.
     """
 
     rows: int
@@ -70,6 +74,8 @@ class DisclosureRisk(Displayable):
     games: Mapping[str, Payoffs]
     estimated: EstimatedRisks | None
     uniques: PopulationUniques | None
+    households: HouseholdRisks | None
+    target: TargetRisk | None
     seconds: Mapping[str, float]
 
     @property
@@ -88,11 +94,21 @@ class DisclosureRisk(Displayable):
         return f"<DisclosureRisk of {self.rows:,} {plural(self.rows, 'row')}: k = {self.k}, {attributes}>"
 
     def print(self, console: Console) -> None:
-        from .report import attributes_table, classes_table, games_table, groups_table, heading, presence_tables
+        from .report import (
+            attributes_table,
+            beside_table,
+            classes_table,
+            games_table,
+            groups_table,
+            heading,
+            presence_tables,
+        )
 
         known, classes = len(self.quasi_identifiers), self.classes.classes
         console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
+        beside = beside_table(self.households, self.target)
+        tables += [] if beside is None else [beside]
         if len(self.attributes):
             tables.append(attributes_table(self.attributes, self.l_values))
         if self.groups:
@@ -123,6 +139,8 @@ def risk(
     population_size: int | None = None,
     game: Game | None = None,
     weights: Hashable = None,
+    household: Hashable = None,
+    target_risk: float | None = None,
     missing: str = "category",
 ) -> DisclosureRisk:
     """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
@@ -157,6 +175,15 @@ def risk(
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
+    household:
+        A column that says which rows are of one household, those with the same value: gives the risk that at least one
+        of them is re-identified, ``.households``, see `HouseholdRisks`. A row's own risk is the individual one where
+        there are weights, else 1 / the rows of its class. A quasi-identifier, a sensitive attribute or a missing value
+        is none. Of each row: `gpupif.household_risk`.
+    target_risk:
+        The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. Gives
+        ``.target``, see `TargetRisk`: the risk above which rows have to be protected, and how many they are. Takes 24
+        bytes of memory for each risk that occurs.
     game:
         What is at stake, a `gpupif.Game`: gives what attacks and publication come to, by the rows of classes (whatever
         their weights), and with a population by their people there. Default: not looked for.
@@ -165,7 +192,8 @@ def risk(
     -------
     DisclosureRisk
         ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.population``,
-        ``.present``, ``.games``, ``.uniques``; prints as tables; ``.to_dict()``, ``.to_json()``.
+        ``.present``, ``.games``, ``.estimated``, ``.households``, ``.target``, ``.uniques``; prints as tables;
+        ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
@@ -203,7 +231,18 @@ def risk(
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
     request = RiskRequest.of(
-        table, quasi_identifiers, sensitive, wanted, l, distance, weights, missing, groups=most, threshold=limit
+        table,
+        quasi_identifiers,
+        sensitive,
+        wanted,
+        l,
+        distance,
+        weights,
+        missing,
+        groups=most,
+        threshold=limit,
+        household=household,
+        target_risk=target_risk,
     )
     found = assess(table, request, Population.of(population))
     return DisclosureRisk(
@@ -221,6 +260,8 @@ def risk(
         games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(found).items()},
         estimated=found.estimated,
         uniques=_uniques(found, people),
+        households=found.households,
+        target=found.target,
         seconds=dict(found.seconds),
     )
 

@@ -16,16 +16,26 @@ from ..errors import InputError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .cells import DISTINCT, about_distance, as_score_request, check_columns, constant_column, first_of_all
+from .cells import (
+    DISTINCT,
+    about_distance,
+    as_score_request,
+    check_columns,
+    constant_column,
+    first_of_all,
+    with_households,
+)
 from .class_sizes import ClassSizes
 from .estimated import EstimatedRisks
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
+from .households import HouseholdRisks
 from .journalist import MatchedClasses
 from .models import MODELS
 from .request import RiskRequest
-from .search_part import SearchTools, search_part, search_part_again
+from .search_part import PartQuestion, SearchTools, search_part, search_part_again
 from .table_part import TablePart
+from .target import TargetRisk
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,8 @@ class Assessed:
 
     cardinalities: of the sensitive attributes. sizes: of the equivalence classes. values: by disclosure measure and
     sensitive attribute. l_values: l of recursive (c,l)-diversity, 0 where not asked for. homogeneous: by attribute,
-    where looked for; groups: of all. estimated: risk in the population that weights estimate, if there are weights.
+    where looked for; groups: of all. estimated: risk in the population that weights estimate, if there are weights;
+    households, target: of households, and the threshold for a global risk, where asked for.
     in_population: the classes in a population, if there is one.
     """
 
@@ -47,6 +58,8 @@ class Assessed:
     homogeneous: Mapping[Hashable, Homogeneous]
     groups: Homogeneous
     estimated: EstimatedRisks | None
+    households: HouseholdRisks | None
+    target: TargetRisk | None
     device: str
     seconds: Mapping[str, float]
     in_population: MatchedClasses | None = None
@@ -67,8 +80,8 @@ class SecondLook(NamedTuple):
 class RiskSearch:
     """What is looked for in a table or its parts.
 
-    columns: the quasi-identifiers, then the sensitive attributes, or one that is `constant_column`. job: what an engine
-    is to do; without codes where parts come one by one. rows: of the table.
+    columns: those of the request, and without a sensitive attribute `constant_column`. job: what an engine is to do,
+    see `with_households`; without codes where parts come one by one. rows: of the table.
     """
 
     request: RiskRequest
@@ -99,11 +112,11 @@ class RiskSearch:
                 weighted = replace(weighted, counts={**weighted.counts, used[-1].name: np.array([weighted.total])})
         with about_distance():
             job, _ = as_score_request(request, orders).job(used, rows, place, lambda *_: None, weighted)
-        return cls(request, used, job, rows).checked()
+        return cls(request, used, with_households(job, request.household_place), rows).checked()
 
     def checked(self) -> RiskSearch:
         """The same; raises InputError where no row that counts has a value of a sensitive attribute."""
-        for target in self.job.targets:
+        for target in self.attributes:
             if not self.job.priors[target].any():
                 raise InputError(
                     f"sensitive: column {self.columns[target].name!r}: expected a value in a row of a weight above 0, "
@@ -116,6 +129,19 @@ class RiskSearch:
         """How many quasi-identifiers there are."""
         return len(self.request.quasi_identifiers)
 
+    @property
+    def attributes(self) -> list[int]:
+        """Where the sensitive attributes are, or what takes the place of one."""
+        return [target for target in self.job.targets if target != self.request.household_place]
+
+    @cached_property
+    def _asked(self) -> PartQuestion:
+        """What is asked of a part."""
+        request = self.request
+        return PartQuestion(
+            request.threshold, self._ranking, request.household_place, by_level=request.target_risk is not None
+        )
+
     @cached_property
     def _ranking(self) -> Ranking | None:
         """Of homogeneous classes, where they are looked for."""
@@ -126,9 +152,9 @@ class RiskSearch:
     def look(self, parts: Iterable[TablePart], tools: SearchTools, again: Sequence[str] = ()) -> ByAttribute:
         """What is found in some parts together; again: at a second look, the extremes of these measures only."""
         found = (
-            search_part_again(part, resolve_measures(again), tools)
+            search_part_again(part, self._asked, resolve_measures(again), tools)
             if again
-            else search_part(part, self.request.threshold, self._ranking, tools)
+            else search_part(part, self._asked, tools)
             for part in parts
         )
         return combine(self.request.groups, *found)
@@ -139,9 +165,9 @@ class RiskSearch:
         if not models:
             return SecondLook(0, ())
         if self.request.l_values is None:
-            fewest = int(min(one.extremes[DISTINCT][0] for one in found.values()))
+            fewest = int(min(found[target].extremes[DISTINCT][0] for target in self.attributes))
             return SecondLook(fewest, [model.measure(fewest) for model in models] if fewest > 1 else ())
-        sizes = next(iter(found.values())).sizes.sizes
+        sizes = found[self.attributes[0]].sizes.sizes
         largest, least = int(sizes.max()) if len(sizes) else 1, self.request.l_values
         if least > largest:
             raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {least:,}.")
@@ -156,23 +182,35 @@ class RiskSearch:
         seconds: Mapping[str, float],
     ) -> Assessed:
         """What follows from what was found in all parts, at first and again."""
-        job = self.job
-        name_of = {target: self.columns[target].name for target in job.targets}
+        job, request = self.job, self.request
+        name_of = {target: self.columns[target].name for target in self.attributes}
         homogeneous = {name_of[target]: one.homogeneous for target, one in found.items() if one.homogeneous is not None}
         # Classes are the same for all attributes.
-        one = next(iter(found.values()))
+        one = found[self.attributes[0]]
         overlapping = any(column in job.wildcards for column in job.known)
         people = 0.0 if job.unit is None else int(job.counts[job.known[0]].sum()) * job.unit
+        sizes, households, place = ClassSizes.of_rows(one.sizes, self.rows, overlapping), None, request.household_place
+        if place is not None:
+            sums, column = found[place].households, self.columns[place]
+            assert sums is not None
+            households = sums.risks(column.name, column.counts, request.threshold)
+        target = None
+        if request.target_risk is not None:
+            levels = sizes.risk_levels() if one.estimated is None else one.estimated.levels
+            assert levels is not None
+            target = levels.threshold(request.target_risk)
         return Assessed(
-            request=self.request,
+            request=request,
             rows=self.rows,
-            cardinalities={name_of[target]: self.columns[target].cardinality for target in job.targets},
-            sizes=ClassSizes.of_rows(one.sizes, self.rows, overlapping),
+            cardinalities={name: self.columns[target].cardinality for target, name in name_of.items()},
+            sizes=sizes,
             values=self._values(found, second, again),
             l_values=second.l_values,
             homogeneous=homogeneous,
-            groups=Homogeneous.total(list(homogeneous.values()), self.request.groups),
-            estimated=None if one.estimated is None else one.estimated.risks(people, self.request.threshold),
+            groups=Homogeneous.total(list(homogeneous.values()), request.groups),
+            estimated=None if one.estimated is None else one.estimated.risks(people, request.threshold),
+            households=households,
+            target=target,
             device=device,
             seconds=seconds,
         )
@@ -186,7 +224,7 @@ class RiskSearch:
             if model.of_l and self.request.may_look_again and not second.measures:
                 measure = first_of_all(self.request.matching)
             values[model.name] = {}
-            for target in self.job.targets:
+            for target in self.attributes:
                 extreme = looked[target].extremes[measure][int(model.highest)]
                 axis = None if self.job.axes is None else self.job.axes[target]
                 values[model.name][self.columns[target].name] = model.finish(extreme, axis)
@@ -200,7 +238,7 @@ def assess_parts(
     with Workers() as workers:
 
         def go_through(again: Sequence[str] = ()) -> ByAttribute:
-            targets = len(search.job.targets)
+            targets = len(search.attributes)
             report.stage("score", search.rows * targets, "cells")
             found: ByAttribute = {}
             for part in parts:
@@ -210,7 +248,8 @@ def assess_parts(
                 tools = SearchTools(engine, workers, progress, watch)
                 found = combine(search.request.groups, found, search.look([part], tools, again))
                 if not whole:
-                    report.advance(part.job.total * len(part.job.targets))
+                    scored = [target for target in part.job.targets if target in search.attributes]
+                    report.advance(part.job.total * len(scored))
             return found
 
         found = go_through()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
-from ..engines.base import Engine, EngineResult, Progress
+from ..engines.base import SILENT, Engine, EngineResult, Progress, select_columns
 from ..engines.cpu.counting import number_rows
 from ..engines.partition_plan import compact_codes
 from ..measures import Measure, resolve_measures
@@ -26,6 +26,7 @@ from .cells import CLASS_SIZE, DISTINCT
 from .estimated import EstimatedSums
 from .findings import ByAttribute, Findings, Stopwatch
 from .homogeneity import Ranking, find_homogeneous, homogeneous_matches
+from .households import HouseholdSums
 from .table_part import TablePart
 
 Extremes = dict[str, tuple[float, float]]
@@ -42,16 +43,44 @@ class SearchTools(NamedTuple):
     watch: Stopwatch
 
 
-def search_part(part: TablePart, threshold: float, ranking: Ranking | None, tools: SearchTools) -> ByAttribute:
-    """What a part shows. threshold: an estimated risk above it counts as at risk.
+class PartQuestion(NamedTuple):
+    """What is asked of a part. threshold: an estimated risk above it counts as at risk.
 
-    ranking: of homogeneous classes, its columns without codes; None where these are not looked for.
+    ranking: of homogeneous classes, its columns without codes; None where these are not looked for. household: the
+    column of households, a target of jobs that is scored by no engine; by_level: whether it is asked for which risks
+    occur.
     """
-    return (_look_at_matches if part.job.wildcards else _look_at_classes)(part, threshold, ranking, tools)
+
+    threshold: float
+    ranking: Ranking | None = None
+    household: int | None = None
+    by_level: bool = False
+
+    def scored(self, part: TablePart) -> TablePart:
+        """The part with the targets that an engine scores."""
+        targets = [target for target in part.job.targets if target != self.household]
+        return part._replace(job=replace(part.job, targets=targets))
 
 
-def search_part_again(part: TablePart, measures: Sequence[Measure], tools: SearchTools) -> ByAttribute:
+def search_part(part: TablePart, asked: PartQuestion, tools: SearchTools) -> ByAttribute:
+    """What a part shows."""
+    found: ByAttribute = {}
+    scored = asked.scored(part)
+    if scored.job.targets:
+        found |= (_look_at_matches if part.job.wildcards else _look_at_classes)(scored, asked, tools)
+    if asked.household in part.job.targets:
+        with tools.watch("households"):
+            found[asked.household] = Findings(Sizes.total([]), {}, households=_look_at_households(part, asked, tools))
+    return found
+
+
+def search_part_again(
+    part: TablePart, asked: PartQuestion, measures: Sequence[Measure], tools: SearchTools
+) -> ByAttribute:
     """The extremes of measures that were not known to be needed before."""
+    part = asked.scored(part)
+    if not part.job.targets:
+        return {}
     part = part._replace(job=replace(part.job, measures=measures, axes=None))
     if part.job.wildcards:
         part = part.distinct(tools.workers)
@@ -62,9 +91,9 @@ def search_part_again(part: TablePart, measures: Sequence[Measure], tools: Searc
     return {target: Findings(nothing, found) for target, found in zip(part.job.targets, extremes, strict=True)}
 
 
-def _look_at_classes(part: TablePart, threshold: float, ranking: Ranking | None, tools: SearchTools) -> ByAttribute:
+def _look_at_classes(part: TablePart, asked: PartQuestion, tools: SearchTools) -> ByAttribute:
     """Where classes do not overlap."""
-    job = part.job
+    job, ranking = part.job, asked.ranking
     result = _score_classes(part, tools)
     extremes = _extremes_of_classes(part, result)
     estimated = None
@@ -75,7 +104,7 @@ def _look_at_classes(part: TablePart, threshold: float, ranking: Ranking | None,
     else:
         with tools.watch("classes"):
             sizes, people = _weighted_classes(part, tools.workers)
-            estimated = EstimatedSums.of(sizes, people, sizes, threshold)
+            estimated = EstimatedSums.of(sizes, people, sizes, asked.threshold, asked.by_level)
         classes = [Sizes.of(sizes)] * len(job.targets)
         extremes = [_with_sizes(found, sizes) for found in extremes]
     groups: Mapping[int, Any] = {}
@@ -88,17 +117,17 @@ def _look_at_classes(part: TablePart, threshold: float, ranking: Ranking | None,
     }
 
 
-def _look_at_matches(part: TablePart, threshold: float, ranking: Ranking | None, tools: SearchTools) -> ByAttribute:
+def _look_at_matches(part: TablePart, asked: PartQuestion, tools: SearchTools) -> ByAttribute:
     """Where missing values match every value."""
     part = part.distinct(tools.workers)
-    job, times = part.job, part.times
+    job, times, ranking = part.job, part.times, asked.ranking
     result = _score_matches(part, tools)
     sizes, estimated = on_host(result.values[CLASS_SIZE])[0], None
     extremes = _extremes_of_matches(part, result)
     if part.people is not None:
         people, sizes = sizes, _matching_rows(part, tools)
         with tools.watch("classes"):
-            estimated = EstimatedSums.of(sizes, people, times, threshold)
+            estimated = EstimatedSums.of(sizes, people, times, asked.threshold, asked.by_level)
         extremes = [_with_sizes(found, sizes) for found in extremes]
     found = {}
     for place, target in enumerate(job.targets):
@@ -111,6 +140,19 @@ def _look_at_matches(part: TablePart, threshold: float, ranking: Ranking | None,
                 groups = homogeneous_matches(own, target, job.wildcards, amounts, sizes, scores, tools.workers)
         found[target] = Findings(Sizes.of(sizes, times), extremes[place], groups, estimated)
     return found
+
+
+def _look_at_households(part: TablePart, asked: PartQuestion, tools: SearchTools) -> HouseholdSums:
+    """The risk of the rows of each household."""
+    assert asked.household is not None
+    job = part.weighted
+    (risk,) = resolve_measures("individual_risk")
+    # A class is the same for all known columns, so that one is enough to score.
+    one = replace(job, targets=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
+    one = replace(select_columns(one, job.known), row_counts=None if part.people is None else part.job.times)
+    scored = tools.engine.score(one if part.job.times is None else compact_codes(one), SILENT)
+    (risks,) = on_host(scored.values[risk.name])
+    return HouseholdSums.of(risks, part.times, on_host(job.codes[asked.household]))
 
 
 def _score_classes(part: TablePart, tools: SearchTools) -> EngineResult | None:

@@ -53,7 +53,8 @@ class Job:
     the last code, match any value; that code has no prior. least: sizes that are less are this, each before a mean
     over attackers is taken: 1 where a row whose cohort is empty counts itself (None: they are as they are).
     class_without_target: a row's class is its cohort, even where others are scored against an attacker who knows
-    the target. distinct: no two rows are equal, so that equal ones need not be looked for.
+    the target. distinct: no two rows are equal, so that equal ones need not be looked for. row_counts: with sampling
+    weights, how many rows of the table each row stands for (None: one).
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -76,6 +77,7 @@ class Job:
     class_without_target: bool = False
     least: float | None = None
     distinct: bool = False
+    row_counts: npt.NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:

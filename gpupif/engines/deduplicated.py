@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpupif.kernels.spread import look_up
 
-from ..rows.distinct import distinct_rows
+from ..rows.distinct import distinct_rows, sum_times
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -25,13 +25,15 @@ WORTH = 0.5
 
 @dataclass(frozen=True)
 class DeduplicatedTable:
-    """The distinct rows of a table over some columns. codes: by column; times: what each stands for, as `Job.times`.
+    """The distinct rows of a table over some columns. codes: by column; times: what each stands for, as `Job.times`;
+    row_counts: how many rows each is.
 
     number: for each row of the table, which of them it is.
     """
 
     codes: Sequence[npt.NDArray[Any]]
     times: npt.NDArray[np.int64]
+    row_counts: npt.NDArray[np.int64]
     number: npt.NDArray[Any]
 
     @classmethod
@@ -44,9 +46,11 @@ class DeduplicatedTable:
             keys = layout.pack([on_host(column) for column in codes], workers)
             counts = np.ones(len(keys), np.int64) if times is None else times
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
-        if len(found.rows.keys) > WORTH * len(keys):
-            return None
-        return cls(layout.unpack(found.rows.keys), found.rows.counts.astype(np.int64), found.number)
+            if len(found.rows.keys) > WORTH * len(keys):
+                return None
+            counts = found.rows.counts.astype(np.int64)
+            rows = counts if times is None else sum_times(found.number, np.ones(len(keys), np.int64), len(counts))
+        return cls(layout.unpack(found.rows.keys), counts, rows, found.number)
 
     def score(
         self,
@@ -58,7 +62,7 @@ class DeduplicatedTable:
     ) -> EngineResult | AnyKnownResult:
         """As `score_attacker`, for a job on the whole table, whose columns are those at `places` here."""
         codes = [self.codes[place] for place in places]
-        small = replace(job, codes=codes, times=self.times, scores_on="host")
+        small = replace(job, codes=codes, times=self.times, row_counts=self.row_counts, scores_on="host")
         result = score_attacker(engine, small, sets, SILENT)
         progress.advance(len(self.number) * (len(job.targets) if sets is None else sum(len(s.targets) for s in sets)))
         if isinstance(result, AnyKnownResult):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measures import Measure
-from ..rows.distinct import Distinct, distinct_rows, look_up_rows
+from ..rows.distinct import Distinct, distinct_rows, look_up_rows, sum_times
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -31,6 +31,7 @@ from .base import (
 )
 from .block_scoring import collapse_job
 from .fold import Fold
+from .individual_risk import needs_rows
 from .zero_weights import has_zero_weights
 
 # Of results that are folded at once, where memory is not limited otherwise.
@@ -76,7 +77,7 @@ def needs_whole_engine(job: Job) -> bool:
 
     Else every score is known and every size above 0, so that the highest, or the lowest, of a cell is its worst.
     """
-    return bool(job.wildcards) or has_zero_weights(job)
+    return bool(job.wildcards) or has_zero_weights(job) or needs_rows(job)
 
 
 def score_each_set(
@@ -123,7 +124,8 @@ class FoldedScores:
 class DistinctRun:
     """A run on the distinct rows of a job on the host, and what is found.
 
-    codes: by column. times: how often each row occurs. rows: how many they are.
+    codes: by column. times: how often each row occurs; row_counts: how many rows each is, where a measure needs that
+    beside the people that they stand for. rows: how many they are.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers) -> None:
@@ -134,6 +136,8 @@ class DistinctRun:
         found = collapse_job(job, self.total, workers)
         self.codes = list(job.codes) if job.distinct else job.layout.unpack(found.rows.keys)
         self.times, self._of_row = found.rows.counts, found.number
+        given = np.ones(job.rows, np.int64) if job.row_counts is None else job.row_counts
+        self.row_counts = sum_times(found.number, given, len(self.times)) if needs_rows(job) else None
         self.rows = len(self.times)
         self.results = FoldedScores(job)
 
@@ -179,7 +183,9 @@ class _EachSet(DistinctRun):
         asked = replace(self.job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
         job = select_columns(asked, columns)
         codes, times = layout.unpack(table.rows.keys), table.rows.counts.astype(np.int64)
-        result = self._score_table(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
+        rows = None if self.row_counts is None else sum_times(table.number, self.row_counts, len(times))
+        job = replace(job, codes=codes, times=times, row_counts=rows, dtype="float64", scores_on="host")
+        result = self._score_table(job, SILENT)
         values = result.values if job.least is None else _raised(result.values, job.least)
         for place, column in enumerate(targets):
             self.results.weights[column].append(result.weights[place])

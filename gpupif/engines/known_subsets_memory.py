@@ -13,6 +13,7 @@ from ..measures import wanted_of
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
 from .base import AnyKnownShares, Job, KnownSubset
+from .individual_risk import scores_at_once
 
 # Rows among which different ones are looked for at once, as a share of these.
 AT_ONCE = 0.25
@@ -61,7 +62,7 @@ class AnyKnownNeeds(NamedTuple):
             # Codes and counts as they come, and what the run makes of them.
             fixed=(1 if job.distinct else 2) * codes + 16 + 2 * index,
             collapsing=0 if job.distinct else collapsing_bytes(words, index),
-            kept=16 * len(job.measures),
+            kept=16 * scores_at_once(job),
             folded=32 * pairs,
             thread=20,
             numbering=6 * 8 * 2 + 14 * index,

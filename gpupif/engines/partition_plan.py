@@ -88,12 +88,15 @@ def part_measures(job: Job) -> tuple[Measure, ...]:
     )
 
 
-def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:
+def part_job(
+    job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None, row_counts: Any = None
+) -> Job:
     """The job of scoring some targets on a part of the table, in float64, with the priors of the whole table."""
     return replace(
         job,
         codes=codes,
         times=times,
+        row_counts=row_counts,
         targets=list(targets),
         measures=part_measures(job),
         dtype="float64",

@@ -130,7 +130,8 @@ class AttackerRun:
             whole = scoring.whole
             if scoring.fold == MEAN or self.subsets is None:
                 return asked.values()
-            rows = replace(whole.job, codes=whole.table.codes, times=whole.table.times)
+            table = whole.table
+            rows = replace(whole.job, codes=table.codes, times=table.times, row_counts=table.row_counts)
             by = find_measure(self._gatherer.by)
             return asked.explain_worst(rows, self.subsets, lambda _, position: whole.weights_of(position), by)
         pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))

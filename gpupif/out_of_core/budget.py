@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
+from ..engines.individual_risk import scores_at_once
 from ..engines.known_subsets_memory import AnyKnownNeeds
 from ..engines.partition_plan import computed_measure, part_measures
 from ..errors import InputError, OutputError
@@ -72,7 +74,7 @@ class Budget(NamedTuple):
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         # With wildcards there is no part that could be scored for fewer.
         at_once = len(job.targets) if job.wildcards else -(-len(job.targets) // 2)
-        scores = 8 * len(part_measures(job)) * at_once
+        scores = 8 * scores_at_once(replace(job, measures=part_measures(job))) * at_once
         # Row numbers, and counts, which with weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8

@@ -87,6 +87,11 @@ class DistinctTable:
         """How much each of them counts: how often it occurs, or in units what its rows stand for."""
         return self._sums(1 if self.units is not None else 0)
 
+    @property
+    def row_counts(self) -> npt.NDArray[np.int64] | None:
+        """How many rows each of them is, where rows have weights."""
+        return None if self.units is None else self.occurs
+
     @cached_property
     def occurs(self) -> npt.NDArray[np.int64]:
         """How often each of them occurs among the rows that are asked about."""

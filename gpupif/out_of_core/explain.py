@@ -80,11 +80,12 @@ class FilesExplainer(RowExplainer):
         """The job with the codes of all distinct rows."""
         layout = self.job.layout
         with Workers() as workers:
-            rows = DistinctRows(layout.words, 1, workers)
+            rows = DistinctRows(layout.words, 2, workers)
             for codes, times in self._pieces():
-                amounts = np.ones(len(codes[0]), np.int64) if times is None else times
-                rows.add(layout.pack(codes, workers), amounts)
-        return replace(self.job, codes=layout.unpack(rows.keys), times=rows.sums[0])
+                ones = np.ones(len(codes[0]), np.int64)
+                rows.add(layout.pack(codes, workers), ones, ones if times is None else times)
+        row_counts, times = rows.sums
+        return replace(self.job, codes=layout.unpack(rows.keys), times=times, row_counts=row_counts)
 
     def _asked(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
         keys = self._keys(cells)

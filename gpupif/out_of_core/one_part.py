@@ -201,6 +201,7 @@ class OnePartRun(TableRun):
             targets=list(group),
             codes=table.codes,
             times=table.times,
+            row_counts=table.row_counts,
             measures=measures,
             dtype="float64",
             distinct=True,

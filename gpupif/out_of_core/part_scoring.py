@@ -228,7 +228,8 @@ class PartScorer:
         job = select_columns(
             replace(self.job, codes=[_NO_CODES] * len(self.job.cardinalities), targets=one.targets), columns
         )
-        job = part_job(job, job.targets, codes, times if weights is None else weights)
+        amounts = (times, None) if weights is None else (weights, times)
+        job = part_job(job, job.targets, codes, *amounts)
         result = self.engine.score(replace(job, scores_on="either"), progress)
         rows = result.distinct_rows if len(columns) == len(self.job.cardinalities) else None
         found = PartResult(WeightSums.of(result, one.targets, in_one_part=False), rows=rows)

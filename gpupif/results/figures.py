@@ -13,7 +13,12 @@ import pandas as pd
 from ..rows.threads import Workers
 
 # Of measures of rows, what is said of a column.
-ROW_MEASURES = {"reidentification_risk": ("mean", "max"), "unique": ("mean",), "class_size": ("min",)}
+ROW_MEASURES = {
+    "reidentification_risk": ("mean", "max"),
+    "individual_risk": ("mean", "max"),
+    "unique": ("mean",),
+    "class_size": ("min",),
+}
 # Measures of which a summary says anything.
 SUMMARISED = ("cig", "csf", *ROW_MEASURES)
 # Percentiles of the CIG of a column, and of the gains of rows (PIF).

@@ -32,6 +32,8 @@ HEADS = {
     "csf_max": "max",
     "reidentification_risk_mean": "risk mean",
     "reidentification_risk_max": "max",
+    "individual_risk_mean": "individual risk mean",
+    "individual_risk_max": "max",
     "unique_mean": "unique",
     "class_size_min": "least class",
     "weight": "weight",

@@ -26,10 +26,10 @@ class Summary(Displayable):
     """Risk of a table; made by `Scores.summary`.
 
     columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig
-    (bits), csf_mean, csf_max (probability), reidentification_risk_mean, reidentification_risk_max (probability),
-    unique_mean (share of the rows), class_size_min, weight (of wCIG), distinct_values; those of measures that were
-    scored. pif: percentile to PIF in bits (empty without CIG). top: the riskiest cells. seconds: wall time by stage.
-    distinct_rows, through_host: see `Scores`.
+    (bits), csf_mean, csf_max, reidentification_risk_mean, reidentification_risk_max, individual_risk_mean,
+    individual_risk_max (probability), unique_mean (share of the rows), class_size_min, weight (of wCIG),
+    distinct_values; those of measures that were scored. pif: percentile to PIF in bits (empty without CIG). top: the
+    riskiest cells. seconds: wall time by stage. distinct_rows, through_host: see `Scores`.
     """
 
     rows: int

@@ -16,6 +16,7 @@ from ..encoding.column import Column
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
 from ..engines.fold import worst_place
+from ..engines.individual_risk import individual_risk
 from ..engines.known_subsets import score_sets
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
@@ -72,8 +73,18 @@ def find_worst(
     attackers know; weights: of the column against each of them.
     """
     code = key[position]
-    found = [_values_in(job.codes[position], cohort, job.times) for cohort in _cohorts(job, key, subsets)]
-    scores = _own_scores(job, position, code, found, by)
+    counts_rows = job.unit is not None and by.of_rows_and_people
+    found, rows = [], []
+    for cohort in _cohorts(job, key, subsets):
+        found.append(_values_in(job.codes[position], cohort, job.times))
+        if counts_rows:
+            rows.append(_rows_in(job, cohort))
+    if counts_rows:
+        # To who does not know the column the cohort is the class.
+        people = [int(counts.sum()) * float(job.unit or 1) for _, counts in found]
+        scores = individual_risk(np.array(rows), np.array(people))
+    else:
+        scores = _own_scores(job, position, code, found, by)
     if by.weighted:
         scores = scores * weights
     worst = worst_place(by, scores)
@@ -109,6 +120,13 @@ def _values_in(
     counts = np.zeros(len(values), np.int64)
     np.add.at(counts, place, times[cohort])
     return values[counts > 0], counts[counts > 0]
+
+
+def _rows_in(job: Job, cohort: Any) -> int:
+    """How many rows of the table a cohort has."""
+    if job.row_counts is None:
+        return job.rows if isinstance(cohort, slice) else len(cohort)
+    return int(job.row_counts[on_host(cohort)].sum())
 
 
 def _own_scores(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import distinct as kernels
+from gpupif.kernels.codes import add_times
 from gpupif.kernels.groups import Room
 from gpupif.kernels.spread import look_up
 
@@ -53,6 +54,13 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
 def look_up_rows(table: npt.NDArray[Any], index: npt.NDArray[Any], out: npt.NDArray[Any], workers: Workers) -> None:
     """out[i] = table[index[i]]; out may be the index."""
     workers.run(lambda a, b: look_up(table, index[a:b], out[a:b]), workers.ranges(len(index)))
+
+
+def sum_times(number: npt.NDArray[Any], times: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """The sums of `times` over rows of the same number, of numbers below `size`."""
+    sums = np.zeros(size, np.int64)
+    add_times(number, times, sums)
+    return sums
 
 
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:

@@ -50,9 +50,11 @@ def score(
         ``renyi_inf``, ... (bits; any order from 0 on), ``total_variation``, ``hellinger`` (0 to 1), ``emd`` (earth
         mover's distance), ``distinct_values``, ``recursive_3``, ... (l-diversity), ``relative_gain``,
         ``enhanced_gain``, ``log_ratio``. Of whole rows: ``class_size`` (rows that agree on all of ``known``, the scored
-        column too where it is one of these; int64), ``reidentification_risk`` (1 / class size, 0 to 1) and ``unique``
-        (1 where the class is one row, else 0): the same whichever of the known columns is scored, so score one. Their
-        means are what `gpupif.risk` says of the table: prosecutor risk, and the share of unique rows.
+        column too where it is one of these; int64), ``reidentification_risk`` (1 / class size, 0 to 1),
+        ``individual_risk`` (the same; with ``weights`` Benedetti & Franconi's, by the rows of the class and the people
+        that these stand for) and ``unique`` (1 where the class is one row, else 0): the same whichever of the known
+        columns is scored, so score one. Their means are what `gpupif.risk` says of the table: prosecutor risk, global
+        risk, and the share of unique rows.
     columns:
         Columns to score; default all.
     known:
@@ -90,7 +92,8 @@ def score(
         A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
         or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` (and
         ``class_size``) the sum of weights (float64): an estimate of its size in the population. ``unique`` is then 1
-        where that is at most 1 and above 0, ``reidentification_risk`` at most 1. Sums are exact, whatever the order of
+        where that is at most 1 and above 0, ``reidentification_risk`` at most 1; ``individual_risk`` is of the rows of
+        the class, those of weight 0 too, and its people. Sums are exact, whatever the order of
         the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to multiples of a power of
         two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells are scored against the
         people who have its known values, and where there are none nothing is learnt: posterior = prior, CIG and CSF 0,

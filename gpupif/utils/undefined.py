@@ -33,6 +33,12 @@ WILDCARD_DIS = Undefined(
     "they count rows that are alone and rows in pairs, and of rows that match several no two need be a pair",
     "Leave sampling_fraction= and weights= out, or use missing='ignore' or 'category'.",
 )
+WILDCARD_GLOBAL_RISK = Undefined(
+    "missing='wildcard'",
+    "global risk by a log-linear model",
+    "a row that matches several combinations of values is in several cells of the table that is modelled",
+    "Use missing='category' or 'error', or drop rows with missing values.",
+)
 WEIGHTS_WITHOUT_SAMPLE = Undefined(
     "weights",
     "special uniques, where one is below 1",
@@ -45,4 +51,4 @@ WEIGHTS_AND_FRACTION = Undefined(
     "each of the two says by itself what share of the population is in the sample",
     "Give one of them.",
 )
-UNDEFINED = (WILDCARD_ENTROPIES, WILDCARD_DIS, WEIGHTS_WITHOUT_SAMPLE, WEIGHTS_AND_FRACTION)
+UNDEFINED = (WILDCARD_ENTROPIES, WILDCARD_DIS, WILDCARD_GLOBAL_RISK, WEIGHTS_WITHOUT_SAMPLE, WEIGHTS_AND_FRACTION)

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.dask import one_part, shuffle
 from gpupif.disclosure.classes import AttackRisk
-from gpupif.disclosure.estimated import individual_risk
 from gpupif.disclosure.models import MODELS
+from gpupif.engines.individual_risk import individual_risk
 from gpupif.errors import InputError
 from tests.helpers import naive_disclosure as naive
 from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut
 from tests.helpers.disclosure import outcome, what_is_found
+from tests.helpers.naive import individual_risk as naive_risk
 from tests.helpers.pieces import in_pieces, write_parts
 from tests.helpers.populations import frames_of
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
@@ -318,7 +319,7 @@ def test_individual_risk_to_the_last_bits(rows, times):
     for place, both in enumerate(zip(rows, people.tolist(), strict=True)):
         assert individual_risk(sizes[place : place + 1], people[place : place + 1])[0] == found[place]
         if both[0] <= 40:
-            assert found[place] == pytest.approx(naive.individual_risk(*both), rel=1e-14)
+            assert found[place] == pytest.approx(naive_risk(*both), rel=1e-14)
 
 
 @pytest.mark.slow

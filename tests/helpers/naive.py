@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -158,3 +159,17 @@ def of_size(cohort, people):
     risk = float(min(1, 1 / people)) if people else 0.0
     unique = float(0 < people <= 1)
     return {"cohort_size": cohort, "class_size": people, "reidentification_risk": risk, "unique": unique}
+
+
+def individual_risk(rows, people):
+    """The expected value of 1 / F where F - f is negative binomial: by recurrence, in as many digits as it takes."""
+    if people <= rows:
+        return 1 / rows if people > 0 else 0.0
+    with decimal.localcontext() as context:
+        context.prec = 400
+        fraction = decimal.Decimal(rows) / decimal.Decimal(people)
+        odds = fraction / (1 - fraction)
+        risk = -odds * fraction.ln()
+        for before in range(1, rows):
+            risk = odds * (decimal.Decimal(1) / before - risk)
+        return float(risk)

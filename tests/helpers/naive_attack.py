@@ -158,10 +158,12 @@ def score_cell(facts, row, name, others, known, size, counts):
     size, counts: of its cohort.
     """
     value, certain = facts.table[name][row], sum(counts.values())
-    in_class = sum(facts.weights[other] for other in cohort_rows(facts.table, row, known, facts.wild))
+    rows_in_class = cohort_rows(facts.table, row, known, facts.wild)
+    in_class = sum(facts.weights[other] for other in rows_in_class)
     prior, accuracy = facts.priors[name], Fraction(facts.accuracies.get(name, 1))
     believed = posterior = {one: float(share) for one, share in prior.items()}
     found = naive.of_size(float(size), float(in_class))
+    found["individual_risk"] = naive.individual_risk(len(rows_in_class), float(in_class))
     if certain:
         posterior = {
             one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * share) for one, share in prior.items()

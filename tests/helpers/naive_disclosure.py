@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -113,25 +112,11 @@ def expected_of_people(table, known, name, least, weights, wildcard, distance=No
     }
 
 
-def individual_risk(rows, people):
-    """The expected value of 1 / F where F - f is negative binomial: by recurrence, in as many digits as it takes."""
-    if people <= rows:
-        return 1 / rows if people > 0 else 0.0
-    with decimal.localcontext() as context:
-        context.prec = 400
-        fraction = decimal.Decimal(rows) / decimal.Decimal(people)
-        odds = fraction / (1 - fraction)
-        risk = -odds * fraction.ln()
-        for before in range(1, rows):
-            risk = odds * (decimal.Decimal(1) / before - risk)
-        return float(risk)
-
-
 def estimated_of(table, known, weights, wildcard):
     """Rows and people of the class of each row, the naive and the individual risk."""
     sizes = [(len(rows), math.fsum(weights[row] for row in rows)) for rows in classes_of_rows(table, known, wildcard)]
     naively = [min(1.0, 1 / people) if people > 0 else 0.0 for _, people in sizes]
-    return sizes, naively, [individual_risk(*both) for both in sizes]
+    return sizes, naively, [naive.individual_risk(*both) for both in sizes]
 
 
 def people_there(sample, population, known):

@@ -17,6 +17,8 @@ ALL = [
     "recursive_2",
     "recursive_3",
 ]
+# Those that know people only, and no rows, where rows have weights.
+OF_PEOPLE = [measure for measure in ALL if measure != "individual_risk"]
 INTEGERS = ("cohort_size", "class_size", "distinct_values")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -76,6 +77,22 @@ def test_people_in_place_of_rows(engine):
     assert scores.unique["sex"].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
     narrow = gpupif.score(table, OF_ROWS, columns=["sex"], known=["sex"], weights="w", dtype="float32")
     assert [narrow[name]["sex"].dtype for name in OF_ROWS] == [np.float64, np.float32, np.float32]
+
+
+def test_individual_risk_of_a_class(engine):
+    table = pd.DataFrame({"sex": [*"ffmmxyyy"], "w": [10.0, 20.0, 0.0, 4.0, 1e6, 0.0, 0.25, 0.5]})
+    scores = gpupif.score(table, ["individual_risk", "class_size"], columns=["sex"], known=["sex"], weights="w")
+    # Of two rows and 30 people, two and 4 (a row of weight 0 is one), one and a million, three and less than one.
+    two, half = 2 / 30, 2 / 4
+    both, few = (p / (1 - p) * (1 - p / (1 - p) * math.log(1 / p)) for p in (two, half))
+    alone = 1e-6 / (1 - 1e-6) * math.log(1e6)
+    expected = [both, both, few, few, alone, 1 / 3, 1 / 3, 1 / 3]
+    assert scores.individual_risk["sex"].tolist() == pytest.approx(expected, rel=1e-14)
+    narrow = gpupif.score(table, "individual_risk", columns=["sex"], known=["sex"], weights="w", dtype="float32")
+    assert narrow.individual_risk["sex"].tolist() == scores.individual_risk["sex"].astype("float32").tolist()
+    # Where rows are people there is nobody else.
+    plain = gpupif.score(table, [*OF_ROWS, "individual_risk"], columns=["sex"], known=["sex"])
+    assert plain.individual_risk.equals(plain.reidentification_risk)
 
 
 def test_who_lacks_a_value_is_in_several_classes(engine):
@@ -155,6 +172,28 @@ def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
 
 def dask_frame(frame):
     return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+
+
+@on_the_cpu
+def test_the_worst_attacker_by_individual_risk(tmp_path):
+    """Who knows a finds three rows, of few people; who knows b two, of more."""
+    table = pd.DataFrame({"a": [1, 1, 1, 2, 2, 2], "b": [*"xxyyyy"], "c": [*"pqpqpq"], "w": [9.0, 8, 1, 20, 30, 40]})
+    table.to_parquet(tmp_path / "in.parquet")
+    asked = {"columns": ["c"], "known": gpupif.AnyKnown(1, among=["a", "b"]), "weights": "w"}
+    expected = gpupif.score(table, "individual_risk", **asked)
+    each = {name: gpupif.score(table, "individual_risk", columns=["c"], known=[name], weights="w") for name in "ab"}
+    several = np.stack([each[name].array("individual_risk")[0] for name in "ab"])
+    np.testing.assert_array_equal(expected.array("individual_risk")[0], several.max(axis=0))
+    best = expected.top(6)
+    for known, row in zip(best["known"], best["row"], strict=True):
+        assert known == "ab"[several[:, row].argmax()]
+    assert set(best["known"]) == {"a", "b"}
+    with in_pieces(2, 3):
+        stored = gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", "individual_risk", **asked)
+    lazy = gpupif.score(dask_frame(table), "individual_risk", **asked)
+    columns = ["row", "known", "individual_risk"]
+    for found in (stored, lazy):
+        pd.testing.assert_frame_equal(found.top(6)[columns], best[columns], check_dtype=False, check_exact=True)
 
 
 @on_the_cpu

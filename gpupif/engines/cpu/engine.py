@@ -11,6 +11,7 @@ from ...rows.threads import Workers
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_run import BlockRun
 from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
+from ..individual_risk import score_rows_and_people
 from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
 from ..zero_weights import score_zero_weights
@@ -32,6 +33,10 @@ class CpuEngine:
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""
+        return score_rows_and_people(self._score_any, job, progress)
+
+    def _score_any(self, job: Job, progress: Progress) -> EngineResult:
+        """Score a job in which rows count in one way, perhaps with wildcards, or rows that count 0."""
 
         def usual(given: Job) -> EngineResult:
             return score_zero_weights(given, lambda counted: self._score(counted, progress))

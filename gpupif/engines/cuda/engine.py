@@ -21,6 +21,7 @@ from ...rows.threads import Workers
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_run import BlockRun
 from ..block_scoring import collapse_job, score_in_blocks, working_memory
+from ..individual_risk import score_rows_and_people
 from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
 from ..zero_weights import score_zero_weights
@@ -78,7 +79,8 @@ class CudaEngine:
         Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
         """
         with self._opened() as libraries:
-            return self._score_any(*self._settled(job, libraries), progress)
+            job, libraries = self._settled(job, libraries)
+            return self._score_counted(job, libraries, progress)
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
@@ -89,7 +91,7 @@ class CudaEngine:
             job, libraries = self._settled(job, libraries)
             if needs_whole_engine(job):
                 result = score_each_set(
-                    lambda given, hears: self._score_any(given, libraries, hears), job, sets, progress, None, shares
+                    lambda given, hears: self._score_counted(given, libraries, hears), job, sets, progress, None, shares
                 )
             else:
                 streams = _by_device(libraries)
@@ -118,8 +120,13 @@ class CudaEngine:
         finally:
             _release(libraries)
 
+    def _score_counted(self, job: Job, libraries: Sequence[Library], progress: Progress) -> EngineResult:
+        """Score a job that is settled, by the rows of classes beside their people too where a measure needs both."""
+        result = score_rows_and_people(lambda given, hears: self._score_any(given, libraries, hears), job, progress)
+        return replace(result, values=self._brought(result.values, job, libraries[0]))
+
     def _score_any(self, job: Job, libraries: Sequence[Library], progress: Progress) -> EngineResult:
-        """Score a job that is settled, perhaps with wildcards, or rows that count 0."""
+        """Score a job that is settled, perhaps with wildcards, or rows that count 0; each row counts in one way."""
 
         def usual(given: Job) -> EngineResult:
             result = score_zero_weights(

@@ -1,0 +1,177 @@
+"""The public `global_risk`: sample uniques that are unique in the population, by a log-linear model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
+from ..utils.docs import documented_as
+from ..utils.undefined import WILDCARD_GLOBAL_RISK
+from ..utils.validation import as_columns, share
+from .anonymity import Columns, k_anonymity
+from .cell_counts import CellCounts
+from .log_linear import expected_people, parameters, resolve_interactions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class GlobalRisk(Displayable):
+    """Risk of the sample uniques of a table in its population; made by `gpupif.global_risk`. Prints as a table.
+
+    rows: of the sample; people: of the population, the sum of the weights. quasi_identifiers, interactions: of the
+    model, which has so many parameters. cells: combinations of values that are possible; occupied: that occur. uniques:
+    cells of one row. tau1: sample uniques that are expected to be unique in the population; tau2: expected number of
+    them that are found rightly, by a match with the population. tau1_share, tau2_share: as shares of the uniques, NaN
+    where there are none. device: which counted.
+    """
+
+    rows: int
+    people: float
+    quasi_identifiers: Sequence[Hashable]
+    interactions: Sequence[Sequence[Hashable]]
+    parameters: int
+    cells: int
+    occupied: int
+    uniques: int
+    tau1: float
+    tau2: float
+    tau1_share: float
+    tau2_share: float
+    device: str
+
+    def __repr__(self) -> str:
+        return (
+            f"<GlobalRisk of {self.rows:,} {plural(self.rows, 'row')}: tau1 = {self.tau1:.4g}, tau2 = {self.tau2:.4g}>"
+        )
+
+    def print(self, console: Console) -> None:
+        among = ", ".join(" x ".join(map(str, one)) for one in self.interactions)
+        facts = [
+            ("rows", f"{self.rows:,}"),
+            ("people in the population, estimated", f"{self.people:,.4g}"),
+            ("model", f"main effects{' and ' + among if among else ''} ({self.parameters:,} parameters)"),
+            ("cells, and those that occur", f"{self.cells:,}, {self.occupied:,}"),
+            ("unique rows", f"{self.uniques:,} ({as_percent(self.uniques / self.rows)})"),
+            ("of these unique in the population (tau1)", f"{self.tau1:,.4g} ({as_percent(self.tau1_share)})"),
+            ("of these matched rightly (tau2)", f"{self.tau2:,.4g} ({as_percent(self.tau2_share)})"),
+        ]
+        headings = [Heading("", text=True), Heading("", folds=True)]
+        console.print(draw_table("Global risk by a log-linear model", headings, facts, show_headings=False))
+
+
+@documented_as(k_anonymity)
+def global_risk(
+    table: Any,
+    quasi_identifiers: Columns,
+    *,
+    weights: Hashable = None,
+    sampling_fraction: float | None = None,
+    interactions: str | Sequence[Sequence[Hashable]] | None = None,
+    missing: str = "category",
+) -> GlobalRisk:
+    """Risk of a sample in its population by a Poisson log-linear model, as Skinner and Shlomo have it.
+
+    A cell is a combination of values of the quasi-identifiers. Its people F in the population are taken to be Poisson
+    with a mean that a log-linear model says, each of them in the sample with a probability pi. For a cell with a single
+    row in the sample, then, F - 1 is Poisson with mean m = (1 - pi) lambda: it is unique in the population with
+    probability e^-m, and a match with one of the F people there is right with probability (1 - e^-m) / m. tau1 and tau2
+    are the sums of these over all such cells.
+
+    The means lambda are fitted to the people that the rows stand for, cell by cell, by maximum likelihood (pseudo
+    maximum likelihood, as weights differ). Cells without a row are in the table too. pi is the row's own, 1 / its
+    weight.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`; a Dask DataFrame is computed at once, files that do not fit into memory are read in
+        streams. The cells that occur have to fit into memory, with interactions all that are possible.
+    weights:
+        A column with the sampling weight of each row, 1 or more: how many people of the population it stands for.
+    sampling_fraction:
+        Instead of weights: the share of the population that the table, a simple random sample, is, in (0, 1].
+    interactions:
+        None: main effects only, as if the columns were independent in the population; in closed form, for any number of
+        cells. "two-way": of all pairs of quasi-identifiers. Or a list of tuples of their names, each an interaction;
+        what is part of one is in the model too. These are fitted to all combinations of values that are possible, 2^24
+        at most. Too simple a model mostly says too much risk, too complex a one too little.
+    missing:
+        "category": missing values are one value of their own; "error": refuse them.
+
+    Returns
+    -------
+    GlobalRisk
+        ``.tau1``, ``.tau2``, numbers of rows from 0 to ``.uniques``, ``.tau1_share``, ``.tau2_share``, and what the
+        model was; prints as a table; ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        No rows, no such column, neither weights nor a sampling fraction or both, a weight below 1, an interaction that
+        is none, too many cells for them.
+    TableReadError, OutputError, DeviceError
+        As `gpupif.score`.
+
+    Warns
+    -----
+    UserWarning
+        A fit that has not settled after many rounds.
+
+    References
+    ----------
+    Skinner & Shlomo 2008, Assessing identification risk in survey microdata using log-linear models; Skinner & Holmes
+    1998, Estimating the re-identification risk per record in microdata. sdcMicro's modRisk takes the expected rows of
+    the sample for lambda, and divides by the number of cells that occur.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": [*"ffffmmm"], "job": [*"aaabbbc"]})
+    >>> found = gpupif.global_risk(people, ["sex", "job"], sampling_fraction=0.5)
+    >>> found.uniques, round(found.tau1, 3), round(found.tau2, 3)
+    (2, 0.832, 1.292)
+
+    """
+    known = as_columns("quasi_identifiers", quasi_identifiers, table)
+    if missing == "wildcard":
+        raise WILDCARD_GLOBAL_RISK.refusal()
+    if (weights is None) == (sampling_fraction is None):
+        came = "neither" if weights is None else "both"
+        raise InputError(
+            f"weights, sampling_fraction: expected one of them, got {came}: it says what share of the population is "
+            "in the sample."
+        )
+    if weights is not None and weights in known:
+        raise InputError(f"weights: column {weights!r} is a quasi-identifier too. Name it in one of them only.")
+    fraction = 1.0 if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
+    terms = resolve_interactions(interactions, known)
+    cells = CellCounts.of(table, known, weights, missing)
+    people = cells.people / fraction
+    alone = cells.rows == 1
+    missed = (expected_people(cells, people, terms) * (1 - cells.rows / people))[alone]
+    uniques = int(alone.sum())
+    tau1 = math.fsum(np.exp(-missed))
+    tau2 = math.fsum(np.divide(-np.expm1(-missed), missed, out=np.ones(uniques), where=missed > 0))
+    return GlobalRisk(
+        rows=int(cells.rows.sum()),
+        people=math.fsum(people),
+        quasi_identifiers=known,
+        interactions=[[known[place] for place in term] for term in terms if len(term) > 1],
+        parameters=parameters(cells.values, terms),
+        cells=math.prod(cells.values),
+        occupied=len(cells.rows),
+        uniques=uniques,
+        tau1=tau1,
+        tau2=tau2,
+        tau1_share=tau1 / uniques if uniques else math.nan,
+        tau2_share=tau2 / uniques if uniques else math.nan,
+        device=cells.device,
+    )
