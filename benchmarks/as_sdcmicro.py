@@ -26,6 +26,9 @@ from .sdcmicro_tables import PeerTable
 # Sizes of classes that k-anonymity is violated by, and the c of recursive (c,l)-diversity.
 SIZES = (2, 3, 5)
 RECURSIVE_C = 2.0
+# Classes of up to so many rows have their risk exactly in sdcMicro, whatever the method; and those whose exact risk it
+# can compute: that overflows at some hundred rows.
+FEW_ROWS, MOST_ROWS_EXACT = 2, 50
 # Diversity is compared up to this l.
 MOST_L = 4
 LEAST_RUNS = 3
@@ -56,6 +59,32 @@ def frequencies(frame: pd.DataFrame, job: Job) -> Arrays:
 def weighted_frequencies(frame: pd.DataFrame, job: Job) -> Arrays:
     """`freqCalc` with weights: these rows, and the people behind them."""
     return {"fk": _of_rows(frame, "class_size", job), "Fk": _of_rows(frame, "class_size", job, weights=True)}
+
+
+def individual_risk(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`indivRisk` of weighted frequencies, of rows in classes of one and two rows, and of others."""
+    risk, few = _of_rows(frame, "individual_risk", job, weights=True), _of_rows(frame, "class_size", job) <= FEW_ROWS
+    return {"risk_in_small_classes": np.where(few, risk, np.nan), "risk_in_others": np.where(few, np.nan, risk)}
+
+
+def exact_individual_risk(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`indivRisk` with method "exact", of classes up to where that may overflow."""
+    risk = _of_rows(frame, "individual_risk", job, weights=True)
+    return {"exact_risk": np.where(_of_rows(frame, "class_size", job) > MOST_ROWS_EXACT, np.nan, risk)}
+
+
+def household_risk(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`measure_risk` with households: the risk that somebody of a row's household is found."""
+    table = job.table
+    risk = gpupif.household_risk(frame, list(table.keys), table.household, weights=table.weight, missing="wildcard")
+    return {"household_risk": risk.to_numpy()}
+
+
+def log_linear_risk(frame: pd.DataFrame, job: Job) -> Arrays:
+    """`modRisk` with all interactions of two: tau1 and tau2, from its expected rows of each cell."""
+    table = job.table
+    found = gpupif.global_risk(frame, list(table.keys), weights=table.weight, interactions="two-way")
+    return {"tau": np.array([found.tau1, found.tau2])}
 
 
 def violations(frame: pd.DataFrame, job: Job) -> Arrays:
@@ -103,6 +132,10 @@ def _of_rows(frame: pd.DataFrame, measure: str, job: Job, *, weights: bool = Fal
 WORK: dict[str, Callable[[pd.DataFrame, Job], Arrays]] = {
     "frequencies": frequencies,
     "weighted_frequencies": weighted_frequencies,
+    "individual_risk": individual_risk,
+    "exact_individual_risk": exact_individual_risk,
+    "household_risk": household_risk,
+    "log_linear_risk": log_linear_risk,
     "violations": violations,
     "l_diversity": l_diversity,
     "suda": suda,

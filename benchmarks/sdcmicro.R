@@ -55,18 +55,32 @@ weighted_frequencies <- function() {
 }
 
 individual_risk <- function() {
-  found <- freqCalc(table, keyVars = keys, w = weight)
-  list(individual_risk = indivRisk(found)$rk, fk = found$fk)
+  frequencies <- freqCalc(table, keyVars = keys, w = weight)
+  risk <- indivRisk(frequencies)$rk
+  few <- frequencies$fk <= 2
+  list(risk_in_small_classes = ifelse(few, risk, NaN), risk_in_others = ifelse(few, NaN, risk))
 }
 
 exact_individual_risk <- function() {
-  found <- freqCalc(table, keyVars = keys, w = weight)
-  list(exact_individual_risk = indivRisk(found, method = "exact")$rk)
+  frequencies <- freqCalc(table, keyVars = keys, w = weight)
+  list(exact_risk = ifelse(frequencies$fk > 50, NaN, indivRisk(frequencies, method = "exact")$rk))
 }
 
 household_risk <- function() {
   found <- measure_risk(table, keyVars = keys, w = weight, hid = arguments$household)
-  list(individual_risk = found$Res[, "risk"], household_risk = found$Res[, "hier_risk"], fk = found$Res[, "fk"])
+  list(household_risk = found$Res[, "hier_risk"])
+}
+
+# modRisk has the expected rows of each cell of a model with all interactions of two; of these what gpupif's global_risk
+# says, where all rows have the same weight.
+log_linear_risk <- function() {
+  model <- paste("~", paste(c(keys, combn(keys, 2, paste, collapse = ":")), collapse = " + "))
+  expected <- suppressWarnings(modRisk(table, weights = weight, formulaM = as.formula(model))$fitted)
+  cells <- do.call(CJ, lapply(table[keys], function(values) sort(unique(values))))
+  rows <- as.data.table(table)[, .(rows = .N), by = keys][cells, on = keys]$rows
+  fraction <- 1 / table[[weight]][1]
+  missed <- ((1 - fraction) * expected / fraction)[which(rows == 1)]
+  list(tau = c(sum(exp(-missed)), sum((1 - exp(-missed)) / missed)))
 }
 
 violations <- function() {

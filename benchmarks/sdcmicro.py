@@ -28,6 +28,7 @@ from .as_sdcmicro import Job, as_text
 from .sdcmicro_tables import (
     FREE1_KEYS,
     PeerTable,
+    equally_weighted,
     generated_census,
     generated_uniform,
     shipped_tables,
@@ -42,11 +43,18 @@ HOW_TO_INSTALL = (
 )
 # What sdcmicro.R ends with where packages are missing.
 PACKAGES_MISSING = 3
+# How much higher sdcMicro's individual risk may be by default, where a class has three rows or more.
+APPROXIMATION = 0.042
 # How far a quantity may differ, relative to its size. gpupif rounds weights to multiples of less than 2^-60 of their
 # sum, 4e-11 of the smallest weight of a million; sdcMicro keeps the sampling fraction and DIS in four bytes.
 TOLERANCES = {
     "fk": 0.0,
     "Fk": 1e-10,
+    "risk_in_small_classes": 1e-10,
+    "risk_in_others": APPROXIMATION,
+    "exact_risk": 1e-6,
+    "household_risk": APPROXIMATION,
+    "tau": 1e-6,
     "violations": 0.0,
     "distinct_l": 0.0,
     "entropy_l": 1e-6,
@@ -58,7 +66,7 @@ TOLERANCES = {
 # Of tables with twins (see `PeerTable.has_twins`) sdcMicro gives what larger sets contribute to one of the two columns.
 NOT_OF_TWINS = "contributions"
 # Of this work sdcMicro's function does more than what is compared.
-NOT_TIMED = ("violations",)
+NOT_TIMED = ("violations", "exact_individual_risk")
 # Seconds after which a job is not run again in its process; after a first run of more than SLOW, in no process.
 MOST_SECONDS, ONCE, SLOW = 20.0, 1e-9, 15.0
 
@@ -216,10 +224,12 @@ def plan(shipped: Mapping[str, PeerTable], folder: Path, quick: bool) -> Iterato
         census = generated_census(folder, rows, 8)
         yield "frequencies", census
         yield "weighted_frequencies", census
+        yield "individual_risk", census
         yield "l_diversity", replace(census.with_keys(census.keys[:5]), sensitive=census.keys[5])
         for columns in (5, 7, 8):
             yield "suda", census.with_keys(census.keys[:columns], f"census, {columns} columns")
     yield "weighted_frequencies", with_missing(generated_census(folder, min(20_000, *sizes), 8), folder, 0.01)
+    yield "log_linear_risk", equally_weighted(generated_census(folder, min(sizes), 8), folder)
     yield from (("suda", table) for table in many_columns(shipped["free1"], folder, quick))
 
 
@@ -229,6 +239,10 @@ def _all_work(table: PeerTable) -> Iterator[tuple[str, PeerTable]]:
     yield "suda", table
     if table.weight is not None:
         yield "weighted_frequencies", table
+        yield "individual_risk", table
+        yield "exact_individual_risk", table
+    if table.household is not None:
+        yield "household_risk", table
     if table.sensitive is not None:
         yield "l_diversity", table
 

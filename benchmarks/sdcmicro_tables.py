@@ -102,6 +102,14 @@ def with_missing(table: PeerTable, folder: Path, share: float) -> PeerTable:
     return replace(table, name=name, file=file)
 
 
+def equally_weighted(table: PeerTable, folder: Path) -> PeerTable:
+    """A census of which every row stands for 20 people, with few key variables."""
+    frame = pd.read_csv(table.file, dtype=str, keep_default_na=False).assign(weight="20")
+    file = folder / f"{table.name}, equal weights.csv"
+    frame.to_csv(file, index=False)
+    return replace(table.with_keys(["sex", "marital_status", "education", "household_size"]), file=file)
+
+
 def _of_file(
     folder: Path,
     name: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 
@@ -105,6 +106,9 @@ def test_what_gpupif_computes(tmp_path, table):
         found |= {file.stem: np.fromfile(file) for file in tmp_path.glob("*.f64")}
     assert found["fk"].tolist() == [1, 1, 2, 3, 2, 1]
     assert found["Fk"].tolist() == [2, 2, 6, 7.5, 4.5, 1.5]
+    assert found["risk_in_small_classes"][:2].tolist() == pytest.approx([math.log(2)] * 2)
+    assert np.isnan(found["risk_in_others"]).tolist() == [size <= 2 for size in found["fk"]]
+    assert np.nanmax(found["exact_risk"]) < np.nanmax(found["household_risk"])
     assert found["violations"].tolist() == [3, 5, 6]
     frame = {name: [None if value == "" else value for value in column] for name, column in cells(table).items()}
     sets = minimal_uniques(frame, 3, "ignore")
