@@ -123,9 +123,10 @@ def suda(frame: pd.DataFrame, job: Job) -> Arrays:
 def _of_rows(frame: pd.DataFrame, measure: str, job: Job, *, weights: bool = False) -> npt.NDArray[np.float64]:
     """A measure of whole rows, which is the same whichever key variable is scored."""
     keys = list(job.table.keys)
-    options = {"weights": job.table.weight} if weights else {}
-    scores = gpupif.score(frame, [measure], columns=keys[:1], known=keys, missing="wildcard", **options)
-    return scores[measure].to_numpy()[:, 0].astype(np.float64)
+    weight = job.table.weight if weights else None
+    scores = gpupif.score(frame, [measure], columns=keys[:1], known=keys, missing="wildcard", weights=weight)
+    values: npt.NDArray[np.float64] = scores[measure].to_numpy()[:, 0].astype(np.float64)
+    return values
 
 
 # By the name of the function in sdcmicro.R that computes the same.
