@@ -167,8 +167,9 @@ def _tree(
     lacking = [value for value in everything if value not in given]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        lacked = brief(lacking[0]) if lacking[0] is not None else "missing values (None; in a file NULL, or nothing)"
         raise InputError(
-            f"distances: column {name!r}: the hierarchy{where} lacks {brief(lacking[0])}{more}. Add "
+            f"distances: column {name!r}: the hierarchy{where} lacks {lacked}{more}. Add "
             f"{'each' if more else 'it'} and what it is part of."
         )
     paths = {

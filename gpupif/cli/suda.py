@@ -76,7 +76,10 @@ def suda(
             raise InputError(f"--{option}: goes with --output. Add that, or leave it out.")
     names = as_names(columns)
     from_file = FileRoles(roles, table, sep, [*(names or ()), weights])
-    names, weights = from_file.known("columns", names), from_file.weights(weights)
+    names = from_file.known("columns", names)
+    if missing != "wildcard":
+        # Weights are for DIS, which there is not with wildcards: where only a file has them they are left out.
+        weights = from_file.weights(weights)
     find = partial(
         find_suda,
         max_size=max_size,

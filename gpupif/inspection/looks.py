@@ -68,7 +68,7 @@ BIOMETRIC = _identifier("biometric identifiers", "P")
 PHOTO = _identifier("photographs", "Q")
 CODE = _identifier("identifying codes", "R")
 PERSON_CODE = _identifier("numbers of persons", "R")
-HOUSEHOLD = _identifier("household numbers", "R")
+HOUSEHOLD = Look("household numbers", IDENTIFIER, "R", "for the risk of households name it to risk --household")
 
 WEIGHTS = Look("sampling weights", WEIGHT)
 BARE_WEIGHT = Look("weights", WEIGHT)

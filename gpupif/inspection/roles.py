@@ -124,7 +124,9 @@ class Roles(Mapping[Hashable, str]):
         """
         lines = [
             toml_comment(title),
-            toml_comment("Edit what is wrong; gpupif risk, score, suda and toxic take this file by --roles."),
+            toml_comment(
+                "Edit what is wrong; risk, global-risk, score, suda and toxic of gpupif take this by --roles."
+            ),
             "#",
             *(toml_comment(f"{toml_text(role)}: {meaning}") for role, meaning in ROLES.items()),
             "",

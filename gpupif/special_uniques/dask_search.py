@@ -20,7 +20,7 @@ from ..utils.progress import Reporter
 from . import work
 from .distinct import DistinctRows, PartRows, merge_parts
 from .request import SudaRequest, sample_units
-from .search import MERGING, few_uniques
+from .search import MERGING, bytes_needed, few_uniques
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
 from .search_by_pairs import SearchByPairs
 from .uniques import Found, Uniques
@@ -77,7 +77,10 @@ def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> 
     """Whether to search by pairs; distinct: rows of each partition."""
     rows, memory = sum(distinct), task_memory() or free_bytes()
     fastest = next(iter(work.ways(rows, rows, table.cardinalities, request.max_size, gpu=False)))
-    return fastest == "pairs" and MERGING * rows * (8 * table.layout.words + 24) <= memory
+    merging = MERGING * rows * (8 * table.layout.words + 24)
+    # What is found is there twice where the shares are joined.
+    found = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
+    return fastest == "pairs" and max(merging, merging // MERGING + found) <= memory
 
 
 def gather_part(

@@ -35,7 +35,8 @@ TOP_ROWS = 10
 class SudaSummary(Displayable):
     """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
 
-    rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0.
+    rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0. missing: how missing values were
+    taken; of `unique_rows` they are one value more in any case.
     sizes: one row a size of MSUs; msus (of all rows together), rows (with at least one), smallest (rows that have none
     of fewer columns). columns: one row a column; msus with it, and contribution, the part of all scores that comes from
     these, 0 to 1 (an MSU counts for each of its columns). top: the rows with the highest scores.
@@ -43,6 +44,7 @@ class SudaSummary(Displayable):
 
     rows: int
     unique_rows: int
+    missing: str
     scored_rows: int
     max_size: int
     dis: float | None
@@ -53,8 +55,9 @@ class SudaSummary(Displayable):
     def print(self, console: Console) -> None:
         dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
         by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
+        counted = " with missing values as one value more" if self.missing in ("ignore", "wildcard") else ""
         console.print(
-            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}, {self.unique_rows:,} unique on all columns, "
+            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}, {self.unique_rows:,} unique on all columns{counted}, "
             f"[bold]{self.scored_rows:,}[/] singled out by {by}{dis}",
             highlight=False,
         )
@@ -101,6 +104,7 @@ class SpecialUniques:
         self.unique_rows = found.unique
         self.weights = tuple(weights)
         self.spilled_bytes = found.found.spilled
+        self._missing = request.missing
         self._frame = coded.frame
         self._number, self._found = found.number, found.found
         self._scores = np.zeros(self._found.counts.shape[1])
@@ -237,6 +241,7 @@ class SpecialUniques:
         return SudaSummary(
             rows=self.rows,
             unique_rows=self.unique_rows,
+            missing=self._missing,
             scored_rows=int((self._scores > 0).sum()),
             max_size=self.max_size,
             dis=self.dis,

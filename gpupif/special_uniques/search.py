@@ -112,10 +112,7 @@ def plan_search(
     Raises InputError where there is none, or it takes too long.
     """
     size, contributions = request.max_size, request.contributions
-    needed = {
-        "pairs": bytes_by_pairs(rows, cardinalities, size, contributions),
-        "sets": bytes_by_sets(rows, cardinalities, size, contributions),
-    }
+    needed = bytes_needed(rows, cardinalities, request)
     least = min(needed[way] for way in work.ways(rows, unique, cardinalities, size, gpu))
     memory.check(least, f"{rows:,} distinct rows", len(cardinalities), size, contributions)
     plans = {}
@@ -125,6 +122,12 @@ def plan_search(
         plans[largest] = next(plan for plan in fit if plan.left >= 0)
     work.check_time(rows, len(cardinalities), {largest: plan.seconds for largest, plan in plans.items()})
     return plans[size]
+
+
+def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) -> dict[str, int]:
+    """What each way takes at least to search so many distinct rows, beside them."""
+    arguments = rows, cardinalities, request.max_size, request.contributions
+    return {"pairs": bytes_by_pairs(*arguments), "sets": bytes_by_sets(*arguments)}
 
 
 def tell(report: Reporter, seconds: float) -> None:
@@ -141,13 +144,21 @@ def search_stream(
     work.check_sets(len(table.columns), request.max_size)
     units = None if table.weights is None else sample_units(table.weights)
     merged = gather_chunks(stream, table, units, report, (limit - resident_bytes()) // MERGING)
-    if merged is None:
+    if merged is None or not fits(len(merged.times), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     with Workers() as workers:
         rows = DistinctRows.of_keys(merged.keys, merged.times, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
     found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
     return table, few_uniques(rows, merged, found, units)
+
+
+def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
+    """Whether there is memory to search so many distinct rows of a table, in one way or another."""
+    cardinalities = table.cardinalities
+    ways = work.ways(rows, rows, cardinalities, request.max_size, gpu=False)
+    least = min(bytes_needed(rows, cardinalities, request)[way] for way in ways)
+    return packing_bytes(rows, cardinalities) + least <= FreeMemory.now(limit).free
 
 
 def gather_chunks(

@@ -248,3 +248,26 @@ def test_command(folder, run):
     told = run("suda", "t.csv", "--sampling-fraction", "0.1", "--missing", "wildcard")
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("gpupif: error: --missing wildcard: not defined for DIS and DIS-SUDA scores")
+
+
+def test_rows_that_are_told_apart_by_missing_values_are_said_to_be(folder, run):
+    rows_of("xa", "xb", "-b").to_csv(folder / "t.csv", index=False)
+    told = run("suda", "t.csv", "--missing", "wildcard")
+    assert "3 rows, 3 unique on all columns with missing values as one value more, 1 singled out" in told.out
+    assert "3 unique on all columns, " in run("suda", "t.csv").out
+
+
+def test_weights_of_a_file_of_roles_are_left_out_with_wildcards(folder, run):
+    rows_of("xa", "xb", "-b").assign(w=[2, 3, 4]).to_csv(folder / "t.csv", index=False)
+    (folder / "r.toml").write_text('[roles]\nc0 = "quasi-identifier"\nc1 = "quasi-identifier"\nw = "weight"\n')
+    told = run("suda", "t.csv", "--roles", "r.toml", "--missing", "wildcard", "--json")
+    document = json.loads(told.out)
+    assert (told.code, document["dis"], document["missing"]) == (0, None, "wildcard")
+    assert json.loads(run("suda", "t.csv", "--roles", "r.toml", "--json").out)["dis"] is not None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_that_fit_but_not_the_search_are_counted(monkeypatch, way):
+    frame = gpupif.datasets.census(60)[["sex", "region", "education"]]
+    monkeypatch.setattr("gpupif.special_uniques.search.fits", lambda *_: False)
+    assert_same(way(suda, frame, 3, contributions=True), suda(frame, 3, contributions=True))
