@@ -77,8 +77,9 @@ def suda(
     names = as_names(columns)
     from_file = FileRoles(roles, table, sep, [*(names or ()), weights])
     names = from_file.known("columns", names)
-    if missing != "wildcard":
-        # Weights are for DIS, which there is not with wildcards: where only a file has them they are left out.
+    if missing != "wildcard" and sampling_fraction is None:
+        # Weights are for DIS, which there is not with wildcards, and for which a sampling fraction does as well: where
+        # only a file has them they are left out.
         weights = from_file.weights(weights)
     find = partial(
         find_suda,

@@ -30,6 +30,16 @@ def task_memory() -> int | None:
         return None
 
 
+def task_slots() -> int:
+    """Tasks that the worker of this task may run at once; 1 where it does not say."""
+    try:
+        from distributed import get_worker
+
+        return int(get_worker().state.nthreads)
+    except (ImportError, ValueError):
+        return 1
+
+
 def worker_device(asked: DeviceRequest) -> DeviceRequest:
     """What the device means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
     return asked._replace(device=choose_engine(asked).device)

@@ -19,6 +19,10 @@ NAMED = frozenset(["name", "names"])
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 
 
+# With one of these a name is of numbers that something has, whatever that is.
+NUMBERS = frozenset(["id", "ids", "key", "nbr", "no", "nr", "num", "number", "nummer"])
+
+
 def words_of(name: Hashable) -> list[str]:
     """The words of a column's name, in lower case, without accents: snake_case and camelCase taken apart."""
     text = unicodedata.normalize("NFKC", str(name)).translate(GERMAN)
@@ -82,6 +86,11 @@ def _table() -> Mapping[tuple[str, ...], Look]:
             for form in (plain, ("".join(words),), ("".join(plain),)):
                 table.setdefault(form, look)
     return table
+
+
+def names_numbers(name: Hashable) -> bool:
+    """Whether a column's name says that it has the numbers of something, such as of loans."""
+    return bool(NUMBERS.intersection(words_of(name)))
 
 
 def names_a_body(names: Sequence[Hashable]) -> bool:

@@ -10,7 +10,7 @@ from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE
 from . import looks
 from .facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
 from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT, Look
-from .names import look_of_name, names_a_body, words_of
+from .names import look_of_name, names_a_body, names_numbers, words_of
 from .patterns import STRONG, held_in, shares
 
 # A column looks like what so large a share of its values does, alone; and, where its name says so too or nothing else
@@ -87,6 +87,9 @@ def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal
         what = "no value in any row" if facts.distinct == 0 else "one value in all rows"
         return Proposal(LEFT_OUT, f"{what}: it tells nobody apart", "values")
     named = look_of_name(name)
+    if named is not None and named.role in (QUASI, SENSITIVE) and names_numbers(name) and _is_nearly_unique(facts):
+        # The number of a loan is no income: each row has its own.
+        named = looks.CODE
     if named in (looks.WEIGHTS, looks.BARE_WEIGHT) and (weights := _as_weights(named, facts, bodies)):
         return weights
     fitting = shares(facts.sample.texts, named) if _may_fit(facts) else {}

@@ -193,7 +193,7 @@ def read_roles(path: str | os.PathLike[str]) -> Roles:
     check_path("roles", path, "a file of roles")
     file = Path(path)
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"roles: {file}: could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:

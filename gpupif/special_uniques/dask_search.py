@@ -11,11 +11,11 @@ import numpy as np
 from ..dask.graph import Graph
 from ..dask.partition import EncodedPartition, PartitionIndex
 from ..dask.watch import compute
-from ..dask.worker import task_memory, task_workers
+from ..dask.worker import task_memory, task_slots, task_workers
 from ..encoding.column import Column
 from ..marginals.dask import DaskCounts, TablePlan
 from ..rows.keys import KeyLayout
-from ..utils.memory import free_bytes
+from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter
 from . import work
 from .distinct import DistinctRows, PartRows, merge_parts
@@ -76,11 +76,16 @@ def count_distinct(encoded: tuple[EncodedPartition, PartitionIndex]) -> int:
 def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> bool:
     """Whether to search by pairs; distinct: rows of each partition."""
     rows, memory = sum(distinct), task_memory() or free_bytes()
-    fastest = next(iter(work.ways(rows, rows, table.cardinalities, request.max_size, gpu=False)))
+    columns, sizes = len(table.columns), range(1, request.max_size + 1)
+    estimates = {largest: work.ways(rows, rows, table.cardinalities, largest, gpu=False) for largest in sizes}
+    fastest = next(iter(estimates[request.max_size]))
     merging = MERGING * rows * (8 * table.layout.words + 24)
     # What is found is there twice where the shares are joined.
     found = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
-    return fastest == "pairs" and max(merging, merging // MERGING + found) <= memory
+    if fastest != "pairs" or max(merging, merging // MERGING + found) > memory:
+        return False
+    work.check_time(rows, columns, {largest: next(iter(ways.values())) for largest, ways in estimates.items()})
+    return True
 
 
 def gather_part(
@@ -134,7 +139,9 @@ def search_share(
     weights = request.set_weights(len(table.columns))
     found = Found.nothing(len(weights), len(own), len(table.columns), request.contributions)
     with task_workers() as workers:
-        SearchByPairs(rows, weights, task_memory(), missing).search(own, np.arange(len(own)), found, workers)
+        limit = task_memory()
+        room = None if limit is None else max(0, limit - resident_bytes()) // task_slots()
+        SearchByPairs(rows, weights, room, missing).search(own, np.arange(len(own)), found, workers)
     return found
 
 
@@ -159,6 +166,7 @@ def join_shares(
 
 def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques:
     """Count in the partitions what is unique; only the minimal sample uniques come to who asks."""
+    work.check_counting(len(names), request.max_size)
     found = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)

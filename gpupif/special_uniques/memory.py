@@ -21,6 +21,8 @@ from .work import count_sets
 DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 # Of a set of columns: its name, what is found of it, and where its rows are kept; measured.
 SET_BYTES = 600
+# Blocks of `kernels.agreements` that there is room for at first, in each thread, and bytes of one.
+FIRST_BLOCKS, BLOCK_BYTES = 1 << 10, (1 << agreements.LOW) // 8
 # Of what is left beside what must be there, what threads work with; the rest is for rows unique on some columns.
 WORK_SHARE = 0.5
 LEAST_DENSE = 1 << 16
@@ -88,7 +90,8 @@ def bytes_by_pairs(rows: int, cardinalities: Sequence[int], size: int, contribut
     """What a search by pairs of rows takes at least, beside the rows."""
     blocks: int = 1 << max(0, len(cardinalities) - agreements.LOW)
     found = found_bytes(rows, len(cardinalities), size, contributions)
-    return found + 12 * sum(cardinalities) + default_threads() * (4 * blocks + LEAST_DENSE)
+    first: int = min(blocks, FIRST_BLOCKS) * (BLOCK_BYTES + 4)
+    return found + 12 * sum(cardinalities) + default_threads() * (4 * blocks + first + LEAST_DENSE)
 
 
 def share_by_sets(

@@ -220,6 +220,7 @@ def count_stream(
 
 def check_counting(rows: int, columns: int, size: int) -> float:
     """Seconds that it takes all cores to count sets of up to `size` columns on disk; raises InputError for too many."""
+    work.check_counting(columns, size)
     seconds = {largest: work.on_disk(rows, columns, largest) for largest in range(1, size + 1)}
     work.check_time(rows, columns, seconds)
     return seconds[size] / default_threads()

@@ -21,13 +21,14 @@ from ..errors import InputError
 from ..rows.threads import Spares, Workers
 from ..utils.memory import shown
 from .distinct import DistinctRows
+from .memory import BLOCK_BYTES, FIRST_BLOCKS
 from .missing import MissingValues
 from .uniques import Found
 
 # Rows that a thread searches at a time; rows whose time says how long the others will take.
 ROWS_AT_ONCE, SAMPLE = 32, 16
-# Blocks that there is room for at first, in each thread, and bytes of one (see `kernels.LOW`).
-FIRST_BLOCKS, BLOCK_BYTES = 1 << 10, (1 << kernels.LOW) // 8
+# Columns beyond those of a block from which on a row takes long.
+LONG_ROWS = 12
 
 
 def _nothing(_: float) -> None:
@@ -80,10 +81,12 @@ class SearchByPairs:
         every = np.arange(len(rows))
         sample = every[:: max(1, len(rows) // SAMPLE)]
         started = time.perf_counter()
-        some(sample)
-        said((time.perf_counter() - started) / max(1, len(sample)) * len(rows) / workers.threads)
+        workers.run(some, [(sample[place : place + 1],) for place in range(len(sample))])
+        said((time.perf_counter() - started) / max(1, len(sample)) * len(rows))
         others = np.delete(every, sample)
-        edges = [*range(0, len(others), ROWS_AT_ONCE), len(others)]
+        # Few where each takes long, for nothing ends a search within a piece.
+        piece = max(1, ROWS_AT_ONCE >> max(0, self._upper() - LONG_ROWS))
+        edges = [*range(0, len(others), piece), len(others)]
         workers.run(some, [(others[start:stop],) for start, stop in pairwise(edges)])
 
     def _search(self, rows: npt.NDArray[np.intp], places: npt.NDArray[np.intp], found: Found, threads: int) -> None:
@@ -118,7 +121,8 @@ class SearchByPairs:
     def _more(self, room: kernels.Room, threads: int) -> kernels.Room:
         """Room for twice the blocks; raises InputError where there is no memory for them."""
         blocks = min(2 * len(room.words), 1 << self._upper())
-        needed = threads * blocks * BLOCK_BYTES
+        # The words that there are stay until there are more.
+        needed = threads * (blocks * BLOCK_BYTES * 3 // 2 + 4 * blocks)
         if self._memory is not None and needed > self._memory:
             raise InputError(
                 f"memory_limit: to search sets of {len(self._table.first)} columns with so many rows alike takes "

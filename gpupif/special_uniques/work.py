@@ -67,6 +67,21 @@ def check_sets(columns: int, size: int) -> None:
         )
 
 
+def check_counting(columns: int, size: int) -> None:
+    """Raise InputError for more sets of columns than can be counted one by one."""
+    if count_sets(columns, size) > MOST_SETS:
+        most = max((k for k in range(1, size) if count_sets(columns, k) <= MOST_SETS), default=0)
+        mend = (
+            f"Give max_size={most} ({count_sets(columns, most):,} sets), or fewer columns"
+            if most
+            else "Name fewer columns"
+        )
+        raise InputError(
+            f"max_size: {columns} columns have {count_sets(columns, size):,} sets of up to {size}, too many to count "
+            f"where distinct rows do not fit into memory. {mend}, or give more memory."
+        )
+
+
 def on_disk(rows: int, columns: int, size: int) -> float:
     """Seconds to count on disk all sets of up to `size` columns."""
     return rows * count_sets(columns, size) * ON_DISK * 1e-9

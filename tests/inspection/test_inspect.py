@@ -296,3 +296,13 @@ def test_a_hundred_columns_wide(found):
     found.print(Console(file=out, width=100))
     assert max(len(line.rstrip()) for line in out.getvalue().splitlines()) <= 100
     assert "e-mail addresses (F)" in out.getvalue()
+
+
+def test_numbers_of_anything_identify_where_each_row_has_its_own():
+    """Those of schools do not, which pupils share."""
+    every = [f"{place:05}" for place in range(1000)]
+    table = pd.DataFrame({"loan_id": every, "prescription_no": every, "state_id": every, "visits": range(1000)})
+    table = table.assign(school_id=[f"S{place % 20:03}" for place in range(1000)])
+    roles = gpupif.inspect(table).roles
+    assert [roles[name] for name in ("loan_id", "prescription_no", "state_id")] == ["identifier"] * 3
+    assert roles["school_id"] == "quasi-identifier"

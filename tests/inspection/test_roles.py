@@ -126,3 +126,9 @@ def test_roles_of_another_table():
         roles.check(["a", "b", "c", "d"])
     with pytest.raises(gpupif.InputError, match="roles: expected at least one column to be a 'quasi-identifier'"):
         gpupif.Roles({"a": "sensitive"}).known()
+
+
+def test_files_that_begin_with_a_byte_order_mark(tmp_path):
+    """As some editors write them."""
+    (tmp_path / "r.toml").write_bytes('\ufeff[roles]\nage = "quasi-identifier"\n'.encode())
+    assert gpupif.read_roles(tmp_path / "r.toml")["age"] == "quasi-identifier"

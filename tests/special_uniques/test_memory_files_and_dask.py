@@ -243,6 +243,22 @@ def test_no_memory_for_blocks(monkeypatch):
         suda(table, 13)
 
 
+@pytest.mark.dask
+def test_too_much_for_dask(monkeypatch):
+    """Too many sets to count where distinct rows have no room, or pairs that take too long: said, not begun."""
+    random = np.random.default_rng(1)
+    table = pd.DataFrame({f"c{place}": random.integers(0, 2, 30) for place in range(26)})
+    monkeypatch.setattr("gpupif.special_uniques.dask_search.task_memory", lambda: 1000)
+    sets = r"max_size: 26 columns have 67,108,863 sets of up to 26, too many to count .*Give max_size="
+    with dask.config.set(scheduler="sync"), pytest.raises(gpupif.InputError, match=sets):
+        suda(cut(table, [9]), 26)
+    monkeypatch.setattr("gpupif.special_uniques.dask_search.task_memory", lambda: None)
+    monkeypatch.setattr("gpupif.special_uniques.work.LONGEST", 1e-9)
+    time = r"max_size: to search 30 distinct rows for sets of up to 26 .*too long"
+    with dask.config.set(scheduler="sync"), pytest.raises(gpupif.InputError, match=time):
+        suda(cut(table, [9]), 26)
+
+
 def test_a_full_disk_is_said(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
