@@ -30,6 +30,7 @@ LAYERS = """
     disclosure special_uniques inspection
     piflib
     datasets
+    nightly
     cli
     __main__
 """

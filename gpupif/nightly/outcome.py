@@ -1,0 +1,158 @@
+"""What a run came to, in plain values: what the record keeps, and reports are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """How a run ended.
+
+    PASSED: all gates hold. FAILED: a gate failed. REFUSED: bad input or configuration. BROKEN: anything else.
+    KILLED: it never said. RUNNING: it has not ended.
+    """
+
+    PASSED = "passed"
+    FAILED = "failed"
+    REFUSED = "refused"
+    BROKEN = "broken"
+    KILLED = "killed"
+    RUNNING = "running"
+
+
+# What the command returns. A further one, 4: another run is on, which is no run.
+EXIT_CODES = {Status.PASSED: 0, Status.FAILED: 3, Status.REFUSED: 2, Status.BROKEN: 1}
+ANOTHER_RUN = 4
+
+
+class Verdict(StrEnum):
+    """What a gate says. UNKNOWN: it could not be evaluated, which counts as failed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """A gate after a run.
+
+    name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
+    "share", ... value: None where it is unknown. before: its value in the last good run, None without one. limits: by
+    key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed or is unknown, one sentence.
+    column, attacker: where the value is from, where it is the worst of several.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    value: float | None
+    before: float | None
+    limits: Mapping[str, float]
+    verdict: Verdict
+    why: str = ""
+    column: str | None = None
+    attacker: str | None = None
+
+    @property
+    def change(self) -> float | None:
+        """By how much the value rose since the last good run."""
+        return None if self.value is None or self.before is None else self.value - self.before
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of the table, or the result of a query (path: its name, size and mtime_ns 0).
+
+    path: below the folder that all lie in. digest: of its content, BLAKE2b in hexadecimal. rows: of it.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    digest: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class InputChanges:
+    """How the files differ from those of the last good run; paths. read: those whose values were read this time."""
+
+    added: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    renamed: Sequence[tuple[str, str]] = ()
+    unchanged: int = 0
+    read: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """A column of the table in numbers. type: as the files have it. new_values: that the last good run lacked."""
+
+    name: str
+    type: str
+    distinct_values: int
+    missing: int
+    new_values: int | None = None
+
+
+@dataclass(frozen=True)
+class KeptScores:
+    """Score files of a run. path: below the state. files: by name their size and BLAKE2b digest, as the manifest says
+    it.
+    """
+
+    path: str
+    kind: str
+    files: Mapping[str, tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """A run, as the record has it; times are UTC, ISO 8601.
+
+    number: 1 and up, of this record. table: the identity of the input (path or connection without secrets, and query).
+    config, config_digest: the configuration, secrets unresolved, and its BLAKE2b. summary: `Summary.to_dict` of the
+    scores, without cells unless values may be shown; risk: `DisclosureRisk.to_dict` likewise, None without
+    quasi-identifiers. error: of what did not end well, one sentence. peak_bytes: of memory. compared_with: number of
+    the last good run before it. notes: what else was said, one sentence each. seconds: by stage, in order.
+    """
+
+    number: int
+    status: Status
+    started: str
+    finished: str | None
+    table: str
+    config: Mapping[str, Any]
+    config_digest: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    host: str = ""
+    device: str = ""
+    rows: int | None = None
+    distinct_rows: int | None = None
+    files: Sequence[InputFile] = ()
+    changes: InputChanges | None = None
+    columns: Sequence[ColumnProfile] = ()
+    gates: Sequence[GateResult] = ()
+    summary: Mapping[str, Any] | None = None
+    risk: Mapping[str, Any] | None = None
+    kept: KeptScores | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    peak_bytes: int | None = None
+    compared_with: int | None = None
+    notes: Sequence[str] = ()
+    error: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether later runs are compared with it: it ended, and all its gates hold."""
+        return self.status is Status.PASSED
+
+    @property
+    def exit_code(self) -> int:
+        """What the command returns."""
+        return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
