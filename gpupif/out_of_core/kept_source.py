@@ -188,7 +188,7 @@ class KeptSource(EncodedSource):
 
         Raises InputError for more values than memory holds, or columns whose parts do not go together.
         """
-        self._merged  # noqa: B018
+        _ = self._merged
 
     def about_rows(self) -> int:
         """See `Source`; known."""
