@@ -11,18 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, reason_of
-from ..utils.display import plural
 from ..utils.validation import check_path
-from .gate_names import gate_names
-from .mistakes import Location, key_of, mistakes_in, value_at
-from .overrides import override
-from .secrets import Redaction, masked, resolve_references
-from .settings import Settings
+from .installed import check_installed
+
+if TYPE_CHECKING:
+    from .secrets import Redaction
+    from .settings import Settings
 
 
 @dataclass(frozen=True)
@@ -90,31 +87,12 @@ def load_config(
 
     """
     check_path("config", path, "a configuration of nightly runs")
-    document = _read(Path(path))
-    overridden = [override(document, text) for text in overrides]
-    resolved, references, wrong, values = resolve_references(document, environ)
-    checked = _check(resolved)
-    if isinstance(checked, ValidationError):
-        for location, sentences in mistakes_in(checked, document).items():
-            wrong.setdefault(location, sentences)
-    if wrong or isinstance(checked, ValidationError):
-        redact = Redaction(values)
-        lines = [
-            f"{'--set ' * _is_set_by(overridden, location)}{key_of(location, document)}: {redact(sentence)}"
-            for location, sentences in wrong.items()
-            for sentence in sentences
-        ]
-        raise InputError(_listed(Path(path), lines))
-    plain = _with_references(checked.model_dump(mode="json"), references)
-    names = gate_names(plain["gates"])
-    for gate, name in zip(plain["gates"], names, strict=True):
-        gate["name"] = name
-    kept, written = masked(plain)
-    gates = [gate.model_copy(update={"name": name}) for gate, name in zip(checked.gates, names, strict=True)]
-    settings = checked.model_copy(update={"gates": gates})
-    # Of an address that is put together, the parts are secrets too.
-    addresses = {text for place in references if "://" in (text := value_at(resolved, place))}
-    return Config(Path(os.path.abspath(path)), settings, kept, Redaction(values | written | addresses))
+    check_installed()
+    from .checked_document import check_document
+
+    file = Path(path)
+    settings, document, redact = check_document(file, _read(file), overrides, environ)
+    return Config(Path(os.path.abspath(file)), settings, document, redact)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -127,33 +105,3 @@ def _read(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: expected TOML, got what is none: {reason_of(error)}. Mend it there.") from None
-
-
-def _check(document: Mapping[str, Any]) -> Settings | ValidationError:
-    """The document checked, or what is wrong with it, which holds its secrets and so is no cause of another error."""
-    try:
-        return Settings.model_validate(document)
-    except ValidationError as error:
-        return error
-
-
-def _is_set_by(overridden: Sequence[Location], location: Location) -> bool:
-    """Whether what is somewhere came by an override."""
-    return any(location[: len(one)] == one for one in overridden)
-
-
-def _listed(file: Path, lines: Sequence[str]) -> str:
-    """What is wrong with a file: in one line, or in one below the other."""
-    if len(lines) == 1:
-        return f"{file}: {lines[0]}"
-    return "\n  ".join([f"{file}: {len(lines)} {plural(len(lines), 'mistake')}:", *lines])
-
-
-def _with_references(document: dict[str, Any], references: Mapping[Location, str]) -> dict[str, Any]:
-    """A document in which texts with references stand as they are written."""
-    for location, text in references.items():
-        inner: Any = document
-        for part in location[:-1]:
-            inner = inner[part]
-        inner[location[-1]] = text
-    return document

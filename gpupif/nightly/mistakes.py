@@ -47,7 +47,7 @@ def mistakes_in(error: ValidationError, document: Mapping[str, Any]) -> dict[Loc
 
 
 def key_of(location: Location, document: Mapping[str, Any]) -> str:
-    """A key as people write it, such as input.path; of a gate with its name or kind, such as gates[0].max (gate 'rows')."""
+    """A key as people write it, such as input.path; of a gate with its name or kind, gates[0].max (gate 'rows')."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{toml_key(part)}" if text else toml_key(part)

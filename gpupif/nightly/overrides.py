@@ -9,7 +9,7 @@ from typing import Any, get_origin
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief
 from .gate_names import gate_names
-from .mistakes import Location, said, section_of
+from .mistakes import Location, key_of, said, section_of
 
 # A part of a key, in quotes or up to the next full stop, and what is behind it.
 PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=\s](?:[^.="']*[^.="'\s])?))\s*([.=])""")
@@ -21,29 +21,25 @@ def override(document: dict[str, Any], text: str) -> Location:
 
     A key's parts are joined by full stops, those with other signs in quotes; of a list's entries a part is the number,
     from 0, of gates the name too. A value is what TOML makes of it, or else the text. Raises InputError for what is no
-    such text, or a key where none can be; which keys there are is left to the schema.
+    such text, or for a key where none can be; which keys there are is left to the schema.
     """
     keys, value = _taken_apart(text)
     inner: Any = document
     location: Location = ()
     made: Location = ()
-    for place, key in enumerate(keys):
-        last = place == len(keys) - 1
+    for key in keys:
         if isinstance(inner, list):
-            part: str | int = _entry(inner, key, location, text)
+            location = (*location, _entry(inner, key, location, text))
         elif isinstance(inner, dict):
-            part = key
-            if key not in inner and not made:
-                made = (*location, key)
-            if not last:
-                inner.setdefault(key, [] if _is_list((*location, key)) else {})
+            location = (*location, key)
         else:
-            raise InputError(f"--set {_shown(text)}: expected a table before {key!r}, got {said(inner)}. Leave it out.")
-        location = (*location, part)
-        if last:
-            inner[part] = value
-        else:
-            inner = inner[part]
+            at = key_of(location, document)
+            raise InputError(f"--set {_shown(text)}: expected a table at {at}, got {said(inner)}. Leave {key!r} out.")
+        if isinstance(inner, dict) and key not in inner:
+            made = made or location
+            inner[key] = [] if _is_list(location) else {}
+        outer, inner = inner, inner[location[-1]]
+    outer[location[-1]] = value
     return made or location
 
 
@@ -54,7 +50,7 @@ def _taken_apart(text: Any) -> tuple[list[str], Any]:
     while behind == ".":
         found = PART.match(text, end)
         if found is None:
-            raise InputError(f"--set: expected KEY=VALUE, {EXAMPLE}; got {_shown(text)}.")
+            raise InputError(f"--set: expected KEY=VALUE, {EXAMPLE}; got {_shown(text)!r}.")
         keys.append(next(part for part in found.groups()[:3] if part is not None))
         end, behind = found.end(), found[4]
     try:
@@ -82,7 +78,6 @@ def _is_list(location: Location) -> bool:
 
 def _entry(entries: list[Any], key: str, location: Location, text: str) -> int:
     """Which entry of a list a part of a key means."""
-    where = ".".join(map(str, location))
     if key.isdecimal() and int(key) < len(entries):
         return int(key)
     names = gate_names(entries) if location == ("gates",) else []
@@ -91,11 +86,11 @@ def _entry(entries: list[Any], key: str, location: Location, text: str) -> int:
     count = len(entries)
     named = f" Names of gates: {', '.join(map(repr, names))}." if names else ""
     raise InputError(
-        f"--set {_shown(text)}: expected an entry of {where}, which has {count}, numbered from 0"
+        f"--set {_shown(text)}: expected an entry of {key_of(location, {})}, which has {count}, numbered from 0"
         f"{' or by name' * bool(names)}; got {key!r}.{did_you_mean(key, names)}{named}"
     )
 
 
 def _shown(text: str) -> str:
     """What was to be set, without the value, which may be a secret."""
-    return repr(text.partition("=")[0])
+    return text.partition("=")[0].strip()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from .mistakes import Location
+if TYPE_CHECKING:
+    from .mistakes import Location
 
 MASK = "***"
 # ${NAME}, and $${, which stands for ${.
