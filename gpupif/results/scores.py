@@ -269,8 +269,9 @@ class Scores:
         """
         percentiles = percents("pif", n)
         wanted, score, summary = percentiles.reshape(-1).tolist(), self._score("cig"), self._made_summary
-        made: dict[float, float] = dict(self._made_answers.of_rows)
-        made |= {} if summary is None else summary.pif
+        made = dict(self._made_answers.of_rows)
+        if summary is not None:
+            made |= {float(percent): bits for percent, bits in summary.pif.items()}
         if set(wanted) <= set(made):
             gains = [made[percent] for percent in wanted]
         else:
