@@ -43,7 +43,8 @@ class GateResult:
     name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
     "share", ... value: None where it is unknown. before: its value in the last good run, None without one. limits: by
     key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed or is unknown, one sentence.
-    column, attacker: where the value is from, where it is the worst of several.
+    column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
+    values of two runs are compared where it is the same, whatever the gates are called.
     """
 
     name: str
@@ -56,11 +57,15 @@ class GateResult:
     why: str = ""
     column: str | None = None
     attacker: str | None = None
+    definition: str = ""
 
     @property
     def change(self) -> float | None:
         """By how much the value rose since the last good run."""
-        return None if self.value is None or self.before is None else self.value - self.before
+        if self.value is None or self.before is None:
+            return None
+        # Infinity is no less than itself.
+        return 0.0 if self.value == self.before else self.value - self.before
 
 
 @dataclass(frozen=True)
