@@ -149,9 +149,9 @@ def write_groups(
         ) from error
 
 
-def write_text(text: str, path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Write a text to a file, whole or not at all."""
-    with _replacing(Path(path), overwrite) as sink:
+def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, mode: int = 0o666) -> None:
+    """Write a text to a file, whole or not at all; mode: who may read it, see `_replacing`."""
+    with _replacing(Path(path), overwrite, mode) as sink:
         sink.write(text.encode())
 
 
@@ -200,8 +200,10 @@ class _EarlyFile(io.FileIO):
 
 
 @contextlib.contextmanager
-def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
+def _replacing(file: Path, overwrite: bool, new_mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
+
+    new_mode: of a file that is not there yet, less the umask; one that is there keeps its own.
 
     On Linux the file has no name until then, so that even SIGKILL leaves none; where the file system cannot do that
     it is a hidden file beside its target, removed on failure.
@@ -212,10 +214,10 @@ def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
     named = False
     try:
         try:
-            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
+            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, new_mode)
         except OSError:
             named = True
-            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, new_mode)
         with io.BufferedWriter(_EarlyFile(descriptor, "wb")) as sink:
             yield sink
             sink.flush()
