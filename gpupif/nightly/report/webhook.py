@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..._version import __version__
@@ -21,6 +22,7 @@ FORMATS: dict[str, Callable[[Telling], dict[str, Any]]] = {"json": document, "op
 # Answers after which one tries again, and the longest pause before that, in seconds.
 PASSING = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0
+NO_URL = "its url is none of HTTP"
 # Libraries that say in their logs to which URL they talk.
 TALKATIVE = ("urllib3.connectionpool", "urllib3.connection", "urllib3.util.retry", "urllib3.poolmanager")
 
@@ -30,7 +32,8 @@ def tell(telling: Telling, settings: TellSettings) -> list[str]:
     problems = []
     for place, webhook in enumerate(settings.webhooks):
         if webhook.when == "always" or telling.document["status"] != "passed":
-            problem = _within(seconds_at_most(webhook), lambda webhook=webhook: post(telling, webhook))  # type: ignore[misc]
+            body = json.dumps(FORMATS[webhook.format](telling), allow_nan=False).encode()
+            problem = _within(seconds_at_most(webhook), partial(post, body, webhook))
             problems += [f"tell.webhooks[{place}]: not delivered, {problem}."] if problem else []
     return problems
 
@@ -40,12 +43,13 @@ def seconds_at_most(webhook: WebhookSettings) -> float:
     return (1 + webhook.retries) * webhook.timeout + webhook.retries * min(LONGEST_PAUSE, webhook.timeout)
 
 
-def post(telling: Telling, webhook: WebhookSettings) -> str:
-    """Post a run once, or as often as its webhook allows; what is wrong, or nothing."""
+def post(body: bytes, webhook: WebhookSettings) -> str:
+    """Post JSON once, or as often as its webhook allows; what is wrong, or nothing."""
     from urllib3 import PoolManager, Timeout
     from urllib3.exceptions import HTTPError
 
-    body = json.dumps(FORMATS[webhook.format](telling), allow_nan=False).encode()
+    if not webhook.url.lower().startswith(("http://", "https://")):
+        return NO_URL
     headers = {"Content-Type": "application/json", "User-Agent": f"gpupif/{__version__}", **webhook.headers}
     retries = _retries(webhook)
     with _SilentLogs(), PoolManager(cert_reqs="CERT_REQUIRED") as pool:
@@ -64,8 +68,9 @@ def post(telling: Telling, webhook: WebhookSettings) -> str:
             answer.close()
         except HTTPError as error:
             return _reason(error, webhook)
-        except ValueError:
-            return "its URL or headers are none of HTTP"
+        except Exception as error:
+            # Texts of errors have the URL, or a header, in them.
+            return f"it could not be posted ({type(error).__name__}); look at its url and headers"
     return "" if 200 <= answer.status < 300 else _refusal(answer.status)
 
 
@@ -97,14 +102,14 @@ def _reason(error: HTTPError, webhook: WebhookSettings) -> str:
     from urllib3 import exceptions
 
     cause = error.reason if isinstance(error, exceptions.MaxRetryError) and error.reason else error
-    if isinstance(cause, exceptions.TimeoutError):
-        return f"no answer within {webhook.timeout:g} s"
     if isinstance(cause, exceptions.SSLError):
         return "its TLS certificate or version is not to be trusted"
     if isinstance(cause, exceptions.NewConnectionError):
         return "no connection could be made"
+    if isinstance(cause, exceptions.TimeoutError):
+        return f"no answer within {webhook.timeout:g} s"
     if isinstance(cause, exceptions.LocationValueError):
-        return "its URL is none of HTTP"
+        return NO_URL
     return "the connection broke"
 
 
