@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from .report.words import visible
 
-LOGGER = logging.getLogger("gpupif.nightly")
+LOG = logging.getLogger("gpupif.nightly")
 
 
 def say(event: str, text: str, **fields: Any) -> None:
@@ -35,7 +35,7 @@ def fail(event: str, text: str, **fields: Any) -> None:
 
 
 def _log(level: int, event: str, text: str, fields: dict[str, Any]) -> None:
-    LOGGER.log(level, "%s", text, extra={"event": event, "fields": fields})
+    LOG.log(level, "%s", text, extra={"event": event, "fields": fields})
 
 
 class Lines(logging.Formatter):
@@ -72,13 +72,13 @@ def logged_to_stderr(kind: Literal["text", "json"], redact: Callable[[str], str]
     """Within it, events are written to standard error; for the command. See `Lines`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines(kind, redact))
-    level, propagate = LOGGER.level, LOGGER.propagate
-    LOGGER.addHandler(handler)
-    LOGGER.setLevel(logging.INFO)
-    LOGGER.propagate = False
+    level, propagate = LOG.level, LOG.propagate
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    LOG.propagate = False
     try:
         yield
     finally:
-        LOGGER.removeHandler(handler)
-        LOGGER.setLevel(level)
-        LOGGER.propagate = propagate
+        LOG.removeHandler(handler)
+        LOG.setLevel(level)
+        LOG.propagate = propagate

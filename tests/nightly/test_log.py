@@ -55,15 +55,15 @@ def test_tracebacks_may_quote_values_and_are_left_out(capsys):
         try:
             raise ValueError("a value of the table")
         except ValueError:
-            log.LOGGER.exception("broken")
+            log.LOG.exception("broken")
     assert capsys.readouterr().err.endswith("Z error broken\n")
 
 
 def test_as_a_library_it_attaches_nothing(capsys, caplog):
-    before = (list(log.LOGGER.handlers), log.LOGGER.level, log.LOGGER.propagate)
+    before = (list(log.LOG.handlers), log.LOG.level, log.LOG.propagate)
     with log.logged_to_stderr("text", redact):
         pass
-    assert (list(log.LOGGER.handlers), log.LOGGER.level, log.LOGGER.propagate) == before
+    assert (list(log.LOG.handlers), log.LOG.level, log.LOG.propagate) == before
     caplog.set_level(logging.INFO)
     log.say("read", "read it", files=1)
     (record,) = caplog.records

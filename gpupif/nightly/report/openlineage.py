@@ -14,11 +14,11 @@ PRODUCER = f"pkg:pypi/gpupif@{__version__}"
 SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 # Of each facet the version of its schema.
 FACETS = {
-    "SchemaDatasetFacet": "1-0-0",
-    "DataQualityMetricsInputDatasetFacet": "1-0-2",
-    "DataQualityAssertionsDatasetFacet": "1-0-1",
-    "ErrorMessageRunFacet": "1-0-0",
-    "ProcessingEngineRunFacet": "1-1-0",
+    "SchemaDatasetFacet": "1-2-0",
+    "DataQualityMetricsInputDatasetFacet": "1-0-3",
+    "DataQualityAssertionsDatasetFacet": "1-1-0",
+    "ErrorMessageRunFacet": "1-0-1",
+    "ProcessingEngineRunFacet": "1-1-1",
 }
 
 
