@@ -104,12 +104,14 @@ class InputChanges:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column of the table in numbers. type: as the files have it. new_values: that the last good run lacked."""
+    """A column of the table. type: as the files have it. Of what was read in numbers, of others None: distinct_values;
+    missing, rows without a value; new_values, that the last good run lacked, None without one.
+    """
 
     name: str
     type: str
-    distinct_values: int
-    missing: int
+    distinct_values: int | None = None
+    missing: int | None = None
     new_values: int | None = None
 
 

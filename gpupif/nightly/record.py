@@ -214,6 +214,13 @@ class Record:
             found = self._good(before)
             return None if found is None else self._load(found)
 
+    def last_measured(self) -> RunOutcome | None:
+        """The last run that came to its gates, whether they hold or not; None where there is none."""
+        ended = (Status.PASSED, Status.FAILED)
+        with self.snapshot():
+            found = self._numbers("removed IS NULL AND status IN (?, ?)", *ended)
+            return self._load(found[-1]) if found else None
+
     def heads(self) -> list[dict[str, Any]]:
         """Of all runs in order what `RUN_COLUMNS` name, those that were removed too; documents are texts of JSON."""
         with self.snapshot():
@@ -319,9 +326,7 @@ class Record:
         before, began = None if found is None else time_of(found[1]), time_of(outcome.started)
         if before is None or began is None or began >= before:
             return []
-        return [
-            f"The clock was set back: this run began at {outcome.started}, run {found[0]} before it at {found[1]}."
-        ]
+        return [f"The clock was set back: this run began at {outcome.started}, run {found[0]} before it at {found[1]}."]
 
     def _highest_folder(self) -> int:
         """Of runs whose scores are kept: they may be of a record that was lost."""
@@ -453,7 +458,9 @@ def _check_version(connection: sqlite3.Connection, file: Path) -> None:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         if {"runs", *PART_COLUMNS} - {*VIEWS} <= names:
             raise TableReadError(f"{file}: the record is damaged: its head is not as gpupif wrote it.")
-        raise InputError(f"{file}: is no record of nightly runs, but another database. Name another folder with run.state.")
+        raise InputError(
+            f"{file}: is no record of nightly runs, but another database. Name another folder with run.state."
+        )
     if version != VERSION:
         raise InputError(
             f"{file}: expected a record of version {VERSION}, got one of version {version}, which another version of "

@@ -110,7 +110,10 @@ class RunRows(NamedTuple):
     @property
     def digest(self) -> str:
         """By which it is seen whether they are as they were written."""
-        document = [[self.run[name] for name in RUN_COLUMNS], [list(map(list, self.parts[name])) for name in PART_COLUMNS]]
+        document = [
+            [self.run[name] for name in RUN_COLUMNS],
+            [list(map(list, self.parts[name])) for name in PART_COLUMNS],
+        ]
         text = json.dumps(document, default=bytes.hex)
         return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
 

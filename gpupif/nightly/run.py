@@ -28,6 +28,7 @@ from .outcome import KeptScores, RunOutcome, Status, Verdict
 from .private_files import private_folder
 from .record import Record, time_text, utc_now
 from .report.tell import tell
+from .row_keys import READ_ROWS
 from .schema import SchemaChange
 from .table_input import opened_table, table_identity
 from .table_state import KeptTable
@@ -70,22 +71,28 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
     """
     if isinstance(config, Config) and overrides:
         raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
-    loaded = config if isinstance(config, Config) else load_config(config, overrides)
-    gates = resolve_gates(loaded.settings)
-    wanted = loaded.settings.run
-    state = loaded.resolve(wanted.state)
+    outcome, _ = run_and_compare(config if isinstance(config, Config) else load_config(config, overrides))
+    return outcome
+
+
+def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
+    """See `run`; with the last good run before it."""
+    gates = resolve_gates(config.settings)
+    wanted = config.settings.run
+    state = config.resolve(wanted.state)
     with run_lock(state), Record.open(state, writable=True) as record:
-        temp = private_folder(state / TEMPORARY) if wanted.temp is None else loaded.resolve(wanted.temp)
+        temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
         with resources_of(device=wanted.device, temp=temp, **given):
-            return _Run(loaded, gates, state, record).outcome()
+            before = record.last_good()
+            return _Run(config, gates, state, record).outcome(before), before
 
 
 class _Run:
     """One run, while the lock is held and the record is open.
 
-    found: of the outcome, what is known so far. words: that errors may quote, for they are no values of the table.
+    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may quote, for they are no values of the table.
     """
 
     def __init__(self, config: Config, gates: Sequence[Any], state: Path, record: Record) -> None:
@@ -94,18 +101,20 @@ class _Run:
         self.state = state
         self.record = record
         self.notes = list(record.notes)
+        self.open = contextlib.ExitStack()
+        self.table: KeptTable | None = None
+        self.types: dict[str, str] = {}
         self.found: dict[str, Any] = {}
         self.seconds: dict[str, float] = {}
         self.words = set(_texts_in(config.document))
 
-    def outcome(self) -> RunOutcome:
-        """Run, put it on record, and tell."""
+    def outcome(self, before: RunOutcome | None) -> RunOutcome:
+        """Run, put it on record, and tell; before: the last good run."""
         record, identity = self.record, table_identity(self.config)
         record.check_table(identity)
         killed = record.mark_killed()
         self.notes += [f"Run {number} was killed; this one goes on from the last good state." for number in killed]
         retention.tidy(record)
-        before = record.last_good()
         begun = RunOutcome(
             number=0,
             status=Status.RUNNING,
@@ -121,10 +130,9 @@ class _Run:
         )
         begun = replace(begun, number=record.begin(begun))
         log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
-        finished = record.finish(self._ended(begun, before))
-        if finished.kept is not None:
-            kept.publish(self.state, finished.number)
-        retention.apply(record, self.settings.keep, utc_now())
+        with self.open:
+            finished = record.finish(self._ended(begun, before))
+            self._tidy(finished)
         self._log_end(finished)
         told = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         return replace(finished, notes=[*finished.notes, *told])
@@ -171,11 +179,11 @@ class _Run:
         """Read, measure, judge, keep."""
         table = self._read()
         self._describe(table, before)
-        self._check_schema(table)
+        self._check_schema()
         self._check_keys(table)
         check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
-        folder = None if self.keeps == "none" else kept.staging_folder(self.state, begun.number)
+        folder = None if self.settings.keep.scores == "none" else kept.staging_folder(self.state, begun.number)
         findings = measure_table(
             table,
             self.settings,
@@ -195,25 +203,25 @@ class _Run:
             self.found["kept"] = self._seal(begun, table)
         held = all(gate.verdict is Verdict.PASSED for gate in gates)
         if held:
-            table.stage_values(begun.number)
+            table.store_values(begun.number)
         self.seconds["keep"] = time.perf_counter() - measured
         return Status.PASSED if held else Status.FAILED
 
     def _read(self) -> KeptTable:
         """The table, open until the run is on record."""
-        report = self.open.enter_context(Reporter())
-        self.table = self.open.enter_context(opened_table(self.config, self.state, report))
-        self.notes += self.table.notes
-        self.seconds |= self.table.seconds
-        self.types = self.table.schema
-        self.words |= {*self.types, *(file.path for file in self.table.files)}
-        return self.table
+        with Reporter() as report:
+            table = self.table = self.open.enter_context(opened_table(self.config, self.state, report))
+        self.notes += table.notes
+        self.seconds |= table.seconds
+        self.types = table.schema
+        self.words |= {*self.types, *(file.path for file in table.files)}
+        return table
 
     def _describe(self, table: KeptTable, before: RunOutcome | None) -> None:
         """Put into the outcome what the table is made of, and what of it changed."""
         changes = table.changes([] if before is None else before.files)
         self.found |= {"rows": table.rows, "files": table.files, "changes": changes}
-        self.found |= {"types": self.types, "columns": table.profile(None if before is None else before.number)}
+        self.found["columns"] = table.profile(None if before is None else before.number)
         read, files = len(table.read_files), len(table.files)
         log.say("read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows)
 
@@ -222,7 +230,7 @@ class _Run:
         measured = self.record.last_measured()
         if measured is None:
             return
-        change = SchemaChange.between(measured.types, self.types)
+        change = SchemaChange.between({column.name: column.type for column in measured.columns}, self.types)
         if not change:
             return
         if self.settings.input.on_schema_change == "accept":
@@ -250,7 +258,7 @@ class _Run:
     def _seal(self, begun: RunOutcome, table: KeptTable) -> KeptScores:
         """Bring the scores that were written to the disk, with their keys and a manifest."""
         given, columns = self.settings.keep, self.settings.input.row_key
-        keys = (batch for _, piece in table.read(columns, kept.KEY_ROWS, 0) for batch in piece.to_batches())
+        keys = (batch for _, piece in table.read(columns, READ_ROWS, 0) for batch in piece.to_batches())
         return kept.seal(
             self.state,
             begun.number,
@@ -260,6 +268,15 @@ class _Run:
             config_digest=begun.config_digest,
             show_values=self.settings.run.show_values,
         )
+
+    def _tidy(self, finished: RunOutcome) -> None:
+        """What is to be done once the run is on record, or by the next run where this one is killed here."""
+        if finished.kept is not None:
+            kept.publish(self.state, finished.number)
+        if self.table is not None and finished.gates:
+            good = self.record.last_good()
+            self.table.forget_unused(None if good is None else good.number)
+        retention.apply(self.record, self.settings.keep, utc_now())
 
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail

@@ -28,7 +28,9 @@ class SchemaChange:
 
     def __str__(self) -> str:
         parts = [
-            f"{word} {', '.join(map(repr, names))}" for word, names in (("new", self.came), ("gone", self.went)) if names
+            f"{word} {', '.join(map(repr, names))}"
+            for word, names in (("new", self.came), ("gone", self.went))
+            if names
         ]
         parts += [f"{name!r} was {before}, is {now}" for name, (before, now) in self.changed.items()]
         return "; ".join(parts)

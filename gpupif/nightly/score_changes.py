@@ -116,9 +116,7 @@ def _kinds(manifest: Manifest) -> str:
     return "all scores" if manifest.kind == "all" else f"cells where {manifest.where}"
 
 
-def compare(
-    before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False
-) -> ScoreChanges:
+def compare(before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False) -> ScoreChanges:
     """How kept scores of two runs differ, of which `why_not` says nothing.
 
     most: of the cells and rows that are listed. temp: where temporary files go. show_values: list values and keys.
@@ -363,17 +361,13 @@ class _Found:
         self, after: Side, keyed: bool, unique: bool, missing: Sequence[str], show_values: bool
     ) -> ScoreChanges:
         """All that was found; keyed, unique: rows have keys, and it is known which are unique."""
-        cells = [
-            CellChange(row, self._columns[column], before, then) for _, row, column, before, then in self._cells
-        ]
+        cells = [CellChange(row, self._columns[column], before, then) for _, row, column, before, then in self._cells]
         newly = NewlyUnique(self._uniques, self._unique_rows)
         if show_values:
             listed = {*self._unique_rows, *(cell.row for cell in cells)}
             keys = values_of(after.keys, listed) if keyed else {}
             values = {} if self._whole else _values(after.file, cells)
-            cells = [
-                cell._replace(key=keys.get(cell.row), value=values.get((cell.row, cell.column))) for cell in cells
-            ]
+            cells = [cell._replace(key=keys.get(cell.row), value=values.get((cell.row, cell.column))) for cell in cells]
             newly = newly._replace(keys=[keys.get(row, {}) for row in newly.rows] if keyed else None)
         return ScoreChanges(
             self._measure.name,

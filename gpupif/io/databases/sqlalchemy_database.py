@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import sqlalchemy as sa
