@@ -18,7 +18,7 @@ from ..errors import InputError, TableReadError, reason_of
 from .private_files import create_private, state_errors, write_private
 
 # Where the secret lies without which nobody can try values against digests.
-SECRET = "key"  # noqa: S105
+SECRET = "key"
 SECRET_BYTES, DIGEST_BYTES = 32, 16
 ROW, KEY = "row", "key"
 # Rows of a file that are read at once.
