@@ -158,9 +158,10 @@ def main():
             assert in_a_copy(file) == 0
             with Record.open(state) as record:
                 good = record.last_good().number, record.last_good()
-            new = run(fresh, overrides=[f"run.state={folder / f'fresh-{kill}'}"])
-            if figures(good[1]) != figures(new):
-                seen["different"].append(kill)
+            run(fresh, overrides=[f"run.state={folder / f'fresh-{kill}'}"])
+            with Record.open(folder / f"fresh-{kill}") as record:
+                if figures(good[1]) != figures(record.run(1)):
+                    seen["different"].append(kill)
             seen["problems"] += [f"run {good[0]}: {problem}" for problem in look(state, good)]
     with Record.open(state) as record:
         heads = record.heads()
