@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from ...errors import InputError
+from ...errors import InputError, TableReadError
 
+IN_MEMORY = ("", ":memory:")
 HIDDEN = "***"
 # A secret shorter than this is looked for as a word of its own.
 SHORT = 4
@@ -48,9 +49,17 @@ class Address:
             text = re.sub(pattern if len(secret) >= SHORT else rf"(?<!\w){pattern}(?!\w)", HIDDEN, text)
         return re.sub(rf"(['\"]){re.escape(self.user)}\1", rf"\1{HIDDEN}\1", text) if self.user else text
 
-    def file(self, folder: Path) -> Path:
-        """The file that the path names, from a folder on where it is relative."""
-        return folder / unquote(self.path)
+    def file(self, folder: Path) -> Path | None:
+        """The file that the path names, from a folder on where it is relative; None for a database in memory.
+
+        Raises TableReadError where it is not there: some databases would make it.
+        """
+        if self.path in IN_MEMORY:
+            return None
+        file = folder / unquote(self.path)
+        if not file.is_file():
+            raise TableReadError(f"{file}: no such file.")
+        return file.absolute()
 
 
 def parse_address(connection: str) -> Address:
@@ -102,3 +111,9 @@ def _secrets(password: str, options: str) -> tuple[str, ...]:
         found |= {part.strip("{}") for part in WITHIN.findall(meant)}
     found |= {unquote(one) for one in found} | {_quoted(one) for one in found}
     return tuple(sorted(found - {""}, key=lambda one: (-len(one), one)))
+
+
+def read_only_uri(address: Address, folder: Path) -> str:
+    """The name that SQLite opens a file by to read it. Raises TableReadError where it is not there."""
+    file = address.file(folder)
+    return ":memory:" if file is None else f"file:{quote(str(file))}?mode=ro"
