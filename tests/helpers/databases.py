@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import sqlite3
+import subprocess
+import sys
 from decimal import Decimal
 
 import duckdb
@@ -74,3 +76,21 @@ def stored_in_sqlite(value: object) -> object:
 def values_of(table) -> dict[str, list]:
     """Its values by column, however it is read."""
     return pa.Table.from_batches(table.batches(7), table.schema).to_pydict()
+
+
+def growth(url, query, rows):
+    """Bytes by which a process that reads all rows grows after the first batch."""
+    code = f"""
+import resource
+from gpupif.io.databases.open import choose_driver, open_query
+with open_query({url!r}, {query!r}) as table:
+    batches = table.batches(1 << 16)
+    done, begun = next(batches).num_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    done += sum(batch.num_rows for batch in batches)
+    print(done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begun)
+"""
+    done, grown = map(
+        int, subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()
+    )
+    assert done == rows
+    return grown << 10

@@ -88,8 +88,8 @@ def run_server(programs: Path) -> Iterator[Server]:
             wait_until_ready(process, folder / "data" / "postmaster.pid", log)
             yield Server(f"127.0.0.1:{port}")
         finally:
-            # Without waiting for those who are connected.
-            process.send_signal(signal.SIGINT)
+            # At once: nothing of it is kept.
+            process.send_signal(signal.SIGQUIT)
             process.wait(SECONDS)
     finally:
         shutil.rmtree(folder)

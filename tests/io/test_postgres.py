@@ -13,7 +13,7 @@ import pytest
 import gpupif
 from gpupif.errors import ColumnTypeError, InputError, TableReadError
 from gpupif.io.databases.open import open_query
-from tests.helpers.databases import values_of, varied_table
+from tests.helpers.databases import growth, values_of, varied_table
 from tests.helpers.postgres import PASSWORD
 
 pytestmark = [pytest.mark.subprocess, pytest.mark.xdist_group("postgres")]
@@ -186,7 +186,5 @@ def test_passwords_that_are_not_encoded(people):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(url):
-    from tests.io.test_databases import growth
-
-    rows = 3_000_000 if url.startswith("postgresql:") else 1_000_000
-    assert growth(url, MANY.format(rows), rows) < 64 << 20
+    rows = 3_000_000 if url.startswith("postgresql:") else 500_000
+    assert growth(url, MANY.format(rows), rows) < 40 << 20

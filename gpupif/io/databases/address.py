@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -29,18 +29,17 @@ class Address:
 
     scheme: of its URL, "postgresql". adapter: what SQLAlchemy is to reach it by, "psycopg" of "postgresql+psycopg";
     empty: none is named. url: with user and password in percent-encoding, whatever they were written in. user: as it
-    is. path: of the database, without the slash that begins it; options: behind it, as they are. name: of it in
-    messages, without secrets. secrets: what is shown to nobody.
+    is. path: of the database, without the slash that begins it. name: of it in messages, without secrets. secrets: what
+    is shown to nobody.
     """
 
     scheme: str
     adapter: str
-    url: str
-    user: str
+    url: str = field(repr=False)
+    user: str = field(repr=False)
     path: str
-    options: str
     name: str
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
 
     def redact(self, text: str) -> str:
         """The text with *** in place of what is secret, and of the user where one is named in quotes."""
@@ -86,7 +85,6 @@ def parse_address(connection: str) -> Address:
         f"{scheme.lower()}://{login}{at}{host}{slash}{path}{question}{options}",
         unquote(user),
         path,
-        options,
         _name(base, host, path),
         _secrets(password, options),
     )
@@ -109,7 +107,8 @@ def _secrets(password: str, options: str) -> tuple[str, ...]:
         meant = unquote(value.replace("+", " "))
         found |= {value} if SECRET_OPTION.search(name) else set()
         found |= {part.strip("{}") for part in WITHIN.findall(meant)}
-    found |= {unquote(one) for one in found} | {_quoted(one) for one in found}
+    found |= {unquote(one) for one in found}
+    found |= {quote(one, safe="") for one in found}
     return tuple(sorted(found - {""}, key=lambda one: (-len(one), one)))
 
 

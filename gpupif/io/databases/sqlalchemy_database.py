@@ -28,6 +28,8 @@ BEGIN = {
 }
 # What dialects of SQLAlchemy are called where URLs say something else.
 DIALECTS = {"postgres": "postgresql"}
+# A file is named by a URI; one thread after the other may read it.
+SQLITE_OPTIONS = {"uri": "true", "check_same_thread": "false"}
 # Values that are Python objects at once.
 MOST_CELLS = 1 << 20
 # Stands for % where names are quoted, which libraries that take parameters by it would see twice.
@@ -163,7 +165,7 @@ def _engine(address: Address, folder: Path) -> sa.Engine:
     try:
         url = sa.make_url(address.url).set(drivername="+".join(filter(None, names)))
         if file is not None:
-            url = url.set(database=file).update_query_dict({"uri": "true"})
+            url = url.set(database=file).update_query_dict(SQLITE_OPTIONS)
         return sa.create_engine(url, poolclass=sa.NullPool)
     except NoSuchModuleError:
         raise InputError(
