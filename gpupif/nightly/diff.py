@@ -191,9 +191,8 @@ def _number(record: Record, ended: Sequence[int], name: int | str, before: int |
     if name == GOOD:
         good = record.last_good(before)
         if good is None:
-            raise InputError(
-                f"{record.folder}: there is no run {'' if before is None else 'before '}of which all gates hold."
-            )
+            earlier = "" if before is None else f" before run {before}"
+            raise InputError(f"{record.folder}: there is no run{earlier} of which all gates hold.")
         return good.number
     try:
         return int(name)
@@ -309,5 +308,4 @@ def _scores(
     reason = why_not(*sides)
     if reason is not None:
         return None, [f"Newly unique rows, and the cells whose risk rose most: {reason}"]
-    found = compare(sides[0], sides[1], most, temp, show_values)
-    return found, list(found.missing)
+    return compare(sides[0], sides[1], most, temp, show_values)

@@ -350,19 +350,27 @@ class Record:
 
     def _salvage(self) -> tuple[list[RunRows], int]:
         """The rows of the runs that are whole, and how many are known not to be."""
-        try:
-            with _said(self.file, "read"):
-                numbers = self._numbers("1")
-        except GpupifError:
-            return [], 0
         whole, lost = [], 0
-        for number in numbers:
+        # One by one: a walk over all ends at the first page that is damaged.
+        for number in range(1, self._highest_found() + 1):
             try:
                 with _said(self.file, "read"):
                     whole.append(self._rows(number))
-            except GpupifError:
+            except TableReadError:
                 lost += 1
+            except InputError:
+                # There never was such a run.
+                continue
         return whole, lost
+
+    def _highest_found(self) -> int:
+        """The highest number of a run that can be found in a damaged record; 0 where none can."""
+        highest = 0
+        for order in ("ASC", "DESC"):
+            with contextlib.suppress(TableReadError, ValueError, TypeError), _said(self.file, "read"):
+                for (number,) in self._connection.execute(f"SELECT number FROM runs ORDER BY number {order}"):
+                    highest = max(highest, number)
+        return highest
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:

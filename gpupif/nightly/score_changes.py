@@ -20,6 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
+from ..errors import TableReadError, reason_of
 from ..io.ipc_batches import BatchWriter, disk_errors
 from ..io.temporary_folder import temporary_folder
 from ..measures import Measure, as_risk, find_measure
@@ -69,8 +70,7 @@ class ScoreChanges:
     """How scores changed. measure: of which. by: "row key" or "place", by which rows are the same.
 
     compared, rose, fell: cells that both runs kept. came, went: cells (rows, where all scores are kept) that only one
-    of them has. cells: whose risk rose most. newly_unique: None where that cannot be said. missing: what cannot be
-    said, and which setting it takes, one sentence each.
+    of them has. cells: whose risk rose most. newly_unique: None where that cannot be said.
     """
 
     measure: str
@@ -82,7 +82,6 @@ class ScoreChanges:
     went: int
     cells: Sequence[CellChange]
     newly_unique: NewlyUnique | None
-    missing: Sequence[str]
 
 
 class Side(NamedTuple):
@@ -121,12 +120,27 @@ def _kinds(manifest: Manifest) -> str:
     return "all scores" if manifest.kind == "all" else f"cells where {manifest.where}"
 
 
-def compare(before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False) -> ScoreChanges:
-    """How kept scores of two runs differ, of which `why_not` says nothing.
+def compare(
+    before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False
+) -> tuple[ScoreChanges, list[str]]:
+    """How kept scores of two runs differ, of which `why_not` says nothing; and what of it cannot be said, and why.
 
     most: of the cells and rows that are listed. temp: where temporary files go. show_values: list values and keys.
     Raises TableReadError where files are damaged, OutputError where there is no room for temporary files.
     """
+    try:
+        return _compare(before, after, most, temp, show_values)
+    except (pa.ArrowException, KeyError, FileNotFoundError) as error:
+        folders = f"{before.folder} or {after.folder}"
+        raise TableReadError(
+            f"{folders}: a file of kept scores is damaged or gone ({reason_of(error)}). `gpupif nightly verify` says "
+            "which."
+        ) from error
+
+
+def _compare(
+    before: Side, after: Side, most: int, temp: Path | None, show_values: bool
+) -> tuple[ScoreChanges, list[str]]:
     measure = find_measure(_shared(before, after))
     unique, missing = _unique_measure(before, after)
     sides = [_Reader(side, measure, unique) for side in (before, after)]
@@ -142,7 +156,7 @@ def compare(before: Side, after: Side, most: int, temp: Path | None = None, show
             f"{found.came + found.went:,} cells are kept of one run alone, the other one has no score for them: "
             'keep.scores = "all" says how much they rose.'
         )
-    return found.changes(after, before.manifest.secret is not None, unique is not None, missing, show_values)
+    return found.changes(after, before.manifest.secret is not None, unique is not None, show_values), missing
 
 
 def _shared(before: Side, after: Side) -> str:
@@ -319,7 +333,7 @@ class _Found:
         """Compare a part."""
         self._look_for_uniques(before, after)
         match = pc.index_in(self._identity(after), value_set=self._identity(before))
-        shared = np.flatnonzero(match.is_valid().to_numpy())
+        shared = np.flatnonzero(match.is_valid().to_numpy(zero_copy_only=False))
         self.came += len(after) - len(shared)
         self.went += len(before) - len(shared)
         after, before = after.take(pa.array(shared)), before.take(match.drop_null())
@@ -368,9 +382,7 @@ class _Found:
         self._uniques += len(rows)
         self._unique_rows = sorted([*self._unique_rows, *rows[: self._most].tolist()])[: self._most]
 
-    def changes(
-        self, after: Side, keyed: bool, unique: bool, missing: Sequence[str], show_values: bool
-    ) -> ScoreChanges:
+    def changes(self, after: Side, keyed: bool, unique: bool, show_values: bool) -> ScoreChanges:
         """All that was found; keyed, unique: rows have keys, and it is known which are unique."""
         cells = [CellChange(row, self._columns[column], before, then) for _, row, column, before, then in self._cells]
         newly = NewlyUnique(self._uniques, self._unique_rows)
@@ -386,7 +398,6 @@ class _Found:
             *(self.compared, self.rose, self.fell, self.came, self.went),
             cells,
             newly if unique else None,
-            missing,
         )
 
 
