@@ -22,7 +22,8 @@ from gpupif.scoring.files import score_file
 from gpupif.utils.percentiles import ONCE
 from tests.helpers.pieces import in_pieces, write_parts
 
-NUMBERS = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1e300, -1e-300]) | st.floats(-9, 9)
+SPECIAL = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e300, -1e-300, -5e-324]
+NUMBERS = st.sampled_from(SPECIAL) | st.floats(-9, 9)
 ROWS = 60
 TABLE = gpupif.datasets.census(ROWS, columns=4, seed=5).assign(people=np.arange(ROWS) % 4 / 2)
 TABLE.loc[TABLE.index % 7 == 1, "age"] = None
