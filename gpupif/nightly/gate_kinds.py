@@ -219,14 +219,14 @@ def _find_columns(_: GateSettings, findings: Findings) -> list[Value]:
 
 
 def _find_missing(settings: GateSettings, findings: Findings) -> Iterator[Value]:
-    shares = {one.name: one.missing / findings.rows if findings.rows else None for one in findings.columns}
-    for column, share in _named("known", settings.column, shares):
-        yield Value(share, column, why="the table has no rows")
+    shares = {one.name: one.missing / findings.rows for one in findings.columns if one.missing is not None}
+    for column, share in _named("read", settings.column, shares):
+        yield Value(share, column)
 
 
 def _find_new_values(settings: GateSettings, findings: Findings) -> Iterator[Value]:
-    values = {one.name: one.new_values for one in findings.columns}
-    for column, number in _named("known", settings.column, values):
+    values = {one.name: one.new_values for one in findings.columns if one.distinct_values is not None}
+    for column, number in _named("read", settings.column, values):
         yield Value(number, column, why="its values in the last good run are not known")
 
 

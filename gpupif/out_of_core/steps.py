@@ -32,7 +32,7 @@ from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget
 from .cell_search import CellSearch
-from .chunks import EncodedChunks, SomeColumns
+from .chunks import SomeColumns, TableChunks
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
 from .fold import Folding
@@ -124,7 +124,7 @@ class Steps:
         """What all attackers have in common."""
         return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
-    def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
+    def _take(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
         started = self._write(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
@@ -146,7 +146,7 @@ class Steps:
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
 
-    def _write(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> float:
+    def _write(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> float:
         """Score the table, and write what is asked for; when writing began."""
         attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
         selection = self.options.selection
@@ -209,7 +209,7 @@ class Steps:
         cells = None if selection is None else selection.to_dict()
         return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
 
-    def _encoded_population(self, chunks: EncodedChunks) -> EncodedPopulation | None:
+    def _encoded_population(self, chunks: TableChunks) -> EncodedPopulation | None:
         """The population, if any, beside the table with these rows."""
         if self.population is None:
             return None
@@ -224,7 +224,7 @@ class Steps:
             others.close()
             raise
 
-    def _attacker_runs(self, chunks: EncodedChunks, people: EncodedPopulation | None) -> AttackerRuns:
+    def _attacker_runs(self, chunks: TableChunks, people: EncodedPopulation | None) -> AttackerRuns:
         """What is to be done for each attacker."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
@@ -254,7 +254,7 @@ class Steps:
 
     def _encoded(
         self, source: Source, step: str, names: Sequence[Hashable], missing: str
-    ) -> tuple[dict[str, Any], EncodedChunks]:
+    ) -> tuple[dict[str, Any], TableChunks]:
         """Some columns of files encoded, in a step of their own, and what `encode_files` says of them."""
         facts = self.store.once(step, lambda: self._encode(source, step, names, missing))
         return facts, open_encoded(self.store.part(step), names, facts, source)
