@@ -16,6 +16,7 @@ import gpupif
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.report import json_document, junit, openlineage, prometheus
 from gpupif.nightly.report.telling import Telling
+from tests.helpers.checkout import ROOT
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
 
 RUNS = {"good": good_run(), "failed": failed_run(), "refused": refused_run()}
@@ -211,3 +212,29 @@ def test_openlineage_of_a_database():
     run = good_run(table="postgresql://host:5432/registry select * from people")
     (table,) = openlineage.event(telling(run))["inputs"]
     assert (table["namespace"], table["name"]) == ("postgresql://host:5432", "registry select * from people")
+
+
+PAGE = (ROOT / "docs" / "nightly.md").read_text("utf-8")
+
+
+def first_cells(heading):
+    """What is named in the first column of the page's first table below a heading."""
+    rows = PAGE.split(f"\n### {heading}\n", 1)[1].split("\n### ")[0].split("|---|", 1)[1].splitlines()[1:]
+    return {name for row in rows if row.startswith("|") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def test_the_page_has_every_key_of_the_document():
+    assert first_cells("JSON") == set(json_document.document(telling(failed_run(), good_run())))
+
+
+def test_the_page_has_every_key_of_gates_files_and_columns():
+    document = failed_run().to_dict()
+    rows = PAGE.split("\n### JSON\n", 1)[1].split("\n### ")[0]
+    for part in ("gates", "files", "columns", "changes"):
+        several = document[part] if part == "changes" else document[part][0]
+        (row,) = [row for row in rows.splitlines() if f"`{part}`" in row.partition(" | ")[0]]
+        assert set(several) <= set(re.findall(r"`(\w+)`", row))
+
+
+def test_the_page_has_every_metric():
+    assert first_cells("Prometheus") == {name for name, _ in metrics(failed_run(), good_run())}

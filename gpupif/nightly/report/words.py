@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...utils.display import as_percent, plural
+from ...utils.display import plural
 from .figures import Figure, figures
 
 # Names that a line lists.
 MOST_LISTED = 5
+UNITS = ("bits", "nats", "rows", "values", "columns", "files", "classes", "cells", "steps")
 # By status what a run that did not say anything worse of itself means, behind its error.
 MEANINGS = {
     "refused": "the input or the configuration is bad; the last good state is as it was",
@@ -45,13 +46,13 @@ def number(value: float | None) -> str:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A number with its unit, which is in the plural; a share in percent."""
+    """A number with its unit, which is in the plural; shares, probabilities and ratios have none, as in the limits."""
     if value is None:
         return "unknown"
-    if unit == "share":
-        return as_percent(value)
+    if unit not in UNITS:
+        return number(value)
     one = unit.removesuffix("es" if unit.endswith("sses") else "s")
-    return f"{number(value)} {one if abs(value) == 1 else unit}".rstrip()
+    return f"{number(value)} {one if abs(value) == 1 else unit}"
 
 
 def signed(change: float | None, unit: str) -> str:
