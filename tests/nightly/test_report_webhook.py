@@ -24,6 +24,13 @@ SECRET = "s3cret"
 TELLING = Telling(failed_run().to_dict(), good_run().to_dict(), None, Path)
 
 
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
 class Server(ThreadingHTTPServer):
     """Answers each request with the next of its answers, a status and headers, the last of them for ever.
 
@@ -189,6 +196,18 @@ def test_a_header_that_is_none():
         (problem,) = told(server.url, headers={"Authorization": f"{SECRET}\nX: y"})
     assert "it could not be posted (ValueError); look at its url and headers" in problem
     assert server.got == []
+
+
+def test_the_proxy_of_the_environment_is_taken(monkeypatch):
+    with serving(200) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+        assert told("http://elsewhere.invalid/hook") == []
+    assert server.got[0][0] == "http://elsewhere.invalid/hook"
+    (problem,) = told("http://elsewhere.invalid/hook", retries=0)
+    assert "the proxy of the environment could not be reached" in problem
+    with serving(200) as server:
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert told(server.url) == []
 
 
 def test_no_url_is_logged(caplog, monkeypatch):
