@@ -51,7 +51,8 @@ class GateResult:
     name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
     "share", ... value: None where it is unknown. before: its value in the last good run, None without one. limits: by
     key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed or is unknown, one sentence.
-    column, attacker: where the value is from, where it is the worst of several.
+    column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
+    values of two runs are compared where it is the same, whatever the gates are called.
     """
 
     name: str
@@ -64,11 +65,15 @@ class GateResult:
     why: str = ""
     column: str | None = None
     attacker: str | None = None
+    definition: str = ""
 
     @property
     def change(self) -> float | None:
         """By how much the value rose since the last good run."""
-        return None if self.value is None or self.before is None else self.value - self.before
+        if self.value is None or self.before is None:
+            return None
+        # Infinity is no less than itself.
+        return 0.0 if self.value == self.before else self.value - self.before
 
 
 @dataclass(frozen=True)
@@ -99,12 +104,14 @@ class InputChanges:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column of the table in numbers. type: as the files have it. new_values: that the last good run lacked."""
+    """A column of the table. type: as the files have it. Of what was read in numbers, of others None: distinct_values;
+    missing, rows without a value; new_values, that the last good run lacked, None without one.
+    """
 
     name: str
     type: str
-    distinct_values: int
-    missing: int
+    distinct_values: int | None = None
+    missing: int | None = None
     new_values: int | None = None
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels.dictionary import count_numbers
-from gpupif.kernels.select import count_patterns
+from gpupif.kernels.select import SIGN, count_patterns
 
 from .repeated import Repeated
 
@@ -32,19 +32,19 @@ def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.i
     return values.distinct, times
 
 
-def percentiles(pieces: Pieces, total: int, wanted: Sequence[float]) -> list[float]:
-    """Percentiles (linear, as `numpy.percentile` has them) of `total` numbers from 0 on, read four times.
+def percentiles(pieces: Pieces, wanted: Sequence[float]) -> list[float]:
+    """Percentiles (linear, as `numpy.percentile` has them) of numbers, but NaN, read four times; of none NaN.
 
     pieces: gives all numbers, each time it is called.
     """
-    return percentiles_of([pieces], total, wanted, lambda count, tasks: [count(*task) for task in tasks])
+    return percentiles_of([pieces], wanted, lambda count, tasks: [count(*task) for task in tasks])
 
 
 def percentiles_of(
-    several: Sequence[Pieces], total: int, wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
+    several: Sequence[Pieces], wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
 ) -> list[float]:
     """Percentiles of the numbers of several together; run: counts those of all, see `Workers.run`."""
-    search = PercentileSearch.of(total, wanted)
+    search = PercentileSearch.of(wanted)
 
     def count(pieces: Pieces) -> DigitCounts:
         counts: DigitCounts = {}
@@ -61,48 +61,67 @@ def percentiles_of(
     return search.found()
 
 
+def percentiles_of_sorted(numbers: Any, wanted: Sequence[float]) -> list[float]:
+    """The same of numbers in order without NaN, of host or device."""
+    if not len(numbers):
+        return [math.nan] * len(wanted)
+    places = [_place(percent, len(numbers)) for percent in wanted]
+    ends = [[float(numbers[end(place)]) for end in (math.floor, math.ceil)] for place in places]
+    return [_between(low, high, place % 1) for (low, high), place in zip(ends, places, strict=True)]
+
+
 @dataclass(frozen=True)
 class PercentileSearch:
-    """Percentiles of numbers from 0 on, whose bits order as they do: found by 16 of these at a time, the highest first.
+    """Percentiles of numbers, whose patterns order as they do: found by 16 bits of these at a time, the highest first.
 
-    Each look at all numbers, in any pieces, `count`s them; `narrowed` then knows 16 bits more, after four all.
+    Each look at all numbers, in any pieces, `count`s them; `narrowed` then knows 16 bits more, after four all. The
+    first look tells how many numbers there are, and so which ranks are looked for; NaN is none.
     """
 
-    places: tuple[float, ...]
-    ranks: tuple[int, ...]
-    prefixes: tuple[int, ...]
-    left: tuple[int, ...]
+    wanted: tuple[float, ...]
+    places: tuple[float, ...] = ()
+    ranks: tuple[int, ...] = ()
+    prefixes: tuple[int, ...] = (0,)
+    left: tuple[int, ...] = ()
     looks: int = 0
 
     @classmethod
-    def of(cls, total: int, wanted: Sequence[float]) -> PercentileSearch:
-        """A search for percentiles of so many numbers."""
-        places = tuple(percent / 100 * (total - 1) for percent in wanted)
-        ranks = tuple(sorted({rank for place in places for rank in (math.floor(place), math.ceil(place))}))
-        return cls(places, ranks, (0,) * len(ranks), ranks)
+    def of(cls, wanted: Sequence[float]) -> PercentileSearch:
+        """A search for percentiles."""
+        return cls(tuple(wanted))
 
     def count(self, numbers: Any, times: Any, counts: DigitCounts) -> None:
         """Count the next digits of some numbers, each of which occurs so many times (empty: once)."""
         # Adding zero makes -0.0 the 0.0 that it is.
-        patterns = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
+        bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
         for prefix in set(self.prefixes):
             if prefix not in counts:
                 counts[prefix] = np.zeros(DIGITS, np.int64)
-            count_patterns(patterns, times, prefix, SHIFTS[self.looks], counts[prefix])
+            count_patterns(bits, times, prefix, SHIFTS[self.looks], counts[prefix])
 
     def narrowed(self, counts: Mapping[int, Any]) -> PercentileSearch:
         """The search after a look at all numbers."""
+        search = self if self.looks else self._ranked(sum(int(found.sum()) for found in counts.values()))
         prefixes, left = [], []
-        for prefix, rank in zip(self.prefixes, self.left, strict=True):
+        for prefix, rank in zip(search.prefixes, search.left, strict=True):
             below = np.cumsum(counts[prefix])
             digit = int(np.searchsorted(below, rank, side="right"))
             left.append(rank - int(below[digit] - counts[prefix][digit]))
             prefixes.append((prefix << 16) | digit)
-        return PercentileSearch(self.places, self.ranks, tuple(prefixes), tuple(left), self.looks + 1)
+        return replace(search, prefixes=tuple(prefixes), left=tuple(left), looks=self.looks + 1)
+
+    def _ranked(self, total: int) -> PercentileSearch:
+        """The search among so many numbers."""
+        places = tuple(_place(percent, total) for percent in self.wanted) if total else ()
+        ranks = tuple(sorted({rank for place in places for rank in (math.floor(place), math.ceil(place))}))
+        return replace(self, places=places, ranks=ranks, prefixes=(0,) * len(ranks), left=ranks)
 
     def found(self) -> list[float]:
         """The percentiles, after four looks."""
-        numbers = [float(np.uint64(pattern).view(np.float64)) for pattern in self.prefixes]
+        if not self.places:
+            return [math.nan] * len(self.wanted)
+        bits = [pattern ^ SIGN if pattern & SIGN else ~pattern & (2 * SIGN - 1) for pattern in self.prefixes]
+        numbers = [float(np.uint64(own).view(np.float64)) for own in bits]
         of_rank = dict(zip(self.ranks, numbers, strict=True))
         return [
             _between(of_rank[math.floor(place)], of_rank[math.ceil(place)], place - math.floor(place))
@@ -110,7 +129,14 @@ class PercentileSearch:
         ]
 
 
+def _place(percent: float, total: int) -> float:
+    """Of a percentile among so many numbers in order, from 0."""
+    return percent / 100 * (total - 1)
+
+
 def _between(low: float, high: float, share: float) -> float:
-    """By the formula of `numpy.percentile`, for the same bits."""
+    """By the formula of `numpy.percentile`, for the same bits; between a number and infinity it is infinite."""
+    if math.isinf(low) or math.isinf(high):
+        return low if low == high else low + high
     step = high - low
     return high - step * (1 - share) if share >= 0.5 else low + step * share
