@@ -24,7 +24,7 @@ each_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
 def telling(outcome, before=None, changed=None):
-    return Telling(outcome.to_dict(), before and before.to_dict(), changed, Path)
+    return Telling.of(outcome, before, changed)
 
 
 @each_run
@@ -54,7 +54,7 @@ def test_several_attackers_have_figures_each():
     scores = gpupif.score(table, ["cig"], columns=["age", "sex"], attackers=several)
     document = json_document.document(telling(good_run(summary=scores.summary().to_dict())))
     found = {name for name in document["figures"] if name.startswith("PIF 95")}
-    assert found == {"PIF 95, attacker neighbour", "PIF 95, attacker colleague"}
+    assert found == {"PIF 95 against neighbour", "PIF 95 against colleague"}
 
 
 def test_figures_are_of_a_risk_as_it_is_found():
@@ -63,7 +63,7 @@ def test_figures_are_of_a_risk_as_it_is_found():
     figures = json_document.document(telling(good_run(risk=risk.to_dict())))["figures"]
     assert figures["k"]["value"] == risk.k
     assert figures["t"]["value"] == risk.worst["t"]
-    assert figures["classes below 5 rows"]["value"] == risk.classes.classes_below
+    assert figures["rows below k"]["value"] == risk.classes.rows_below
 
 
 # The schema of Ant, by element: its attributes, and of what its children are.

@@ -22,7 +22,7 @@ def drawn(outcome, before=None, width=200):
 
 
 def as_markdown(outcome, before=None):
-    return markdown.text(Telling(outcome.to_dict(), before and before.to_dict(), None, None))
+    return markdown.text(Telling.of(outcome, before))
 
 
 def test_an_outcome_prints_itself():

@@ -23,7 +23,6 @@ FORMATS: dict[str, Callable[[Telling], dict[str, Any]]] = {"json": document, "op
 # Answers after which one tries again, and the longest pause before that, in seconds.
 PASSING = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0
-NO_URL = "its url is none of HTTP"
 # Libraries that say in their logs to which URL they talk.
 TALKATIVE = ("urllib3.connectionpool", "urllib3.connection", "urllib3.util.retry", "urllib3.poolmanager")
 
@@ -49,8 +48,6 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
     from urllib3 import Timeout
     from urllib3.exceptions import HTTPError
 
-    if not webhook.url.lower().startswith(("http://", "https://")):
-        return NO_URL
     headers = {"Content-Type": "application/json", "User-Agent": f"gpupif/{__version__}", **webhook.headers}
     with _SilentLogs():
         try:
@@ -124,7 +121,7 @@ def _reason(error: HTTPError, webhook: WebhookSettings) -> str:
     if isinstance(cause, exceptions.TimeoutError):
         return f"no answer within {webhook.timeout:g} s"
     if isinstance(cause, exceptions.LocationValueError):
-        return NO_URL
+        return "its url is none of HTTP"
     return "the connection broke"
 
 

@@ -100,7 +100,7 @@ def gates_table(document: Mapping[str, Any]) -> tuple[list[str], list[list[str]]
 
 def heading(document: Mapping[str, Any]) -> str:
     """Which run it is, of which table."""
-    return f"Run {document['number']} of {document['table']}, {document['started']}"
+    return f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
 
 
 def work(document: Mapping[str, Any]) -> str:
