@@ -96,6 +96,8 @@ def run(
     """
     from ..nightly.config import load_config
     from ..nightly.log import logged_to_stderr
+    from ..nightly.report.json_document import document
+    from ..nightly.report.telling import Telling
     from ..nightly.report.terminal import draw
     from ..nightly.run import run_and_compare
 
@@ -106,8 +108,8 @@ def run(
         outcome, before = run_and_compare(config)
     if outcome.error:
         _say_error(outcome.error)
-    then = None if before is None else before.to_dict()
-    show(outcome.to_dict, lambda console: draw(outcome.to_dict(), then, console), as_json, quiet)
+    told = Telling.of(outcome, before)
+    show(lambda: document(told), lambda console: draw(told.document, told.before, console), as_json, quiet)
     raise typer.Exit(outcome.exit_code)
 
 

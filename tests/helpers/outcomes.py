@@ -20,7 +20,11 @@ AWKWARD = "a|b*`<i>\x1b[31m\n&\udcff"
 
 def good_run(**changes) -> RunOutcome:
     """The first run: all gates hold."""
-    columns = [ColumnProfile("age", "int64", 90, 0), ColumnProfile("town", "string", 12, 3)]
+    columns = [
+        ColumnProfile("age", "int64", 90, 0),
+        ColumnProfile("town", "string", 12, 3),
+        ColumnProfile("id", "int64"),
+    ]
     outcome = RunOutcome(
         number=1,
         status=Status.PASSED,
@@ -38,7 +42,10 @@ def good_run(**changes) -> RunOutcome:
         columns=columns,
         gates=[GateResult("PIF 95", "pif", "bits", 4.0, None, {"max": 4.5}, Verdict.PASSED)],
         summary={"pif": {"95": 4.0, "100": 9.0}},
-        risk={"classes": {"wanted_k": 5, "k": 2, "uniques": 0, "classes_below": 3, "rows_below": 9}, "worst": {}},
+        risk={
+            "classes": {"k": 2, "uniques": 0, "unique_share": 0.0, "rows_below": 9, "share_below": 0.009},
+            "worst": {"k": 2},
+        },
         seconds={"read": 1.0, "score": 2.0},
         peak_bytes=512 * 2**20,
     )
@@ -62,7 +69,11 @@ def failed_run(**changes) -> RunOutcome:
         "rows": 1_200,
         "files": [*good_run().files, InputFile(AWKWARD, 500, 6, "cc", 200)],
         "changes": InputChanges(added=[AWKWARD], unchanged=2, read=[AWKWARD]),
-        "columns": [ColumnProfile("age", "double", 91, 0, 1), ColumnProfile("sex", "string", 2, 0)],
+        "columns": [
+            ColumnProfile("age", "double", 91, 0, 1),
+            ColumnProfile("sex", "string", 2, 0),
+            ColumnProfile("id", "int64"),
+        ],
         "gates": gates,
         "summary": {"pif": {"95": 4.75, "100": 9.0}},
         "compared_with": 1,

@@ -16,6 +16,7 @@ import gpupif
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.report import json_document, junit, openlineage, prometheus
 from gpupif.nightly.report.telling import Telling
+from tests.helpers.checkout import ROOT
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
 
 RUNS = {"good": good_run(), "failed": failed_run(), "refused": refused_run()}
@@ -23,7 +24,7 @@ each_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
 def telling(outcome, before=None, changed=None):
-    return Telling(outcome.to_dict(), before and before.to_dict(), changed, Path)
+    return Telling.of(outcome, before, changed)
 
 
 @each_run
@@ -53,7 +54,7 @@ def test_several_attackers_have_figures_each():
     scores = gpupif.score(table, ["cig"], columns=["age", "sex"], attackers=several)
     document = json_document.document(telling(good_run(summary=scores.summary().to_dict())))
     found = {name for name in document["figures"] if name.startswith("PIF 95")}
-    assert found == {"PIF 95, attacker neighbour", "PIF 95, attacker colleague"}
+    assert found == {"PIF 95 against neighbour", "PIF 95 against colleague"}
 
 
 def test_figures_are_of_a_risk_as_it_is_found():
@@ -62,7 +63,7 @@ def test_figures_are_of_a_risk_as_it_is_found():
     figures = json_document.document(telling(good_run(risk=risk.to_dict())))["figures"]
     assert figures["k"]["value"] == risk.k
     assert figures["t"]["value"] == risk.worst["t"]
-    assert figures["classes below 5 rows"]["value"] == risk.classes.classes_below
+    assert figures["rows below k"]["value"] == risk.classes.rows_below
 
 
 # The schema of Ant, by element: its attributes, and of what its children are.
@@ -211,3 +212,29 @@ def test_openlineage_of_a_database():
     run = good_run(table="postgresql://host:5432/registry select * from people")
     (table,) = openlineage.event(telling(run))["inputs"]
     assert (table["namespace"], table["name"]) == ("postgresql://host:5432", "registry select * from people")
+
+
+PAGE = (ROOT / "docs" / "nightly.md").read_text("utf-8")
+
+
+def first_cells(heading):
+    """What is named in the first column of the page's first table below a heading."""
+    rows = PAGE.split(f"\n### {heading}\n", 1)[1].split("\n### ")[0].split("|---|", 1)[1].splitlines()[1:]
+    return {name for row in rows if row.startswith("|") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def test_the_page_has_every_key_of_the_document():
+    assert first_cells("JSON") == set(json_document.document(telling(failed_run(), good_run())))
+
+
+def test_the_page_has_every_key_of_gates_files_and_columns():
+    document = failed_run().to_dict()
+    rows = PAGE.split("\n### JSON\n", 1)[1].split("\n### ")[0]
+    for part in ("gates", "files", "columns", "changes"):
+        several = document[part] if part == "changes" else document[part][0]
+        (row,) = [row for row in rows.splitlines() if f"`{part}`" in row.partition(" | ")[0]]
+        assert set(several) <= set(re.findall(r"`(\w+)`", row))
+
+
+def test_the_page_has_every_metric():
+    assert first_cells("Prometheus") == {name for name, _ in metrics(failed_run(), good_run())}

@@ -11,7 +11,6 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,14 @@ from gpupif.nightly.settings import TellSettings, WebhookSettings
 from tests.helpers.outcomes import failed_run, good_run
 
 SECRET = "s3cret"
-TELLING = Telling(failed_run().to_dict(), good_run().to_dict(), None, Path)
+TELLING = Telling.of(failed_run(), good_run())
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
 class Server(ThreadingHTTPServer):
@@ -76,8 +82,13 @@ def serving(*statuses, headers=None, **how):
         thread.join()
 
 
+def hook(url, **settings):
+    """A webhook as of the configuration, but for what is refused there already."""
+    return WebhookSettings.model_construct(url=url, **settings)
+
+
 def told(url, telling=TELLING, **settings):
-    return webhook.tell(telling, TellSettings(webhooks=[WebhookSettings(url=url, **settings)]))
+    return webhook.tell(telling, TellSettings.model_construct(webhooks=[hook(url, **settings)]))
 
 
 def test_json_is_posted_with_headers():
@@ -98,7 +109,7 @@ def test_openlineage_is_posted():
 
 
 def test_only_what_failed_where_that_is_asked_for():
-    good = Telling(good_run().to_dict(), None, None, Path)
+    good = Telling.of(good_run(), None)
     with serving(200) as server:
         assert told(server.url, good, when="failed") == []
         assert server.got == []
@@ -175,7 +186,6 @@ def unused_port():
         ("http://127.0.0.1:{port}/" + SECRET, "no connection could be made"),
         ("http://nowhere.invalid/" + SECRET, "no connection could be made"),
         ("ftp://127.0.0.1/" + SECRET, "its url is none of HTTP"),
-        (SECRET, "its url is none of HTTP"),
         ("http://[" + SECRET, "its url is none of HTTP"),
     ],
 )
@@ -191,6 +201,18 @@ def test_a_header_that_is_none():
     assert server.got == []
 
 
+def test_the_proxy_of_the_environment_is_taken(monkeypatch):
+    with serving(200) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+        assert told("http://elsewhere.invalid/hook") == []
+    assert server.got[0][0] == "http://elsewhere.invalid/hook"
+    (problem,) = told("http://elsewhere.invalid/hook", retries=0)
+    assert "the proxy of the environment could not be reached" in problem
+    with serving(200) as server:
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert told(server.url) == []
+
+
 def test_no_url_is_logged(caplog, monkeypatch):
     monkeypatch.setattr("urllib3.util.retry.time.sleep", lambda seconds: None)
     caplog.set_level(logging.DEBUG)
@@ -203,8 +225,8 @@ def test_no_url_is_logged(caplog, monkeypatch):
 
 def test_one_that_fails_keeps_no_other_from_being_told():
     with serving(200) as server:
-        several = [WebhookSettings(url="ftp://nowhere"), WebhookSettings(url=server.url)]
-        problems = webhook.tell(TELLING, TellSettings(webhooks=several))
+        several = [hook("ftp://nowhere"), hook(server.url)]
+        problems = webhook.tell(TELLING, TellSettings.model_construct(webhooks=several))
     assert [problem.partition(":")[0] for problem in problems] == ["tell.webhooks[0]"]
     assert len(server.got) == 1
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from rich.console import Console
 
-from gpupif.nightly.outcome import EXIT_CODES, GateResult, Status, Verdict
+from gpupif.nightly.outcome import EXIT_CODES, GateResult, InputChanges, Status, Verdict
 from gpupif.nightly.report import markdown, terminal, words
 from gpupif.nightly.report.telling import Telling
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
@@ -22,7 +22,7 @@ def drawn(outcome, before=None, width=200):
 
 
 def as_markdown(outcome, before=None):
-    return markdown.text(Telling(outcome.to_dict(), before and before.to_dict(), None, None))
+    return markdown.text(Telling.of(outcome, before))
 
 
 def test_an_outcome_prints_itself():
@@ -36,9 +36,7 @@ def test_an_outcome_prints_itself():
 def test_gates_and_what_changed(draw):
     said = draw(failed_run(), good_run())
     gate = next(line for line in said.splitlines() if "PIF 95" in line and "at most" in line)
-    assert ["4.75 bits" in gate, "at most 4.5 bits" in gate, "+0.75 bits" in gate, "4.75 is above 4.5" in gate] == [
-        True
-    ] * 4
+    assert ["4.75 bits" in gate, "at most 4.5" in gate, "+0.75 bits" in gate, "4.75 is above 4.5" in gate] == [True] * 4
     assert "Since run 1, the last good one" in said
     assert "columns removed: 1 (town)" in said
     assert "columns of another type: 1 (age int64 -" in said
@@ -51,7 +49,9 @@ def test_gates_and_what_changed(draw):
 
 @pytest.mark.parametrize("draw", [drawn, as_markdown])
 def test_a_first_run_has_nothing_to_compare_with(draw):
-    assert "No good run before it to compare with" in draw(good_run())
+    said = draw(good_run(changes=InputChanges(added=["one.parquet"], read=["one.parquet"])))
+    assert "No good run before it to compare with" in said
+    assert "added" not in said
 
 
 @pytest.mark.parametrize("draw", [drawn, as_markdown])
@@ -99,7 +99,8 @@ def test_a_refused_run_has_no_tables():
         (1.0, "rows", "1 row"),
         (1.0, "classes", "1 class"),
         (12_345_678.0, "rows", "12,345,678 rows"),
-        (0.25, "share", "25 %"),
+        (0.25, "share", "0.25"),
+        (1.0, "probability", "1"),
         (4.123456789, "bits", "4.12346 bits"),
         (float("inf"), "", "infinite"),
         (-2.0, "bits", "-2 bits"),
@@ -115,15 +116,17 @@ def test_long_lists_are_cut():
 
 def test_an_unknown_gate_says_where_and_why():
     gate = GateResult("t", "t", "", None, None, {}, Verdict.UNKNOWN, "no classes", "town", "neighbour")
-    document = good_run(gates=[gate]).to_dict()["gates"][0]
-    assert words.gate_cells(document) == (
-        "t",
-        "unknown",
-        "",
-        "",
-        "column town, attacker neighbour",
-        "unknown: no classes",
-    )
+    document = good_run(gates=[gate]).to_dict()
+    headings, (line,) = words.gates_table(document)
+    assert dict(zip(headings, line, strict=True)) == {
+        "gate": "t",
+        "value": "unknown",
+        "limits": "",
+        "change": "",
+        "where": "column town, attacker neighbour",
+        "verdict": "unknown: no classes",
+    }
+    assert "where" not in words.gates_table(good_run().to_dict())[0]
 
 
 def test_a_narrow_terminal_still_has_all_numbers():

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from ..summary_figures import by_attacker, figures_of_table
+
+# Of equivalence classes, as people call them.
+NAMES = {"uniques": "unique rows", "rows_below": "rows below k", "share_below": "share below k"}
 
 
 class Figure(NamedTuple):
@@ -14,9 +19,9 @@ class Figure(NamedTuple):
 
 
 class Pif(NamedTuple):
-    """A percentile of the row information gain. attacker: None where there is only one."""
+    """A percentile of the row information gain. attacker: empty where there is only one."""
 
-    attacker: str | None
+    attacker: str
     percentile: str
     bits: float
 
@@ -27,45 +32,25 @@ def figures(document: Mapping[str, Any]) -> dict[str, Figure]:
     if document["rows"] is not None:
         found["rows"] = Figure(document["rows"], "rows")
         found["columns"] = Figure(len(document["columns"]), "columns")
-        found["missing values"] = Figure(sum(column["missing"] for column in document["columns"]), "values")
     if document["distinct_rows"] is not None:
         found["distinct rows"] = Figure(document["distinct_rows"], "rows")
     if document["files"]:
         found["files"] = Figure(len(document["files"]), "files")
-    for attacker, percentile, bits in pifs(document["summary"]):
-        of = "" if attacker is None else f", attacker {attacker}"
-        found[f"PIF {percentile}{of}"] = Figure(bits, "bits")
-    return found | dict(_of_classes(document["risk"]))
+    missing = [column["missing"] for column in document["columns"] if column["missing"] is not None]
+    if missing:
+        found["missing values"] = Figure(sum(missing), "values")
+    for figure, value in figures_of_table(document["summary"], document["risk"]):
+        if value is not None:
+            of = "" if figure.attacker is None else f" against {figure.attacker}"
+            found[NAMES.get(figure.name, figure.name.replace("_", " ")) + of] = Figure(value, figure.unit)
+    return found
 
 
 def pifs(summary: Mapping[str, Any] | None) -> list[Pif]:
-    """The personal information factors of a summary, of each attacker where there are several."""
-    if summary is None:
-        return []
-    several: Mapping[str | None, Any] = summary.get("attackers", {None: summary})
+    """The personal information factors of a summary, against each attacker where there are several."""
     return [
-        Pif(attacker, percentile, bits)
-        for attacker, one in several.items()
+        Pif(attacker or "", percentile, bits)
+        for attacker, one in by_attacker(summary).items()
         for percentile, bits in one.get("pif", {}).items()
         if bits is not None
     ]
-
-
-def _of_classes(risk: Mapping[str, Any] | None) -> Iterator[tuple[str, Figure]]:
-    """What `DisclosureRisk.to_dict` says of equivalence classes and of the worst sensitive attribute."""
-    if risk is None:
-        return
-    classes = risk["classes"]
-    wanted = classes["wanted_k"]
-    named = {
-        "k": ("k", "rows"),
-        "unique rows": ("uniques", "rows"),
-        f"classes below {wanted} rows": ("classes_below", "classes"),
-        f"rows in classes below {wanted} rows": ("rows_below", "rows"),
-    }
-    for name, (key, unit) in named.items():
-        if classes[key] is not None:
-            yield name, Figure(classes[key], unit)
-    for name, value in (risk["worst"] or {}).items():
-        if name != "k" and value is not None:
-            yield name, Figure(value, "")

@@ -11,16 +11,6 @@ from .telling import Telling
 # What Markdown would read as more than text, wherever it stands; no line begins with text of others.
 SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#])")
 SIGNS = {"passed": "✅", "failed": "❌", "unknown": "⚠️"}
-NUMBER, WORDS = "---:", ":---"
-GATES = {
-    "": WORDS,
-    "gate": WORDS,
-    "value": NUMBER,
-    "limits": WORDS,
-    "change": NUMBER,
-    "where": WORDS,
-    "verdict": WORDS,
-}
 
 
 def text(telling: Telling) -> str:
@@ -29,14 +19,16 @@ def text(telling: Telling) -> str:
     parts = [f"## {escaped(words.heading(document))}", f"**{escaped(words.closing(document))}**"]
     parts += [escaped(words.work(document))]
     if document["gates"]:
-        rows = [(SIGNS[gate["verdict"]], *words.gate_cells(gate)) for gate in document["gates"]]
-        parts += ["### Gates", _table(GATES, rows)]
+        names, lines = words.gates_table(document)
+        signs = [SIGNS[gate["verdict"]] for gate in document["gates"]]
+        rows = [[sign, *line] for sign, line in zip(signs, lines, strict=True)]
+        parts += ["### Gates", _table(["", *names], rows)]
     if document["rows"] is not None:
         parts.append(f"### {escaped(words.since(document))}")
         parts.append(_list([*words.file_changes(document), *words.column_changes(document, before)]))
         changes = words.number_changes(document, before)
         if changes:
-            parts.append(_table({"": WORDS, "before": NUMBER, "now": NUMBER, "change": NUMBER}, changes))
+            parts.append(_table(["", "before", "now", "change"], changes))
     parts.append(_list(f"Note: {note}" for note in document["notes"]))
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -47,8 +39,9 @@ def escaped(text: str) -> str:
     return SPECIAL.sub(r"\\\1", plain)
 
 
-def _table(heads: dict[str, str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [[*heads], [*heads.values()], *([escaped(cell) for cell in row] for row in rows)]
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    marks = ["---:" if name in words.NUMBERS else ":---" for name in headings]
+    lines = [headings, marks, *([escaped(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

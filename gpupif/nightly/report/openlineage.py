@@ -77,6 +77,7 @@ def _input(document: Mapping[str, Any]) -> dict[str, Any]:
         metrics["columnMetrics"] = {
             column["name"]: {"nullCount": column["missing"], "distinctCount": column["distinct_values"]}
             for column in columns
+            if column["missing"] is not None and column["distinct_values"] is not None
         }
         input_facets["dataQualityMetrics"] = _facet("DataQualityMetricsInputDatasetFacet", **metrics)
     if document["gates"]:

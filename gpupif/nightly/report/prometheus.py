@@ -83,9 +83,8 @@ def _table(metrics: Metrics, document: Mapping[str, Any]) -> None:
         read = len(document["changes"]["read"])
         metrics.set("gpupif_input_files_read", "Files of the table that the last run had to read.", read)
     for attacker, percentile, bits in pifs(document["summary"]):
-        who = words.visible(attacker or "")
         help_text = "Percentile of the row information gain, by attacker where there are several."
-        metrics.set("gpupif_pif_bits", help_text, bits, percentile=percentile, attacker=who)
+        metrics.set("gpupif_pif_bits", help_text, bits, percentile=percentile, attacker=words.visible(attacker))
 
 
 def _gates(metrics: Metrics, document: Mapping[str, Any]) -> None:

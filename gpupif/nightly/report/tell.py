@@ -9,22 +9,24 @@ from typing import Any
 from ...errors import GpupifError, OutputError
 from ...io.write import check_parent, write_text
 from .. import log
-from ..outcome import RunOutcome, plain
+from ..outcome import RunOutcome
 from ..settings import TellSettings
 from . import json_document, junit, markdown, prometheus, webhook
 from .telling import Telling
 
+# A path of the configuration as a file.
+Resolve = Callable[[str], Path]
 # A way to tell: says a run as the settings ask, and returns what kept it from that, one sentence each.
-Way = Callable[[Telling, TellSettings], Sequence[str]]
+Way = Callable[[Telling, TellSettings, Resolve], Sequence[str]]
 
 
 def to_file(key: str, text: Callable[[Telling, Path], str]) -> Way:
     """The way to tell by a file; key: of the settings, which has its path. text: what is in it."""
 
-    def write(telling: Telling, settings: TellSettings) -> Sequence[str]:
+    def write(telling: Telling, settings: TellSettings, resolve: Resolve) -> Sequence[str]:
         path = getattr(settings, key)
         if path is not None:
-            file = telling.resolve(path)
+            file = resolve(path)
             if file.exists() and not file.is_file():
                 raise OutputError(f"{file}: expected the name of a file, got what is none.")
             check_parent(file, file)
@@ -40,7 +42,7 @@ WAYS: Mapping[str, Way] = {
     "markdown": to_file("markdown", lambda telling, file: markdown.text(telling)),
     "junit": to_file("junit", lambda telling, file: junit.text(telling)),
     "prometheus": to_file("prometheus", prometheus.text),
-    "webhooks": webhook.tell,
+    "webhooks": lambda telling, settings, resolve: webhook.tell(telling, settings),
 }
 
 
@@ -48,7 +50,7 @@ def tell(
     outcome: RunOutcome,
     before: RunOutcome | None,
     settings: TellSettings,
-    resolve: Callable[[str], Path],
+    resolve: Resolve,
     redact: Callable[[str], str],
     changed: Mapping[str, Any] | None = None,
 ) -> list[str]:
@@ -57,11 +59,11 @@ def tell(
     before: the last good run before it. resolve: a path of the configuration as a file. redact: a text without secrets.
     changed: what `gpupif nightly diff` says of the two runs, as plain values.
     """
-    telling = Telling(outcome.to_dict(), None if before is None else before.to_dict(), plain(changed), resolve)
+    telling = Telling.of(outcome, before, changed)
     problems: list[str] = []
     for key, way in WAYS.items():
         try:
-            problems += way(telling, settings)
+            problems += way(telling, settings, resolve)
         except (GpupifError, OSError) as error:
             problems.append(f"tell.{key}: {error}")
         except Exception as error:

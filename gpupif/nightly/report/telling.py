@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from ..outcome import RunOutcome, plain
 
 
 @dataclass(frozen=True)
@@ -13,10 +14,14 @@ class Telling:
     """A run that is to be told.
 
     document: of `RunOutcome.to_dict`. before: that of the last good run before it, if there is one. changed: what
-    `gpupif nightly diff` says of the two, if it was asked. resolve: a path of the configuration as a file.
+    `gpupif nightly diff` says of the two, as plain values, if it was asked.
     """
 
     document: Mapping[str, Any]
-    before: Mapping[str, Any] | None
-    changed: Mapping[str, Any] | None
-    resolve: Callable[[str], Path]
+    before: Mapping[str, Any] | None = None
+    changed: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, outcome: RunOutcome, before: RunOutcome | None, changed: Mapping[str, Any] | None = None) -> Telling:
+        """Of a run and the last good one before it."""
+        return cls(outcome.to_dict(), None if before is None else before.to_dict(), plain(changed))

@@ -39,15 +39,10 @@ def draw(document: Mapping[str, Any], before: Mapping[str, Any] | None, console:
 
 def gates_table(document: Mapping[str, Any]) -> Table:
     """The gates of a run, a line each."""
-    headings = [
-        Heading("gate", text=True, show=words.visible),
-        Heading("value", folds=True),
-        Heading("limits", text=True),
-        Heading("change", folds=True),
-        Heading("where", text=True, show=words.visible),
-        Heading("verdict", text=True, show=lambda said: Text(words.visible(said), COLOURS[said.partition(":")[0]])),
-    ]
-    return draw_table("Gates", headings, map(words.gate_cells, document["gates"]))
+    names, lines = words.gates_table(document)
+    shown = {"verdict": lambda said: Text(words.visible(said), COLOURS[said.partition(":")[0]])}
+    headings = [Heading(name, name not in words.NUMBERS, show=shown.get(name, words.visible)) for name in names]
+    return draw_table("Gates", headings, lines)
 
 
 def _line(console: Console, text: str, style: str = "") -> None:

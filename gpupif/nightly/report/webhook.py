@@ -16,13 +16,13 @@ from .openlineage import event
 from .telling import Telling
 
 if TYPE_CHECKING:
+    from urllib3 import PoolManager
     from urllib3.exceptions import HTTPError
 
 FORMATS: dict[str, Callable[[Telling], dict[str, Any]]] = {"json": document, "openlineage": event}
 # Answers after which one tries again, and the longest pause before that, in seconds.
 PASSING = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0
-NO_URL = "its url is none of HTTP"
 # Libraries that say in their logs to which URL they talk.
 TALKATIVE = ("urllib3.connectionpool", "urllib3.connection", "urllib3.util.retry", "urllib3.poolmanager")
 
@@ -45,33 +45,43 @@ def seconds_at_most(webhook: WebhookSettings) -> float:
 
 def post(body: bytes, webhook: WebhookSettings) -> str:
     """Post JSON once, or as often as its webhook allows; what is wrong, or nothing."""
-    from urllib3 import PoolManager, Timeout
+    from urllib3 import Timeout
     from urllib3.exceptions import HTTPError
 
-    if not webhook.url.lower().startswith(("http://", "https://")):
-        return NO_URL
     headers = {"Content-Type": "application/json", "User-Agent": f"gpupif/{__version__}", **webhook.headers}
-    retries = _retries(webhook)
-    with _SilentLogs(), PoolManager(cert_reqs="CERT_REQUIRED") as pool:
+    with _SilentLogs():
         try:
             # A redirect is no delivery: what is in the headers is for the host that was named, and for no other.
-            answer = pool.request(
-                "POST",
-                webhook.url,
-                body=body,
-                headers=headers,
-                redirect=False,
-                retries=retries,
-                timeout=Timeout(total=webhook.timeout),
-                preload_content=False,
-            )
-            answer.close()
+            with _pool(webhook.url) as pool:
+                answer = pool.request(
+                    "POST",
+                    webhook.url,
+                    body=body,
+                    headers=headers,
+                    redirect=False,
+                    retries=_retries(webhook),
+                    timeout=Timeout(total=webhook.timeout),
+                    preload_content=False,
+                )
+                answer.close()
         except HTTPError as error:
             return _reason(error, webhook)
         except Exception as error:
             # Texts of errors have the URL, or a header, in them.
             return f"it could not be posted ({type(error).__name__}); look at its url and headers"
     return "" if 200 <= answer.status < 300 else _refusal(answer.status)
+
+
+def _pool(url: str) -> PoolManager:
+    """Connections to a URL, by way of the proxy that the environment names for it (HTTPS_PROXY, NO_PROXY)."""
+    from urllib.request import getproxies, proxy_bypass
+
+    from urllib3 import PoolManager, ProxyManager
+    from urllib3.util import parse_url
+
+    parts = parse_url(url)
+    proxy = None if proxy_bypass(parts.host or "") else getproxies().get(parts.scheme or "")
+    return PoolManager(cert_reqs="CERT_REQUIRED") if proxy is None else ProxyManager(proxy, cert_reqs="CERT_REQUIRED")
 
 
 def _retries(webhook: WebhookSettings) -> Any:
@@ -104,12 +114,14 @@ def _reason(error: HTTPError, webhook: WebhookSettings) -> str:
     cause = error.reason if isinstance(error, exceptions.MaxRetryError) and error.reason else error
     if isinstance(cause, exceptions.SSLError):
         return "its TLS certificate or version is not to be trusted"
+    if isinstance(cause, exceptions.ProxyError):
+        return "the proxy of the environment could not be reached, or let nothing through"
     if isinstance(cause, exceptions.NewConnectionError):
         return "no connection could be made"
     if isinstance(cause, exceptions.TimeoutError):
         return f"no answer within {webhook.timeout:g} s"
     if isinstance(cause, exceptions.LocationValueError):
-        return NO_URL
+        return "its url is none of HTTP"
     return "the connection broke"
 
 

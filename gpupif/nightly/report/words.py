@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...utils.display import as_percent, plural
+from ...utils.display import plural
 from .figures import Figure, figures
 
 # Names that a line lists.
 MOST_LISTED = 5
+UNITS = ("bits", "nats", "rows", "values", "columns", "files", "classes", "cells", "steps")
+# Headings of columns of amounts; those of others have text.
+NUMBERS = ("value", "before", "now", "change")
 # By status what a run that did not say anything worse of itself means, behind its error.
 MEANINGS = {
     "refused": "the input or the configuration is bad; the last good state is as it was",
@@ -45,13 +48,13 @@ def number(value: float | None) -> str:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A number with its unit, which is in the plural; a share in percent."""
+    """A number with its unit, which is in the plural; shares, probabilities and ratios have none, as in the limits."""
     if value is None:
         return "unknown"
-    if unit == "share":
-        return as_percent(value)
+    if unit not in UNITS:
+        return number(value)
     one = unit.removesuffix("es" if unit.endswith("sses") else "s")
-    return f"{number(value)} {one if abs(value) == 1 else unit}".rstrip()
+    return f"{number(value)} {one if abs(value) == 1 else unit}"
 
 
 def signed(change: float | None, unit: str) -> str:
@@ -62,8 +65,8 @@ def signed(change: float | None, unit: str) -> str:
 
 
 def limits(gate: Mapping[str, Any]) -> str:
-    """The limits of a gate."""
-    return ", ".join(f"{LIMITS.get(key, key)} {amount(limit, gate['unit'])}" for key, limit in gate["limits"].items())
+    """The limits of a gate, in the unit of its value."""
+    return ", ".join(f"{LIMITS[key]} {number(limit)}" for key, limit in gate["limits"].items())
 
 
 def place(gate: Mapping[str, Any]) -> str:
@@ -78,16 +81,26 @@ def verdict(gate: Mapping[str, Any]) -> str:
     return f"{gate['verdict']}: {gate['why']}" if gate["why"] else gate["verdict"]
 
 
-def gate_cells(gate: Mapping[str, Any]) -> tuple[str, ...]:
-    """A gate as a line of a table: its name, value, limits, change, where it is from, verdict."""
-    unit = gate["unit"]
-    value, change = amount(gate["value"], unit), signed(gate["change"], unit)
-    return gate["name"], value, limits(gate), change, place(gate), verdict(gate)
+def gates_table(document: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The gates of a run as a table, headings and lines; where a value is from only where it is of a part.
+
+    The first four columns are the name, the value, the limits and the change, the last is the verdict.
+    """
+    lines = []
+    for gate in document["gates"]:
+        value, change = amount(gate["value"], gate["unit"]), signed(gate["change"], gate["unit"])
+        lines.append([gate["name"], value, limits(gate), change, place(gate), verdict(gate)])
+    headings = ["gate", "value", "limits", "change", "where", "verdict"]
+    if not any(place(gate) for gate in document["gates"]):
+        at = headings.index("where")
+        for line in (headings, *lines):
+            del line[at]
+    return headings, lines
 
 
 def heading(document: Mapping[str, Any]) -> str:
     """Which run it is, of which table."""
-    return f"Run {document['number']} of {document['table']}, {document['started']}"
+    return f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
 
 
 def work(document: Mapping[str, Any]) -> str:
@@ -130,9 +143,9 @@ def since(document: Mapping[str, Any]) -> str:
 
 
 def file_changes(document: Mapping[str, Any]) -> list[str]:
-    """A line for each way in which the files changed."""
+    """A line for each way in which the files changed since the last good run, where there is one."""
     changes = document["changes"]
-    if changes is None:
+    if changes is None or document["compared_with"] is None:
         return []
     renamed = [f"{before} -> {after}" for before, after in changes["renamed"]]
     ways = {"added": changes["added"], "removed": changes["removed"], "changed": changes["changed"], "renamed": renamed}
