@@ -16,9 +16,10 @@ from .table_state import KeptTable
 
 def table_identity(config: Config) -> str:
     """Which table it is, without secrets: its path, or the database and the query."""
-    if config.table is not None:
-        return str(config.table)
     given = config.document["input"]
+    if config.table is not None:
+        # As it is written where it is from the environment.
+        return given["path"] if "${" in given["path"] else str(config.table)
     return f"{given['connection']}: {given['query']}"
 
 
