@@ -29,7 +29,7 @@ def check_document(
 ) -> Checked:
     """Check a document of TOML, in which overrides are set.
 
-    file: where it is from, which errors name. The others as of `load_config`. Raises InputError, with all that is wrong.
+    file: where it is from, which errors name. The others as of `load_config`. Raises InputError: all that is wrong.
     """
     overridden = [override(document, text) for text in overrides]
     resolved, references, wrong, values = resolve_references(document, environ)
@@ -52,7 +52,10 @@ def check_document(
     kept, written = masked(plain)
     # Of an address that is put together, the parts are secrets too.
     addresses = {text for place in references if "://" in (text := value_at(resolved, place))}
-    gates = [gate.model_copy(update={"name": name}) for gate, name in zip(checked.gates, names, strict=True)]
+    gates = [
+        gate if gate.name is not None else gate.model_copy(update={"name": name})
+        for gate, name in zip(checked.gates, names, strict=True)
+    ]
     settings = checked.model_copy(update={"gates": gates})
     return Checked(settings, kept, Redaction(values | written | addresses))
 

@@ -104,4 +104,5 @@ def _read(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InputError(f"{file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: expected TOML, got what is none: {reason_of(error)}. Mend it there.") from None
+        hint = "Texts stand in quotes, and a key stands once."
+        raise InputError(f"{file}: expected TOML, got what is none: {reason_of(error)}. {hint}") from None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 HIDDEN = "***"
 # Texts in quotes, as `repr` writes them.
 QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
 # Numbers, but for parts of words and names.
-NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\w)")
+NUMBER = re.compile(r"(?<![\w./-])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\w)")
 # What a number counts, or is the number of, that is no value of a table.
 COUNTED_BEFORE = re.compile(r"(?:\brows?|\blines?|\bcolumn|\brun|\bversion|\bat least|\bat most|\bexpected)\s*#?$")
 COUNTED_AFTER = re.compile(
@@ -40,7 +40,3 @@ def _without_numbers(text: str) -> str:
 
     return NUMBER.sub(hide, text)
 
-
-def value_hider(show_values: bool, known: Callable[[], Collection[str]]) -> Callable[[str], str]:
-    """What messages go through before they are kept or logged: as they are where values may be shown."""
-    return (lambda message: message) if show_values else (lambda message: without_values(message, known()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,16 @@ def gate_names(gates: Sequence[Any]) -> list[str]:
 
 def _after(gate: Mapping[str, Any]) -> str:
     parts = [gate[key] for key in SAID if gate.get(key) is not None]
-    return " ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in parts)
+    return " ".join(map(_short, parts))
+
+
+def _short(part: Any) -> str:
+    """A part of a name; the same for a number with and without a fraction of nothing."""
+    if isinstance(part, int | float):
+        # Of what no float is as large as, all digits.
+        with contextlib.suppress(OverflowError):
+            return f"{part:.12g}"
+    return str(part)
 
 
 def _unlike(taken: set[str], name: str) -> str:

@@ -217,8 +217,7 @@ def read_manifest(folder: Path) -> Manifest:
         if document["format"] != FORMAT:
             raise TableReadError(f"{file}: expected format {FORMAT}, got {document['format']!r}.")
         files = {name: (facts["bytes"], facts["blake2b"]) for name, facts in document["files"].items()}
-        names = ("run", "kind", "where", "measures", "config_digest", "secret")
-        return Manifest(*(document[name] for name in names), files)
+        return Manifest(files=files, **{name: document[name] for name in Manifest._fields if name != "files"})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, GpupifError):
             raise

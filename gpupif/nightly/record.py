@@ -178,7 +178,7 @@ class Record:
         return recorded
 
     def mark_killed(self) -> list[int]:
-        """What stands as RUNNING becomes KILLED, for whoever has the lock knows that it is not; the numbers of these."""
+        """What stands as RUNNING becomes KILLED; the numbers of these. Who asks has the lock, so that none is on."""
         with self._changing():
             found = self._numbers("status = ?", Status.RUNNING)
             for number in found:
@@ -255,22 +255,17 @@ class Record:
                 "another folder for this one."
             )
 
-    def problems(self) -> list[tuple[int | None, str]]:
-        """What is damaged: of which run (None: of the file), and one sentence. Raises nothing."""
-        try:
-            with self.snapshot():
-                found = self._connection.execute("PRAGMA integrity_check").fetchall()
-                several: list[tuple[int | None, str]] = [
-                    (None, f"SQLite finds it damaged: {text}.") for (text,) in found if text != "ok"
-                ]
-                for number in self._numbers("1"):
-                    try:
-                        self._rows(number)
-                    except GpupifError as error:
-                        several.append((number, str(error)))
-                return several
-        except GpupifError as error:
-            return [(None, str(error))]
+    def problems(self) -> list[str]:
+        """What is damaged, one sentence each: all of the file is read, and of each run whether it is as recorded."""
+        with self.snapshot():
+            found = self._connection.execute("PRAGMA integrity_check").fetchall()
+            several = [f"{self.file}: SQLite finds it damaged: {text}." for (text,) in found if text != "ok"]
+            for number in [] if several else self._numbers("1"):
+                try:
+                    self._rows(number)
+                except TableReadError as error:
+                    several.append(str(error))
+            return several
 
     # What follows takes place within a transaction.
 
@@ -355,19 +350,27 @@ class Record:
 
     def _salvage(self) -> tuple[list[RunRows], int]:
         """The rows of the runs that are whole, and how many are known not to be."""
-        try:
-            with _said(self.file, "read"):
-                numbers = self._numbers("1")
-        except GpupifError:
-            return [], 0
         whole, lost = [], 0
-        for number in numbers:
+        # One by one: a walk over all ends at the first page that is damaged.
+        for number in range(1, self._highest_found() + 1):
             try:
                 with _said(self.file, "read"):
                     whole.append(self._rows(number))
-            except GpupifError:
+            except TableReadError:
                 lost += 1
+            except InputError:
+                # There never was such a run.
+                continue
         return whole, lost
+
+    def _highest_found(self) -> int:
+        """The highest number of a run that can be found in a damaged record; 0 where none can."""
+        highest = 0
+        for order in ("ASC", "DESC"):
+            with contextlib.suppress(TableReadError, ValueError, TypeError), _said(self.file, "read"):
+                for (number,) in self._connection.execute(f"SELECT number FROM runs ORDER BY number {order}"):
+                    highest = max(highest, number)
+        return highest
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:

@@ -110,11 +110,9 @@ class RunRows(NamedTuple):
     @property
     def digest(self) -> str:
         """By which it is seen whether they are as they were written."""
-        document = [
-            [self.run[name] for name in RUN_COLUMNS],
-            [list(map(list, self.parts[name])) for name in PART_COLUMNS],
-        ]
-        text = json.dumps(document, default=bytes.hex)
+        run = [self.run[name] for name in RUN_COLUMNS]
+        parts = [[list(row) for row in self.parts[table]] for table in PART_COLUMNS]
+        text = json.dumps([run, parts], default=bytes.hex)
         return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
 
     def removed(self, when: str) -> RunRows:
@@ -253,7 +251,7 @@ def _number(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _from_number(value: Any) -> float | None:
+def _from_number(value: Any) -> Any:
     # Text is what stands for NaN.
     return float(value) if isinstance(value, str) else value
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import GpupifError, InputError, TableReadError, reason_of
+from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError, reason_of
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
@@ -33,8 +33,15 @@ from .schema import SchemaChange
 from .table_input import opened_table, table_identity
 from .table_state import KeptTable
 
+
+class RefusedError(InputError):
+    """A table that a run refuses; what it says has no value of the table."""
+
+
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
+# Errors that quote names of columns and words of the configuration, and no value of a table.
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
@@ -173,7 +180,8 @@ class _Run:
     def _said(self, error: BaseException) -> str:
         """An error without secrets, and without values of the table unless these may be shown."""
         text = self.config.redact(reason_of(error)) + "."
-        return text if self.settings.run.show_values else without_values(text, self.words)
+        shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
+        return text if shown else without_values(text, self.words)
 
     def _measure(self, begun: RunOutcome, before: RunOutcome | None) -> Status:
         """Read, measure, judge, keep."""
@@ -236,7 +244,7 @@ class _Run:
         if self.settings.input.on_schema_change == "accept":
             self.notes.append(f"The columns of the table changed since run {measured.number}: {change}.")
             return
-        raise InputError(
+        raise RefusedError(
             f"input: the columns of the table changed since run {measured.number}: {change}. Mend the table, or set "
             'input.on_schema_change = "accept" for a run.'
         )
@@ -249,7 +257,7 @@ class _Run:
         found = table.duplicate_keys(columns)
         if found.rows:
             listed = ", ".join(map(repr, columns))
-            raise InputError(
+            raise RefusedError(
                 f"input.row_key: {listed}: expected another value in each row, but {found.rows:,} "
                 f"{plural(found.rows, 'row')} have that of another row, the first of them row {found.first[0]} and row "
                 f"{found.first[1]} (from 0). Remove them, or add a column to the key."

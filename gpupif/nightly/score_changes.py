@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from pyarrow import ipc
 
-from ..io.ipc_batches import BatchWriter
+from ..errors import TableReadError, reason_of
+from ..io.ipc_batches import BatchWriter, disk_errors
 from ..io.temporary_folder import temporary_folder
 from ..measures import Measure, as_risk, find_measure
 from ..results.cell_layout import COLUMN, ROW, VALUE
@@ -33,6 +35,8 @@ from .row_keys import READ_ROWS, RowKeys, values_of
 # Of both tables, what a part takes in memory, about; and into how many parts a table is cut at most.
 PART_BYTES = 1 << 27
 MOST_PARTS = 256
+# Rows that are cut at once.
+CUT_ROWS = 1 << 20
 # By which measures of a row it is unique, where they are 1.
 UNIQUE_MEASURES = ("unique", "class_size")
 IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
@@ -40,7 +44,8 @@ IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
 Numbers = npt.NDArray[Any]
 
 
-class CellChange(NamedTuple):
+@dataclass(frozen=True)
+class CellChange:
     """A cell whose risk rose. row: its place in the later table, from 0. key, value: None where not to be shown."""
 
     row: int
@@ -51,7 +56,8 @@ class CellChange(NamedTuple):
     value: str | None = None
 
 
-class NewlyUnique(NamedTuple):
+@dataclass(frozen=True)
+class NewlyUnique:
     """Rows that are unique in the later run, and were not in the earlier one: how many, and the first of them."""
 
     count: int
@@ -64,8 +70,7 @@ class ScoreChanges:
     """How scores changed. measure: of which. by: "row key" or "place", by which rows are the same.
 
     compared, rose, fell: cells that both runs kept. came, went: cells (rows, where all scores are kept) that only one
-    of them has. cells: whose risk rose most. newly_unique: None where that cannot be said. missing: what cannot be
-    said, and which setting it takes, one sentence each.
+    of them has. cells: whose risk rose most. newly_unique: None where that cannot be said.
     """
 
     measure: str
@@ -77,7 +82,6 @@ class ScoreChanges:
     went: int
     cells: Sequence[CellChange]
     newly_unique: NewlyUnique | None
-    missing: Sequence[str]
 
 
 class Side(NamedTuple):
@@ -116,12 +120,27 @@ def _kinds(manifest: Manifest) -> str:
     return "all scores" if manifest.kind == "all" else f"cells where {manifest.where}"
 
 
-def compare(before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False) -> ScoreChanges:
-    """How kept scores of two runs differ, of which `why_not` says nothing.
+def compare(
+    before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False
+) -> tuple[ScoreChanges, list[str]]:
+    """How kept scores of two runs differ, of which `why_not` says nothing; and what of it cannot be said, and why.
 
     most: of the cells and rows that are listed. temp: where temporary files go. show_values: list values and keys.
     Raises TableReadError where files are damaged, OutputError where there is no room for temporary files.
     """
+    try:
+        return _compare(before, after, most, temp, show_values)
+    except (pa.ArrowException, KeyError, FileNotFoundError) as error:
+        folders = f"{before.folder} or {after.folder}"
+        raise TableReadError(
+            f"{folders}: a file of kept scores is damaged or gone ({reason_of(error)}). `gpupif nightly verify` says "
+            "which."
+        ) from error
+
+
+def _compare(
+    before: Side, after: Side, most: int, temp: Path | None, show_values: bool
+) -> tuple[ScoreChanges, list[str]]:
     measure = find_measure(_shared(before, after))
     unique, missing = _unique_measure(before, after)
     sides = [_Reader(side, measure, unique) for side in (before, after)]
@@ -137,7 +156,7 @@ def compare(before: Side, after: Side, most: int, temp: Path | None = None, show
             f"{found.came + found.went:,} cells are kept of one run alone, the other one has no score for them: "
             'keep.scores = "all" says how much they rose.'
         )
-    return found.changes(after, before.manifest.secret is not None, unique is not None, missing, show_values)
+    return found.changes(after, before.manifest.secret is not None, unique is not None, show_values), missing
 
 
 def _shared(before: Side, after: Side) -> str:
@@ -230,22 +249,23 @@ class _Reader:
         score = view.score(find_measure(measure))
 
         def scores_of(batch: pa.RecordBatch) -> Numbers:
-            return score.of({name: batch.column(name).to_numpy()[None] for name in score.outputs})[0]
+            worst: Numbers = score.of({name: batch.column(name).to_numpy()[None] for name in score.outputs})[0]
+            return worst
 
         return scores_of
 
 
 def _aligned(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
     """The same rows of several streams, however these cut them."""
-    waiting: list[pa.RecordBatch | None] = [None] * len(streams)
+    waiting = [pa.record_batch({})] * len(streams)
     while True:
         for place, stream in enumerate(streams):
-            while not waiting[place]:
+            while not len(waiting[place]):
                 following = next(stream, None)
                 if following is None:
                     return
                 waiting[place] = following
-        rows = min(len(batch) for batch in waiting)
+        rows = min(map(len, waiting))
         yield [batch.slice(0, rows) for batch in waiting]
         waiting = [batch.slice(rows) for batch in waiting]
 
@@ -255,13 +275,13 @@ def _cut(
 ) -> Callable[[int], pa.Table]:
     """Cut tables into parts by identity; what gives a part. A single part stays in memory, several go to files."""
     if number == 1:
-        found = list(tables)
-        return lambda _: pa.concat_tables(found) if found else pa.table({})
+        whole = pa.concat_tables(list(tables))
+        return lambda _: whole
     folder = closing.enter_context(temporary_folder(temp))
     files = [folder / f"part-{part}.arrow" for part in range(number)]
     with contextlib.ExitStack() as writing:
         writers: list[BatchWriter] = []
-        for table in tables:
+        for table in _gathered(tables):
             if not writers:
                 schema = {field.name: field.type for field in table.schema}
                 writers = [writing.enter_context(BatchWriter(file, schema)) for file in files]
@@ -272,18 +292,29 @@ def _cut(
     return lambda part: _read(files[part])
 
 
+def _gathered(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The tables, some in one, so that each part gets many rows at once."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= CUT_ROWS:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
 def _read(file: Path) -> pa.Table:
-    if not file.exists():
-        return pa.table({})
-    with pa.OSFile(str(file)) as source:
-        return pa.ipc.open_file(source).read_all()
+    with disk_errors(file), pa.OSFile(str(file)) as source:
+        return ipc.open_file(source).read_all()
 
 
 def _parts_of(identity: pa.ChunkedArray, number: int) -> Numbers:
     """The part of each row, by its place or by the first bytes of its digest."""
     plain = identity.combine_chunks()
     if pa.types.is_integer(plain.type):
-        return plain.to_numpy() // READ_ROWS % number
+        places: Numbers = plain.to_numpy() // READ_ROWS % number
+        return places
     words = np.frombuffer(plain.buffers()[1], np.uint64)[2 * plain.offset :: 2][: len(plain)]
     return (words % np.uint64(number)).astype(np.int64)
 
@@ -300,15 +331,9 @@ class _Found:
 
     def look(self, before: pa.Table, after: pa.Table) -> None:
         """Compare a part."""
-        if not before.num_columns or not after.num_columns:
-            self.went, self.came = self.went + len(before), self.came + len(after)
-            before = before if before.num_columns else after.slice(0, 0)
-            after = after if after.num_columns else before.slice(0, 0)
-            self._look_for_uniques(before, after)
-            return
         self._look_for_uniques(before, after)
         match = pc.index_in(self._identity(after), value_set=self._identity(before))
-        shared = np.flatnonzero(match.is_valid().to_numpy())
+        shared = np.flatnonzero(match.is_valid().to_numpy(zero_copy_only=False))
         self.came += len(after) - len(shared)
         self.went += len(before) - len(shared)
         after, before = after.take(pa.array(shared)), before.take(match.drop_null())
@@ -357,9 +382,7 @@ class _Found:
         self._uniques += len(rows)
         self._unique_rows = sorted([*self._unique_rows, *rows[: self._most].tolist()])[: self._most]
 
-    def changes(
-        self, after: Side, keyed: bool, unique: bool, missing: Sequence[str], show_values: bool
-    ) -> ScoreChanges:
+    def changes(self, after: Side, keyed: bool, unique: bool, show_values: bool) -> ScoreChanges:
         """All that was found; keyed, unique: rows have keys, and it is known which are unique."""
         cells = [CellChange(row, self._columns[column], before, then) for _, row, column, before, then in self._cells]
         newly = NewlyUnique(self._uniques, self._unique_rows)
@@ -367,15 +390,14 @@ class _Found:
             listed = {*self._unique_rows, *(cell.row for cell in cells)}
             keys = values_of(after.keys, listed) if keyed else {}
             values = {} if self._whole else _values(after.file, cells)
-            cells = [cell._replace(key=keys.get(cell.row), value=values.get((cell.row, cell.column))) for cell in cells]
-            newly = newly._replace(keys=[keys.get(row, {}) for row in newly.rows] if keyed else None)
+            cells = [replace(cell, key=keys.get(cell.row), value=values.get((cell.row, cell.column))) for cell in cells]
+            newly = replace(newly, keys=[keys.get(row, {}) for row in newly.rows] if keyed else None)
         return ScoreChanges(
             self._measure.name,
             "row key" if keyed else "place",
             *(self.compared, self.rose, self.fell, self.came, self.went),
             cells,
             newly if unique else None,
-            missing,
         )
 
 

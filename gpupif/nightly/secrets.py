@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +50,7 @@ def resolve_references(
             return [resolved(inner, (*location, place)) for place, inner in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        said = list(_wrong_references(value, environ, is_name=location[::2] == ("gates", "name")))
+        said = list(_wrong_references(value, environ, is_shown=_is_shown(location)))
         if said:
             wrong[location] = said
             return value
@@ -60,8 +61,13 @@ def resolve_references(
     return resolved(document, ()), before, wrong, values
 
 
-def _wrong_references(text: str, environ: Mapping[str, str], is_name: bool) -> Iterator[str]:
-    """What is wrong with a text's references. is_name: whether it is the name of a gate, which reports have."""
+def _is_shown(location: Location) -> bool:
+    """Whether reports have what stands there: the name of a gate, or the condition of cells that are kept."""
+    return location[::2] == ("gates", "name") or location == ("keep", "where")
+
+
+def _wrong_references(text: str, environ: Mapping[str, str], is_shown: bool) -> Iterator[str]:
+    """What is wrong with a text's references. is_shown: whether reports have the text."""
     for found in REFERENCE.finditer(text):
         name = found[1]
         if name is None:
@@ -71,8 +77,8 @@ def _wrong_references(text: str, environ: Mapping[str, str], is_name: bool) -> I
                 f"expected the name of a variable of the environment, ${{NAME}}; got {found[0]!r}. Write $${{ for the "
                 "text ${ itself."
             )
-        elif is_name:
-            yield f"expected a name without ${{{name}}}: reports have names, and secrets are in none. Write it out."
+        elif is_shown:
+            yield f"expected text without ${{{name}}}: reports have it, and no secrets. Write it out."
         elif not environ.get(name):
             came = "it is empty" if name in environ else "it is not set"
             yield f"expected the secret of the variable {name} of the environment, and {came}. Set it."
@@ -133,19 +139,19 @@ class Redaction:
 
 
 def _parts(secret: str) -> set[str]:
-    """Of a URL its user and password, and what is behind its host, which for some is all that lets one in."""
-    found = set()
-    greedy = re.match(r"\w[\w+.-]*://([^:@/]*)(?::(.*))?@", secret, re.DOTALL)
-    if greedy is not None:
-        found |= {greedy[1], greedy[2]}
-    try:
+    """Of an address of a database its user and passwords; of one on the web also what is behind its host, which for
+    some is all that lets one in.
+    """
+    found = {part[2] for part in PARAMETER.finditer(secret)}
+    user = re.match(r"\w[\w+.-]*://([^:@/]*)(?::(.*))?@", secret, re.DOTALL)
+    if user is not None:
+        found |= {user[1], user[2]}
+    with contextlib.suppress(ValueError):
         url = urlsplit(secret)
-        found |= {url.username, url.password} if url.scheme else set()
-    except ValueError:
-        url = None
-    if url is not None and url.scheme and url.netloc:
-        query = f"?{url.query}" if url.query else ""
-        found |= {part for part in (f"{url.path}{query}", url.path, url.query) if len(part) > 1}
+        if url.netloc:
+            found |= {url.username, url.password}
+        if url.scheme in ("http", "https"):
+            found |= {part for part in (f"{url.path}?{url.query}", url.path, url.query) if len(part) > 1}
     return {part for part in found if part}
 
 
@@ -167,7 +173,11 @@ def _forms(secret: str) -> set[str]:
 
 
 def _exactly(form: str, as_word: bool) -> str:
-    return rf"(?<!\w){re.escape(form)}(?!\w)" if as_word else re.escape(form)
+    if not as_word:
+        return re.escape(form)
+    # Before what is no sign of a word itself, such as the / of a path, anything may stand.
+    before = r"(?<!\w)" if re.match(r"\w", form) else ""
+    return rf"{before}{re.escape(form)}(?!\w)"
 
 
 def _cut_short(form: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from ..utils.progress import Reporter
+from ..utils.validation import check_exist
 from .config import Config
-from .settings import AnyKnownSettings, Settings
+from .settings import AnyKnownSettings, Known, Settings
 from .table_state import KeptTable
 
 
@@ -26,7 +28,7 @@ def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[Kept
 
     Raises InputError, TableReadError, OutputError.
     """
-    given, columns = config.settings.input, needed_columns(config.settings)
+    given, columns = config.settings.input, partial(needed_columns, config.settings)
     if config.table is not None:
         with KeptTable.of_files(config.table, state, columns, separator=given.separator, report=report) as table:
             yield table
@@ -44,17 +46,37 @@ def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[Kept
         yield table
 
 
-def needed_columns(settings: Settings) -> list[str] | None:
-    """The columns that are scored, known, or named by anything else; None for all of the table."""
-    score, risk = settings.score, settings.risk
-    if score.columns is None:
+def needed_columns(settings: Settings, names: Sequence[str]) -> list[str] | None:
+    """Of a table with columns `names` those that are scored, known, or named by anything else; None for all.
+
+    Raises ColumnNotFoundError, with the key of the configuration, for one that is not there.
+    """
+    named = list(_named_columns(settings))
+    for key, columns in named:
+        check_exist(key, columns, names)
+    if settings.score.columns is None:
         return None
-    named = [*score.columns, *risk.quasi_identifiers, *risk.sensitive, *settings.input.row_key]
-    for known in (score.known, *(score.attackers or {}).values()):
-        if isinstance(known, AnyKnownSettings):
-            named += known.among or []
-        elif isinstance(known, list):
-            named += known
-    named += [] if score.weights is None else [score.weights]
-    named += [gate.column for gate in settings.gates if gate.column is not None]
-    return list(dict.fromkeys(named))
+    wanted = {column for _, columns in named for column in columns}
+    return [name for name in names if name in wanted]
+
+
+def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
+    """Which columns each key of a configuration names."""
+    score, risk = settings.score, settings.risk
+    yield "input.row_key", settings.input.row_key
+    yield "score.columns", score.columns or ()
+    yield "score.known", _columns_known(score.known)
+    for name, known in (score.attackers or {}).items():
+        yield f"score.attackers.{name}", _columns_known(known)
+    yield "score.weights", () if score.weights is None else (score.weights,)
+    yield "score.distances", list(score.distances)
+    yield "risk.quasi_identifiers", risk.quasi_identifiers
+    yield "risk.sensitive", risk.sensitive
+    for number, gate in enumerate(settings.gates):
+        yield f"gates.{number}.column", () if gate.column is None else (gate.column,)
+
+
+def _columns_known(known: Known | None) -> Sequence[str]:
+    if isinstance(known, AnyKnownSettings):
+        return known.among or ()
+    return known if isinstance(known, list) else ()

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..io.base import Input
+from ..io.common import Pick
 from ..io.formats import FEATHER
 from ..io.ipc_batches import disk_errors
 from ..io.paths import find_input
@@ -66,14 +67,14 @@ class KeptTable(KeptSource):
         cls,
         path: str | os.PathLike[str],
         folder: Path,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | Pick | None = None,
         *,
         separator: str | None = None,
         report: Reporter | None = None,
     ) -> Self:
         """The table that a path names, of which only files that have no part in `folder` are read.
 
-        columns: that are needed; all by default. separator: of CSV; found by itself by default.
+        columns: that are needed, or what names them, of those that there are; all by default. separator: of CSV; found by itself by default.
 
         Raises InputError, TableReadError, OutputError.
         """
@@ -112,7 +113,7 @@ class KeptTable(KeptSource):
         batches: Batches,
         name: str,
         folder: Path,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | Pick | None = None,
         *,
         key: str | None = None,
         report: Reporter | None = None,
@@ -214,12 +215,13 @@ def _open_store(folder: Path) -> tuple[list[str], PartStore]:
     return notes, store
 
 
-def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:
     """The columns that are asked for, in the order of the table; raises ColumnNotFoundError, InputError for none."""
-    if columns is None:
+    wanted = columns(names) if callable(columns) else columns
+    if wanted is None:
         return list(names)
-    check_exist("columns", columns, names)
-    chosen = [name for name in names if name in set(columns)]
+    check_exist("columns", wanted, names)
+    chosen = [name for name in names if name in set(wanted)]
     if not chosen:
         raise InputError("columns: expected at least one column of the table, got none. Name those that are needed.")
     return chosen

@@ -128,7 +128,7 @@ class Tally(NamedTuple):
         often = times if len(times) else np.ones(len(values), np.int64)
         known = np.isfinite(values)
         finite = ExactSum.of(values[known], often[known])
-        infinite = float(values[np.isinf(values)].sum())
+        infinite = sum(set(values[np.isinf(values)].tolist()))
         return cls(above, int(often[~np.isnan(values)].sum()), finite, infinite)
 
     @classmethod

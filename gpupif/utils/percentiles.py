@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels.dictionary import count_numbers
-from gpupif.kernels.select import SIGN, count_patterns
+from gpupif.kernels.select import count_patterns
 
 from .repeated import Repeated
 
@@ -19,6 +19,11 @@ ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
 DIGITS = 1 << 16
 # By how much the bits of a number are moved for its digits, the highest first.
 SHIFTS = (48, 32, 16, 0)
+# Digits in the order of the numbers that have them: the bits of negative ones order the other way round. Of the first
+# digits those from -inf to inf; what is beyond is NaN.
+FORWARD = np.arange(DIGITS)
+BACKWARD = FORWARD[::-1]
+FIRST = np.concatenate([np.arange(0xFFF0, 0x7FFF, -1), np.arange(0x7FF1)])
 # Numbers and how often each occurs (empty: once), piece by piece.
 Pieces = Callable[[], Iterable[tuple[Any, Any]]]
 # By digits before it how often each next digit occurs.
@@ -72,7 +77,7 @@ def percentiles_of_sorted(numbers: Any, wanted: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class PercentileSearch:
-    """Percentiles of numbers, whose patterns order as they do: found by 16 bits of these at a time, the highest first.
+    """Percentiles of numbers, found by 16 of their bits at a time, the highest first.
 
     Each look at all numbers, in any pieces, `count`s them; `narrowed` then knows 16 bits more, after four all. The
     first look tells how many numbers there are, and so which ranks are looked for; NaN is none.
@@ -92,7 +97,7 @@ class PercentileSearch:
 
     def count(self, numbers: Any, times: Any, counts: DigitCounts) -> None:
         """Count the next digits of some numbers, each of which occurs so many times (empty: once)."""
-        # Adding zero makes -0.0 the 0.0 that it is.
+        # Adding zero makes -0.0 the 0.0 that it is, and any NaN one whose first digit is not that of infinity.
         bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
         for prefix in set(self.prefixes):
             if prefix not in counts:
@@ -101,13 +106,17 @@ class PercentileSearch:
 
     def narrowed(self, counts: Mapping[int, Any]) -> PercentileSearch:
         """The search after a look at all numbers."""
-        search = self if self.looks else self._ranked(sum(int(found.sum()) for found in counts.values()))
+        first = not self.looks
+        search = self._ranked(int(counts[0][FIRST].sum()) if counts else 0) if first else self
         prefixes, left = [], []
         for prefix, rank in zip(search.prefixes, search.left, strict=True):
-            below = np.cumsum(counts[prefix])
-            digit = int(np.searchsorted(below, rank, side="right"))
-            left.append(rank - int(below[digit] - counts[prefix][digit]))
-            prefixes.append((prefix << 16) | digit)
+            negative = not first and prefix >> (16 * self.looks - 1)
+            digits = FIRST if first else BACKWARD if negative else FORWARD
+            times = counts[prefix][digits]
+            below = np.cumsum(times)
+            place = int(np.searchsorted(below, rank, side="right"))
+            left.append(rank - int(below[place] - times[place]))
+            prefixes.append((prefix << 16) | int(digits[place]))
         return replace(search, prefixes=tuple(prefixes), left=tuple(left), looks=self.looks + 1)
 
     def _ranked(self, total: int) -> PercentileSearch:
@@ -120,8 +129,7 @@ class PercentileSearch:
         """The percentiles, after four looks."""
         if not self.places:
             return [math.nan] * len(self.wanted)
-        bits = [pattern ^ SIGN if pattern & SIGN else ~pattern & (2 * SIGN - 1) for pattern in self.prefixes]
-        numbers = [float(np.uint64(own).view(np.float64)) for own in bits]
+        numbers = [float(np.uint64(bits).view(np.float64)) for bits in self.prefixes]
         of_rank = dict(zip(self.ranks, numbers, strict=True))
         return [
             _between(of_rank[math.floor(place)], of_rank[math.ceil(place)], place - math.floor(place))

@@ -34,7 +34,10 @@ def toml_text(text: Any) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """Text, a number, a boolean, or a list or dictionary of such, in one line; raises OutputError for anything else."""
+    """Text, a number, a boolean, or a list or dictionary of such, in one line; keys of None are left out.
+
+    Raises OutputError for anything else.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -42,7 +45,8 @@ def toml_value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{toml_key(key)} = {toml_value(inner)}' for key, inner in value.items())}}}"
+        inner = (f"{toml_key(key)} = {toml_value(own)}" for key, own in value.items() if own is not None)
+        return f"{{{', '.join(inner)}}}"
     return toml_text(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,7 +13,7 @@ import adbc_driver_manager
 import pyarrow as pa
 from adbc_driver_manager import dbapi
 
-from .address import Address
+from .address import Address, read_only_uri
 from .base import Answer, Database, connecting
 
 ERRORS = (adbc_driver_manager.Error, pa.ArrowException, OSError)
@@ -31,7 +30,7 @@ class AdbcDatabase(Database):
     errors = ERRORS
 
     def __init__(self, address: Address, folder: Path, driver: str) -> None:
-        uri = f"file:{address.file(folder)}?mode=ro" if driver == "sqlite" else address.url
+        uri = read_only_uri(address, folder) if driver == "sqlite" else address.url
         with connecting(address, type(self), ERRORS):
             # With autocommit there is no transaction.
             autocommit = driver not in BEGIN
@@ -51,12 +50,15 @@ class AdbcDatabase(Database):
     def run(self, query: str, rows: int) -> Answer:
         cursor = self._connection.cursor()
         try:
-            schema = cursor.adbc_execute_schema(query)
-        except adbc_driver_manager.NotSupportedError:
-            cursor.execute(query)
-            reader = cursor.fetch_record_batch()
-            return Answer(reader.schema, _batches(cursor, reader))
-        return Answer(schema, _batches_of(cursor, query))
+            try:
+                return Answer(cursor.adbc_execute_schema(query), _batches(cursor, query), cursor.close)
+            except adbc_driver_manager.NotSupportedError:
+                cursor.execute(query)
+                reader = cursor.fetch_record_batch()
+                return Answer(reader.schema, iter(reader), cursor.close)
+        except ERRORS:
+            cursor.close()
+            raise
 
     def value(self, query: str) -> Any:
         with self._connection.cursor() as cursor:
@@ -74,12 +76,7 @@ class AdbcDatabase(Database):
         return PREAMBLE.sub("", str(error), count=1)
 
 
-def _batches_of(cursor: Any, query: str) -> Iterator[pa.RecordBatch]:
+def _batches(cursor: Any, query: str) -> Iterator[pa.RecordBatch]:
     """The rows of a query that starts when the first is asked for."""
     cursor.execute(query)
-    yield from _batches(cursor, cursor.fetch_record_batch())
-
-
-def _batches(cursor: Any, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    with contextlib.closing(cursor):
-        yield from reader
+    yield from cursor.fetch_record_batch()

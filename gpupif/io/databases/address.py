@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from ...errors import InputError
+from ...errors import InputError, TableReadError
 
+IN_MEMORY = ("", ":memory:")
 HIDDEN = "***"
 # A secret shorter than this is looked for as a word of its own.
 SHORT = 4
@@ -28,18 +29,17 @@ class Address:
 
     scheme: of its URL, "postgresql". adapter: what SQLAlchemy is to reach it by, "psycopg" of "postgresql+psycopg";
     empty: none is named. url: with user and password in percent-encoding, whatever they were written in. user: as it
-    is. path: of the database, without the slash that begins it; options: behind it, as they are. name: of it in
-    messages, without secrets. secrets: what is shown to nobody.
+    is. path: of the database, without the slash that begins it. name: of it in messages, without secrets. secrets: what
+    is shown to nobody.
     """
 
     scheme: str
     adapter: str
-    url: str
-    user: str
+    url: str = field(repr=False)
+    user: str = field(repr=False)
     path: str
-    options: str
     name: str
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
 
     def redact(self, text: str) -> str:
         """The text with *** in place of what is secret, and of the user where one is named in quotes."""
@@ -48,9 +48,17 @@ class Address:
             text = re.sub(pattern if len(secret) >= SHORT else rf"(?<!\w){pattern}(?!\w)", HIDDEN, text)
         return re.sub(rf"(['\"]){re.escape(self.user)}\1", rf"\1{HIDDEN}\1", text) if self.user else text
 
-    def file(self, folder: Path) -> Path:
-        """The file that the path names, from a folder on where it is relative."""
-        return folder / unquote(self.path)
+    def file(self, folder: Path) -> Path | None:
+        """The file that the path names, from a folder on where it is relative; None for a database in memory.
+
+        Raises TableReadError where it is not there: some databases would make it.
+        """
+        if self.path in IN_MEMORY:
+            return None
+        file = folder / unquote(self.path)
+        if not file.is_file():
+            raise TableReadError(f"{file}: no such file.")
+        return file.absolute()
 
 
 def parse_address(connection: str) -> Address:
@@ -77,7 +85,6 @@ def parse_address(connection: str) -> Address:
         f"{scheme.lower()}://{login}{at}{host}{slash}{path}{question}{options}",
         unquote(user),
         path,
-        options,
         _name(base, host, path),
         _secrets(password, options),
     )
@@ -100,5 +107,12 @@ def _secrets(password: str, options: str) -> tuple[str, ...]:
         meant = unquote(value.replace("+", " "))
         found |= {value} if SECRET_OPTION.search(name) else set()
         found |= {part.strip("{}") for part in WITHIN.findall(meant)}
-    found |= {unquote(one) for one in found} | {_quoted(one) for one in found}
+    found |= {unquote(one) for one in found}
+    found |= {quote(one, safe="") for one in found}
     return tuple(sorted(found - {""}, key=lambda one: (-len(one), one)))
+
+
+def read_only_uri(address: Address, folder: Path) -> str:
+    """The name that SQLite opens a file by to read it. Raises TableReadError where it is not there."""
+    file = address.file(folder)
+    return ":memory:" if file is None else f"file:{quote(str(file))}?mode=ro"

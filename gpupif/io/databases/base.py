@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -25,10 +25,11 @@ POSTGRESQL_PREAMBLE = re.compile(r"^.*?\b(?:ERROR|FATAL|PANIC):\s+")
 
 
 class Answer(NamedTuple):
-    """The result of a query: its schema, and its rows, which come as they are asked for; to be closed."""
+    """The result of a query: its schema; its rows, which come as they are asked for; and what ends the query."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
+    close: Callable[[], None]
 
 
 class Database(ABC):
@@ -153,7 +154,7 @@ class QueryTable:
                 done += plain.num_rows
         finally:
             self._is_read = False
-            _close(answer)
+            self._close(answer)
 
     def _started(self, rows: int) -> Answer:
         """The query's answer, of which nothing has been read."""
@@ -168,8 +169,13 @@ class QueryTable:
 
     def _drop_answer(self) -> None:
         if self._answer is not None:
-            _close(self._answer)
+            self._close(self._answer)
             self._answer = None
+
+    def _close(self, answer: Answer) -> None:
+        # With a connection that is lost there is nothing to be ended.
+        with contextlib.suppress(*self._database.errors):
+            answer.close()
 
     @contextlib.contextmanager
     def _told(self, what: str, of_values: bool = False) -> Iterator[None]:
@@ -218,12 +224,6 @@ def _checked(schema: pa.Schema) -> pa.Schema:
 def _is_of_data(error: Exception) -> bool:
     """Whether it is of values, by the name that Python's interface of databases has for such errors."""
     return any(kind.__name__ == "DataError" for kind in type(error).__mro__)
-
-
-def _close(answer: Answer) -> None:
-    close = getattr(answer.batches, "close", None)
-    if close is not None:
-        close()
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from .base import Answer, Database, connecting
 from .plain_types import EXPECTED, MEND
 
 ERRORS = (duckdb.Error, pa.ArrowException, OSError)
-IN_MEMORY = ("", ":memory:")
 # Arrow has it without its zone.
 ZONED_TIME = "TIME WITH TIME ZONE"
 
@@ -29,19 +28,18 @@ class DuckDbDatabase(Database):
     errors = ERRORS
 
     def __init__(self, address: Address, folder: Path) -> None:
+        file = address.file(folder)
         self._open = contextlib.ExitStack()
         spilled = self._open.enter_context(temporary_folder(resources().temp))
-        in_memory = address.path in IN_MEMORY
         options = {
-            "access_mode": "automatic" if in_memory else "read_only",
+            "access_mode": "automatic" if file is None else "read_only",
             "python_enable_replacements": False,
             "temp_directory": str(spilled),
             "memory_limit": f"{resources().memory}B",
             **({} if resources().threads is None else {"threads": resources().threads}),
         }
         with self._open.pop_all() as opened, connecting(address, type(self), ERRORS):
-            path = ":memory:" if in_memory else str(address.file(folder))
-            self._connection = duckdb.connect(path, config=options)
+            self._connection = duckdb.connect(str(file or ":memory:"), config=options)
             opened.callback(self._connection.close)
             self._connection.execute("SET file_search_path = ?", [str(folder)])
             self._connection.execute("BEGIN TRANSACTION READ ONLY")
@@ -54,7 +52,8 @@ class DuckDbDatabase(Database):
                 raise ColumnTypeError(name, f"DuckDB's {ZONED_TIME}", EXPECTED, MEND)
         # Where names repeat, those of the rows are others.
         fields = zip(relation.columns, _reader(relation.limit(0), rows).schema.types, strict=True)
-        return Answer(pa.schema(list(fields)), _batches(relation, rows))
+        batches = _batches(relation, rows)
+        return Answer(pa.schema(list(fields)), batches, batches.close)
 
     def value(self, query: str) -> Any:
         # Times of a zone are Python objects with a further package only.
@@ -64,7 +63,7 @@ class DuckDbDatabase(Database):
         self._open.close()
 
 
-def _batches(relation: Any, rows: int) -> Iterator[pa.RecordBatch]:
+def _batches(relation: Any, rows: int) -> Generator[pa.RecordBatch, None, None]:
     reader = _reader(relation, rows)
     try:
         yield from reader

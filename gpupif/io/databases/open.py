@@ -55,7 +55,7 @@ def open_query(connection: str, query: str, driver: str = AUTO, folder: str | os
     """
     query = one_query(query)
     address = parse_address(connection)
-    chosen = _choose(driver, address)
+    chosen = choose_driver(driver, address)
     if find_spec(PACKAGES[chosen]) is None:
         raise InputError(
             f"driver: {chosen!r}, for {address.name}, needs the Python package {PACKAGES[chosen]!r}, which is not "
@@ -64,7 +64,7 @@ def open_query(connection: str, query: str, driver: str = AUTO, folder: str | os
     return QueryTable(_connect(chosen, address, Path(folder)), address, query)
 
 
-def _choose(driver: str, address: Address) -> str:
+def choose_driver(driver: str, address: Address) -> str:
     """What reads a database. Raises InputError for a driver that there is not, or that is not for it."""
     if driver not in (AUTO, *PACKAGES):
         raise InputError(f"driver: expected one of {', '.join((AUTO, *PACKAGES))}, got {driver!r}.")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-from ...errors import InputError, TableReadError
-from .address import Address
+from ...errors import InputError
+from ...utils.validation import check_unique
+from .address import Address, read_only_uri
 from .base import Answer, Database, connecting
-from .python_values import ColumnKind, arrow_column, find_kind, sqlite_kind
+from .python_values import UNKNOWN, ColumnKind, arrow_column, find_kind, sqlite_kind
 from .statement import relation, standard_quote
 
 # What begins a transaction that only reads and sees one state of the database; others keep to their defaults.
@@ -27,6 +28,8 @@ BEGIN = {
 }
 # What dialects of SQLAlchemy are called where URLs say something else.
 DIALECTS = {"postgres": "postgresql"}
+# A file is named by a URI; one thread after the other may read it.
+SQLITE_OPTIONS = {"uri": "true", "check_same_thread": "false"}
 # Values that are Python objects at once.
 MOST_CELLS = 1 << 20
 # Stands for % where names are quoted, which libraries that take parameters by it would see twice.
@@ -51,27 +54,22 @@ class SqlAlchemyDatabase(Database):
                 raise
 
     def run(self, query: str, rows: int) -> Answer:
-        result = self._execute(query, rows)
-        names = [column[0] for column in result.cursor.description]
-        declared = [(column[4], column[5]) for column in result.cursor.description]
-        few = max(1, min(rows, MOST_CELLS // max(1, len(names))))
-        first = result.fetchmany(few)
-        if self._dialect.name == "sqlite" and len(set(names)) == len(names):
-            kinds = self._sqlite_kinds(query, names)
-        else:
-            columns = list(zip(*first, strict=True)) if first else [()] * len(names)
-            kinds = [find_kind(*column) for column in zip(names, columns, declared, strict=True)]
-            unknown = [place for place, kind in enumerate(kinds) if kind.is_unknown]
-            if unknown and first:
+        with contextlib.ExitStack() as opened:
+            begun = opened.enter_context(contextlib.closing(self._begin(query, rows)))
+            check_unique(begun.names, "query")
+            kinds = self._kinds(query, begun)
+            if UNKNOWN in kinds and not begun.is_whole and self._dialect.name != "sqlite":
                 # Some libraries have one result at a time.
-                result.close()
-                for place in unknown:
-                    value = self._some_value(query, names[place])
-                    kinds[place] = find_kind(names[place], [value], declared[place])
-                result = self._execute(query, rows)
-                first = result.fetchmany(few)
-        schema = pa.schema([pa.field(name, kind.type) for name, kind in zip(names, kinds, strict=True)])
-        return Answer(schema, _batches(result, first, few, kinds, schema))
+                begun.close()
+                known = zip(begun.names, begun.digits, kinds, strict=True)
+                kinds = [
+                    find_kind(name, [self._some_value(query, name)], digits) if kind is UNKNOWN else kind
+                    for name, digits, kind in known
+                ]
+                begun = opened.enter_context(contextlib.closing(self._begin(query, rows)))
+            opened.pop_all()
+        schema = pa.schema([(name, kind.type) for name, kind in zip(begun.names, kinds, strict=True)])
+        return Answer(schema, begun.batches(kinds, schema), begun.close)
 
     def value(self, query: str) -> Any:
         with contextlib.closing(self._execute(query)) as result:
@@ -97,6 +95,24 @@ class SqlAlchemyDatabase(Database):
         options = {"no_parameters": True} if rows is None else {"no_parameters": True, "yield_per": rows}
         return self._connection.exec_driver_sql(query, execution_options=options)
 
+    def _begin(self, query: str, rows: int) -> Begun:
+        """A result of which the first rows have been fetched."""
+        result = self._execute(query, rows)
+        names = [column[0] for column in result.cursor.description]
+        digits = [(column[4], column[5]) for column in result.cursor.description]
+        few = max(1, min(rows, MOST_CELLS // max(1, len(names))))
+        return Begun(result, names, digits, few, result.fetchmany(few))
+
+    def _kinds(self, query: str, begun: Begun) -> list[ColumnKind]:
+        """The kinds of columns by their first values; those of SQLite by all, each of which may be of another type."""
+        if self._dialect.name != "sqlite":
+            columns = list(zip(*begun.first, strict=True)) or [()] * len(begun.names)
+            return [find_kind(*column) for column in zip(begun.names, columns, begun.digits, strict=True)]
+        types = ", ".join(f"group_concat(DISTINCT typeof(gpupif_rows.{standard_quote(name)}))" for name in begun.names)
+        with contextlib.closing(self._execute(f"SELECT {types} FROM {relation(query)}")) as result:
+            found = zip(begun.names, result.fetchone(), strict=True)
+            return [sqlite_kind(name, (several or "").split(",")) for name, several in found]
+
     def _some_value(self, query: str, name: str) -> Any:
         """A value of a column of a query's result, None where all are missing."""
         column = f"gpupif_rows.{self.quote(name)}"
@@ -105,39 +121,51 @@ class SqlAlchemyDatabase(Database):
             row = result.fetchone()
             return None if row is None else row[0]
 
-    def _sqlite_kinds(self, query: str, names: Sequence[str]) -> list[ColumnKind]:
-        """The kinds of columns of SQLite, where each value may be of another type."""
-        found = ", ".join(f"group_concat(DISTINCT typeof(gpupif_rows.{standard_quote(name)}))" for name in names)
-        with contextlib.closing(self._execute(f"SELECT {found} FROM {relation(query)}")) as result:
-            return [
-                sqlite_kind(name, (types or "").split(","))
-                for name, types in zip(names, result.fetchone(), strict=True)
-            ]
 
+class Begun(NamedTuple):
+    """A result of which the first rows have been fetched.
 
-def _batches(
-    result: Any, rows: Sequence[Any], few: int, kinds: Sequence[ColumnKind], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a result, of which the first have been fetched."""
-    done = 0
-    with contextlib.closing(result):
+    digits: of each column's decimals, and how many are behind the point, where the library says it. few: rows that are
+    fetched at once.
+    """
+
+    result: Any
+    names: list[str]
+    digits: list[tuple[int | None, int | None]]
+    few: int
+    first: Sequence[Any]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are no further rows."""
+        return len(self.first) < self.few
+
+    def batches(self, kinds: Sequence[ColumnKind], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """All rows, in columns of these kinds."""
+        rows, done = self.first, 0
         while rows:
-            columns = zip(schema.names, zip(*rows, strict=True), kinds, strict=True)
+            columns = zip(self.names, zip(*rows, strict=True), kinds, strict=True)
             arrays = [arrow_column(name, values, kind, done) for name, values, kind in columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             done += len(rows)
-            rows = result.fetchmany(few)
+            rows = self.result.fetchmany(self.few)
+
+    def close(self) -> None:
+        """End it; may be said again."""
+        self.result.close()
 
 
 def _engine(address: Address, folder: Path) -> sa.Engine:
-    """What connects to the database. Raises InputError where a library for it is not installed, or its URL is wrong."""
-    if address.scheme == "sqlite":
-        _check_file(address, folder)
+    """What connects to the database. Raises InputError where a library for it is not installed, or its URL is wrong.
+
+    Raises TableReadError for a file of SQLite that is not there.
+    """
+    names = (DIALECTS.get(address.scheme, address.scheme), address.adapter)
+    file = read_only_uri(address, folder) if address.scheme == "sqlite" else None
     try:
-        url = sa.make_url(address.url)
-        url = url.set(
-            drivername="+".join(filter(None, (DIALECTS.get(address.scheme, address.scheme), address.adapter)))
-        )
+        url = sa.make_url(address.url).set(drivername="+".join(filter(None, names)))
+        if file is not None:
+            url = url.set(database=file).update_query_dict(SQLITE_OPTIONS)
         return sa.create_engine(url, poolclass=sa.NullPool)
     except NoSuchModuleError:
         raise InputError(
@@ -151,14 +179,3 @@ def _engine(address: Address, folder: Path) -> sa.Engine:
         ) from None
     except (SQLAlchemyError, ValueError, TypeError):
         raise InputError(f"connection: {address.name}: SQLAlchemy does not understand its URL.") from None
-
-
-def _check_file(address: Address, folder: Path) -> None:
-    """Raise TableReadError where there is no file of SQLite, which it would make."""
-    if _has_file(address) and not address.file(folder).is_file():
-        raise TableReadError(f"{address.file(folder)}: no such file.")
-
-
-def _has_file(address: Address) -> bool:
-    """Whether a database of SQLite is a file, and not in memory or a URI of its own."""
-    return address.path not in ("", ":memory:") and not address.path.startswith("file:")
