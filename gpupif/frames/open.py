@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..encoding.encoded_source import EncodedSource
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.base import FrameLibrary
@@ -21,6 +22,7 @@ from ..io.paths import find_input
 from ..io.read import read_table
 from .arrow_frame import ArrowFrame, FileFrame
 from .base import Frame
+from .encoded_frame import EncodedFrame
 from .pandas_frame import PandasFrame
 from .polars_frame import PolarsFrame
 
@@ -86,9 +88,11 @@ def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | 
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
     found = find_input(path)
-    origin = found.path, found.stamps()
     frame: Frame | None = None
-    if library is not None:
+    origin = found.path, path.stamps if isinstance(path, EncodedSource) else found.stamps()
+    if isinstance(path, EncodedSource):
+        frame = EncodedFrame(path, pick)
+    elif library is not None:
         from .cudf_csv import csv_on_device
         from .cudf_parquet import ParquetOnDevice
 
