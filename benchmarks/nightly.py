@@ -106,7 +106,7 @@ class Nights:
         if watched.status != 0:
             sys.exit(f"{what}: exit code {watched.status}: {watched.errors.strip()}")
         outcome = json.loads((self.folder / "outcome.json").read_text())
-        run = {"run": what, "seconds": watched.seconds, "peak_bytes": watched.peak_bytes}
+        run: dict[str, Any] = {"run": what, "seconds": watched.seconds, "peak_bytes": watched.peak_bytes}
         run |= {"state_bytes": folder_bytes(state), "stages": outcome["seconds"]}
         run |= {"read": len(outcome["changes"]["read"]), "same": {name: outcome[name] for name in SAME}}
         stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in run["stages"].items())

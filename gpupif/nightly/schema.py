@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# Of a column in which all values are missing.
+NO_TYPE = "null"
+
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """Columns that came and went; and by name the types, before and now, of those that changed theirs."""
+    """Columns that came and went; and by name the types, before and now, of those that changed theirs.
+
+    A column without any value has no type that could change.
+    """
 
     came: tuple[str, ...]
     went: tuple[str, ...]
@@ -20,7 +26,11 @@ class SchemaChange:
         return cls(
             tuple(name for name in now if name not in before),
             tuple(name for name in before if name not in now),
-            {name: (before[name], now[name]) for name in now if before.get(name, now[name]) != now[name]},
+            {
+                name: types
+                for name in now
+                if name in before and len({*(types := (before[name], now[name]))} - {NO_TYPE}) > 1
+            },
         )
 
     def __bool__(self) -> bool:

@@ -1,0 +1,37 @@
+"""Messages without values of the table."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpupif.nightly.discretion import without_values
+
+KNOWN = {"age", "person's town", "a b"}
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("column 'age': expected a number, got 'shingles'.", "column 'age': expected a number, got '***'."),
+        ("column 'age': negative, -17.25 in row 3.", "column 'age': negative, *** in row 3."),
+        ('column "person\'s town": got "O\'Hara".', "column \"person's town\": got '***'."),
+        ("in row 12 of 1,000 rows, got 1e-3", "in row 12 of 1,000 rows, got ***"),
+        ("at least 12,000 different values; 3.5 GiB", "at least 12,000 different values; 3.5 GiB"),
+        ("/data/2026/part-7.parquet: no such file", "/data/2026/part-7.parquet: no such file"),
+        ("int64, float32 and 2.5", "int64, float32 and ***"),
+    ],
+)
+def test_what_is_hidden(message, shown):
+    assert without_values(message, KNOWN) == shown
+
+
+@given(st.text(min_size=3).filter(lambda text: text not in KNOWN and not set(text) & set("*\\") and text.strip("'\"")))
+def test_no_quoted_text_is_left_that_is_not_known(text):
+    assert text not in without_values(f"got {text!r} there", KNOWN) or text in "got '***' there"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_no_number_that_was_got_is_left(number):
+    assert without_values(f"expected a weight, got {number!r}.", KNOWN) == "expected a weight, got ***."
