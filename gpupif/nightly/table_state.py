@@ -51,7 +51,7 @@ class KeptTable(KeptSource):
     It has the columns that were asked for. files: that it is made of. read_files: those whose values were read this
     time. notes: what was found damaged, or could not be used, one sentence each. seconds: by stage.
 
-    Whoever ends a run well calls `keep`: until then nothing that the last good run left is deleted.
+    A run that comes to its end calls `finish`: until then nothing is deleted that the last one left.
     """
 
     files: Sequence[InputFile]
@@ -163,7 +163,7 @@ class KeptTable(KeptSource):
         return input_changes(before, self.files, self.read_files)
 
     def profile(self) -> list[ColumnProfile]:
-        """The columns in numbers, and how many values the last run that was kept lacked."""
+        """The columns in numbers, and how many values the last good run lacked."""
         types = self.schema
         columns = [self.column(name) for name in self.names]
         return [
@@ -180,9 +180,13 @@ class KeptTable(KeptSource):
         memory = plan_reading(resources().memory, len(columns)).working // 2
         return duplicate_rows(self.chunks(columns), memory)
 
-    def keep(self) -> None:
-        """The run ended well: remember its values for the next one, and forget parts that it had no use for."""
-        KeptValues.store(self._folder / VALUES, [self.column(name) for name in self.names])
+    def finish(self, good: bool) -> None:
+        """The run came to its end: forget parts that it had no use for, and after a good one remember its values.
+
+        good: later runs are compared with this one. Raises OutputError.
+        """
+        if good:
+            KeptValues.store(self._folder / VALUES, [self.column(name) for name in self.names])
         self._store.forget_unused(self._keys)
 
 

@@ -125,15 +125,19 @@ def assert_same_summary(mine, theirs):
 
 
 def risk_of(table):
-    """What the risk of a table is, or why there is none, but for when it was found."""
+    """What the risk of a table is, or why there is none."""
     try:
-        found = gpupif.risk(table, ["number", "text"], ["amount"]).to_dict()
+        return untimed(gpupif.risk(table, ["number", "text"], ["amount"]))
     except InputError as error:
         return str(error)
-    return {name: value for name, value in found.items() if name != "seconds"}
 
 
-def on_disk(compute, *given, **named):
+def untimed(result):
+    """A result as plain values, but for how long it took."""
+    return {name: value for name, value in result.to_dict().items() if name != "seconds"}
+
+
+def in_few_rows(compute, *given, **named):
     """What is computed in pieces of a few rows."""
     with in_pieces(3, 2), gpupif.config(memory_limit="16GiB"):
         return compute(*given, **named)
@@ -141,7 +145,7 @@ def on_disk(compute, *given, **named):
 
 def score_on_disk(table, place, **options):
     shutil.rmtree(place, ignore_errors=True)
-    return on_disk(gpupif.score_files, table, place, **options)
+    return in_few_rows(gpupif.score_files, table, place, **options)
 
 
 def assert_as_if_read(table, folder):
@@ -156,9 +160,9 @@ def assert_as_if_read(table, folder):
 def assert_as_if_read_on_disk(table, folder, place):
     """The same beyond memory."""
     with reads() as read:
-        scores, risk = score_on_disk(table, place / "kept"), on_disk(risk_of, table)
+        scores, risk = score_on_disk(table, place / "kept"), in_few_rows(risk_of, table)
     assert read == []
-    assert risk == on_disk(risk_of, folder.path)
+    assert risk == in_few_rows(risk_of, folder.path)
     expected = score_on_disk(folder.path, place / "whole")
     assert stored(scores).equals(stored(expected))
     assert [file.name for file in scores.files] == [file.name for file in expected.files]
@@ -184,7 +188,7 @@ def nights(data, folder, state, check):
             check_changes(table.changes(files), files, table.files)
             check_profile(table, folder, before)
             check(table, left == 0)
-            table.keep()
+            table.finish(good=True)
         kept, before, files = set(contents.values()), {name: values_of(folder, name) for name in KINDS}, table.files
         assert len(list((state / "parts").iterdir())) == len(kept)
         folder.change(data)
@@ -269,7 +273,7 @@ def folder(tmp_path):
 
 def keep(folder, state):
     with KeptTable.of_files(folder.path, state) as table:
-        table.keep()
+        table.finish(good=True)
 
 
 def parts_of(state):
@@ -292,7 +296,7 @@ def test_damage_to_any_byte_is_found_and_mended(folder, tmp_path):
             assert len(read) == 1
             assert table.notes == [f"{file}: damaged; put aside as damaged-{file.name}, and made again."]
             assert_as_if_read(table, folder)
-            table.keep()
+            table.finish(good=True)
         assert verify_state(state) == []
         assert (file.parent / f"damaged-{file.name}").read_bytes() == damaged
     # It goes with the part that it was.
@@ -312,7 +316,7 @@ def test_damaged_values_are_found(folder, tmp_path):
     with KeptTable.of_files(folder.path, state) as table:
         assert [column.new_values for column in table.profile()] == [None] * 3
         assert table.notes[0].startswith(f"{file}: damaged; put aside as damaged-values.kept.")
-        table.keep()
+        table.finish(good=True)
     assert verify_state(state) == []
 
 
@@ -344,7 +348,7 @@ def test_killed_in_the_middle_of_writing(folder, tmp_path, monkeypatch, step):
         assert_as_if_read(table, folder)
         # What the last good run used is there until this one is good.
         assert set(before) < {file.name for file in parts_of(state)}
-        table.keep()
+        table.finish(good=True)
     assert len(list((state / "parts").iterdir())) == 3
 
 
@@ -369,7 +373,7 @@ def test_state_of_another_version_or_of_other_columns_is_not_used(folder, tmp_pa
         assert table.names == ["number", "text"]
         assert table.notes == [said + "3 of 3 files are read again."]
         assert list(gpupif.score(table).cig.columns) == ["number", "text"]
-        table.keep()
+        table.finish(good=True)
     monkeypatch.setattr(kept_source, "__version__", "0.0.1")
     with reads() as read, KeptTable.of_files(folder.path, state, ["text", "number"]) as table:
         assert len(read) == 3
@@ -481,7 +485,7 @@ def test_batches_are_a_table_too(tmp_path, monkeypatch):
         )
         assert table.schema == {"number": "int64", "text": "string", "amount": "double"}
         assert (table.files[0].path, table.files[0].rows, table.read_files) == ("people", 7, ["people"])
-        table.keep()
+        table.finish(good=True)
     assert query.asked == 1
     with KeptTable.of_batches(query, "people", state, key="SELECT 7") as table:
         assert (table.rows, table.read_files) == (7, [])
@@ -490,6 +494,22 @@ def test_batches_are_a_table_too(tmp_path, monkeypatch):
     for key in ("SELECT 8", None):
         with KeptTable.of_batches(query, "people", state, ["number"], key=key) as table:
             assert table.read_files == ["people"]
-            table.keep()
+            table.finish(good=True)
         assert len(parts_of(state)) == (key is not None)
     assert query.asked == 3
+
+
+QUESTIONS = {
+    "inspect": lambda table: untimed(gpupif.inspect(table)),
+    "suda": lambda table: gpupif.suda(table).top().to_dict(),
+    "toxic_pairs": lambda table: untimed(gpupif.toxic_pairs(table)),
+    "population": lambda table: untimed(gpupif.risk(table, ["number"], ["text"], population=table)),
+}
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_every_function_takes_it_in_place_of_a_path(folder, tmp_path, question, on_disk):
+    with KeptTable.of_files(folder.path, tmp_path / "state") as table:
+        found, expected = (in_few_rows(question, one) if on_disk else question(one) for one in (table, folder.path))
+    assert found == expected
