@@ -85,6 +85,10 @@ class OutputError(GpupifError, ValueError):
     """An output that cannot be written where it was asked for."""
 
 
+class AnotherRunError(GpupifError, RuntimeError):
+    """A nightly run was asked for while another one is on in the same state folder."""
+
+
 class DeviceError(GpupifError, RuntimeError):
     """A device was asked for that cannot be used here."""
 

@@ -16,6 +16,7 @@ from ..gpu import cudf_frames as cuda_frames
 from ..gpu.base import FrameLibrary
 from ..gpu.open import frame_library
 from ..io.common import Pick
+from ..io.databases.base import QueryTable
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import read_table
@@ -58,6 +59,9 @@ def open_frame(table: Any) -> Frame:
         return ArrowFrame(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
     if type(table).__module__.partition(".")[0] == "polars":
         return PolarsFrame(table)
+    if isinstance(table, QueryTable):
+        # As it is, its errors are its own, and not those of a stream.
+        return ArrowFrame(pa.Table.from_batches(table.batches(), table.schema))
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
         # A column, say, exports a stream too.
         with contextlib.suppress(pa.ArrowInvalid, TypeError):

@@ -151,9 +151,9 @@ def write_groups(
         ) from error
 
 
-def write_text(text: str, path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Write a text to a file, whole or not at all."""
-    with replacing(Path(path), overwrite) as sink:
+def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, mode: int = 0o666) -> None:
+    """Write a text to a file, whole or not at all; mode: see `replacing`."""
+    with replacing(Path(path), overwrite, mode) as sink:
         sink.write(text.encode())
 
 

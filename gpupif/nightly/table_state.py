@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..io.base import Input
+from ..io.common import Pick
 from ..io.formats import FEATHER
+from ..io.ipc_batches import disk_errors
 from ..io.paths import find_input
 from ..io.read import open_source
 from ..out_of_core.budget import plan_reading
@@ -27,8 +29,8 @@ from .input_files import FileIndex, input_changes
 from .kept_values import KeptValues
 from .outcome import ColumnProfile, InputChanges, InputFile
 
-# What lies in the folder of a state: encoded parts, digests of files, and the values of the last run that ended well.
-PARTS, FILES, VALUES = "parts", "files.json", "values.kept"
+# What lies in the folder of a state: encoded parts, digests of files, and the values of columns, by run.
+PARTS, FILES, VALUES = "parts", "files.json", "values-{}.kept"
 # After which a file of scores is called of a table that came from no file.
 STREAM_FILE = Path("query.feather")
 
@@ -51,7 +53,7 @@ class KeptTable(KeptSource):
     It has the columns that were asked for. files: that it is made of. read_files: those whose values were read this
     time. notes: what was found damaged, or could not be used, one sentence each. seconds: by stage.
 
-    A run that comes to its end calls `finish`: until then nothing is deleted that the last one left.
+    Until whoever runs calls `forget_unused` nothing that the last good run left is deleted.
     """
 
     files: Sequence[InputFile]
@@ -61,21 +63,21 @@ class KeptTable(KeptSource):
     _folder: Path
     _store: PartStore
     _keys: Sequence[PartKey]
-    _before: KeptValues
 
     @classmethod
     def of_files(
         cls,
         path: str | os.PathLike[str],
         folder: Path,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | Pick | None = None,
         *,
         separator: str | None = None,
         report: Reporter | None = None,
     ) -> Self:
         """The table that a path names, of which only files that have no part in `folder` are read.
 
-        columns: that are needed; all by default. separator: of CSV; found by itself by default.
+        columns: that are needed, or what names them, of those that there are; all by default. separator: of CSV; found
+        by itself by default.
 
         Raises InputError, TableReadError, OutputError.
         """
@@ -114,7 +116,7 @@ class KeptTable(KeptSource):
         batches: Batches,
         name: str,
         folder: Path,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | Pick | None = None,
         *,
         key: str | None = None,
         report: Reporter | None = None,
@@ -144,7 +146,6 @@ class KeptTable(KeptSource):
     def _complete(self, folder: Path, store: PartStore, keys: Sequence[PartKey], notes: list[str]) -> None:
         self._folder, self._store, self._keys, self.notes = folder, store, keys, notes
         try:
-            self._before = KeptValues(folder / VALUES, notes.append)
             self.merge()
         except BaseException:
             self.close()
@@ -162,14 +163,21 @@ class KeptTable(KeptSource):
         """How the files differ from those of another run."""
         return input_changes(before, self.files, self.read_files)
 
-    def profile(self) -> list[ColumnProfile]:
-        """The columns in numbers, and how many values the last good run lacked."""
-        types = self.schema
-        columns = [self.column(name) for name in self.names]
-        return [
-            ColumnProfile(name, types[name], len(column.labels), column.missing_rows, self._before.count_new(column))
-            for name, column in zip(self.names, columns, strict=True)
-        ]
+    def profile(self, good: int | None) -> list[ColumnProfile]:
+        """All columns of the table, those that were read in numbers.
+
+        good: the number of the last good run, whose values are compared with those of the table; None without one.
+        """
+        before = None if good is None else KeptValues(self._values_of(good), self.notes.append)
+        found = []
+        for name, kind in self.schema.items():
+            profile = ColumnProfile(name, kind)
+            if name in self.names:
+                column = self.column(name)
+                new = None if before is None else before.count_new(column)
+                profile = ColumnProfile(name, kind, len(column.labels), column.missing_rows, new)
+            found.append(profile)
+        return found
 
     def duplicate_keys(self, columns: Sequence[str]) -> DuplicateRows:
         """Rows that have the same values in these columns as another row; missing values are equal.
@@ -180,19 +188,27 @@ class KeptTable(KeptSource):
         memory = plan_reading(resources().memory, len(columns)).working // 2
         return duplicate_rows(self.chunks(columns), memory)
 
-    def finish(self, good: bool) -> None:
-        """The run came to its end: forget parts that it had no use for, and after a good one remember its values.
+    def store_values(self, number: int) -> None:
+        """Put the values of the columns on the disk, as those of a run that may become the last good one."""
+        KeptValues.store(self._values_of(number), [self.column(name) for name in self.names])
 
-        good: later runs are compared with this one. Raises OutputError.
-        """
-        if good:
-            KeptValues.store(self._folder / VALUES, [self.column(name) for name in self.names])
+    def forget_unused(self, good: int | None) -> None:
+        """A run is on record: delete what neither it nor the last good run, of this number, has a use for."""
         self._store.forget_unused(self._keys)
+        kept = None if good is None else self._values_of(good)
+        with disk_errors(self._folder):
+            for file in self._folder.glob(VALUES.format("*")):
+                if file != kept:
+                    file.unlink(missing_ok=True)
+
+    def _values_of(self, number: int) -> Path:
+        return self._folder / VALUES.format(f"{number:06}")
 
 
 def verify_state(folder: Path) -> list[str]:
     """What is wrong with the state of a table in a folder, a sentence each; nothing is changed."""
-    return [*PartStore(folder / PARTS).verify(), *KeptValues.verify(folder / VALUES)]
+    values = [problem for file in sorted(folder.glob(VALUES.format("*"))) for problem in KeptValues.verify(file)]
+    return [*PartStore(folder / PARTS).verify(), *values]
 
 
 def _open_store(folder: Path) -> tuple[list[str], PartStore]:
@@ -208,12 +224,13 @@ def _type_name(kind: pa.DataType) -> str:
     return str(plain).removeprefix("large_").removesuffix("_view")
 
 
-def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:
     """The columns that are asked for, in the order of the table; raises ColumnNotFoundError, InputError for none."""
-    if columns is None:
+    wanted = columns(names) if callable(columns) else columns
+    if wanted is None:
         return list(names)
-    check_exist("columns", columns, names)
-    chosen = [name for name in names if name in set(columns)]
+    check_exist("columns", wanted, names)
+    chosen = [name for name in names if name in set(wanted)]
     if not chosen:
         raise InputError("columns: expected at least one column of the table, got none. Name those that are needed.")
     return chosen

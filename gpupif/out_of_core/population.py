@@ -71,7 +71,7 @@ class EncodedPopulation:
         return found
 
     def _compare(self, job: Job, limit: int, lacks: str) -> dict[str, Any]:
-        _, store, budget, report, _ = self.context
+        _, store, budget, report, *_ = self.context
         lacking = AbsentRows(self._joined, limit)
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}

@@ -19,6 +19,7 @@ from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
+from ..results.distribution import ScoreAnswers
 from ..results.figures import ColumnFacts
 from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
@@ -75,7 +76,8 @@ class Steps:
     population: PopulationFiles | None = None
 
     def __post_init__(self) -> None:
-        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed)
+        questions = self.options.questions
+        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed, questions)
         self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
         # Before the scores take its place, which may be the working folder.
         self._place = self.options.output.absolute()
@@ -136,6 +138,9 @@ class Steps:
             "summaries": [
                 [name, fold, replace(summary, seconds=self.seconds).to_stored()]
                 for (name, fold), summary in self._summaries.items()
+            ],
+            "answers": [
+                [name, fold, run.answers.to_stored()] for name, folds in runs.items() for fold, run in folds.items()
             ],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
@@ -298,13 +303,17 @@ def stored_scores(
         # One that is made still has its values as they are in the table, but no times.
         summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
+    answers: dict[str | None, dict[str, ScoreAnswers]] = {}
+    for name, fold, document in finished["answers"]:
+        answers.setdefault(name, {})[fold] = ScoreAnswers.from_stored(document)
     outcomes = []
     for name, one in request.by_attacker().items():
         folds = of_each_fold(summaries[name])
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
         distinct = next(iter(folds.values())).distinct_rows
-        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds))
+        found = of_each_fold(answers[name])
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds, found))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]

@@ -176,7 +176,7 @@ def nights(data, folder, state, check):
     """Change files between runs; each reads what no file of the run before had in it, and what it says is checked."""
     for name in data.draw(st.lists(st.sampled_from(NAMES), min_size=1, unique=True)):
         folder.put(name, data.draw(rows(folder.ending)))
-    kept, before, files = set(), None, []
+    kept, before, files, night = set(), None, [], 0
     for left in reversed(range(data.draw(st.integers(1, 4)))):
         contents = folder.contents()
         with reads() as read, KeptTable.of_files(folder.path, state) as table:
@@ -186,9 +186,10 @@ def nights(data, folder, state, check):
             assert [file.path for file in table.files] == list(contents)
             assert table.notes == []
             check_changes(table.changes(files), files, table.files)
-            check_profile(table, folder, before)
+            check_profile(table.profile(night or None), table, folder, before)
             check(table, left == 0)
-            table.finish(good=True)
+            night += 1
+            finish(table, night)
         kept, before, files = set(contents.values()), {name: values_of(folder, name) for name in KINDS}, table.files
         assert len(list((state / "parts").iterdir())) == len(kept)
         folder.change(data)
@@ -247,8 +248,8 @@ def values_of(folder, column):
     )
 
 
-def check_profile(table, folder, before):
-    for column in table.profile():
+def check_profile(profile, table, folder, before):
+    for column in profile:
         values = values_of(folder, column.name)
         place = list(KINDS).index(column.name)
         cells = [row[place] for rows in folder.tables.values() for row in rows]
@@ -271,9 +272,15 @@ def folder(tmp_path):
     return made
 
 
+def finish(table, night=1):
+    """A good run comes to its end."""
+    table.store_values(night)
+    table.forget_unused(night)
+
+
 def keep(folder, state):
     with KeptTable.of_files(folder.path, state) as table:
-        table.finish(good=True)
+        finish(table)
 
 
 def parts_of(state):
@@ -296,7 +303,7 @@ def test_damage_to_any_byte_is_found_and_mended(folder, tmp_path):
             assert len(read) == 1
             assert table.notes == [f"{file}: damaged; put aside as damaged-{file.name}, and made again."]
             assert_as_if_read(table, folder)
-            table.finish(good=True)
+            finish(table)
         assert verify_state(state) == []
         assert (file.parent / f"damaged-{file.name}").read_bytes() == damaged
     # It goes with the part that it was.
@@ -310,13 +317,13 @@ def test_damage_to_any_byte_is_found_and_mended(folder, tmp_path):
 def test_damaged_values_are_found(folder, tmp_path):
     state = tmp_path / "state"
     keep(folder, state)
-    file = state / "values.kept"
+    file = state / "values-000001.kept"
     file.write_bytes(file.read_bytes()[:-3] + b"xyz")
     assert verify_state(state) == [f"{file}: damaged; the next run cannot say which values are new."]
     with KeptTable.of_files(folder.path, state) as table:
-        assert [column.new_values for column in table.profile()] == [None] * 3
-        assert table.notes[0].startswith(f"{file}: damaged; put aside as damaged-values.kept.")
-        table.finish(good=True)
+        assert [column.new_values for column in table.profile(1)] == [None] * 3
+        assert table.notes[0].startswith(f"{file}: damaged; put aside as damaged-values-000001.kept.")
+        finish(table)
     assert verify_state(state) == []
 
 
@@ -348,7 +355,7 @@ def test_killed_in_the_middle_of_writing(folder, tmp_path, monkeypatch, step):
         assert_as_if_read(table, folder)
         # What the last good run used is there until this one is good.
         assert set(before) < {file.name for file in parts_of(state)}
-        table.finish(good=True)
+        finish(table)
     assert len(list((state / "parts").iterdir())) == 3
 
 
@@ -373,7 +380,7 @@ def test_state_of_another_version_or_of_other_columns_is_not_used(folder, tmp_pa
         assert table.names == ["number", "text"]
         assert table.notes == [said + "3 of 3 files are read again."]
         assert list(gpupif.score(table).cig.columns) == ["number", "text"]
-        table.finish(good=True)
+        finish(table)
     monkeypatch.setattr(kept_source, "__version__", "0.0.1")
     with reads() as read, KeptTable.of_files(folder.path, state, ["text", "number"]) as table:
         assert len(read) == 3
@@ -485,7 +492,7 @@ def test_batches_are_a_table_too(tmp_path, monkeypatch):
         )
         assert table.schema == {"number": "int64", "text": "string", "amount": "double"}
         assert (table.files[0].path, table.files[0].rows, table.read_files) == ("people", 7, ["people"])
-        table.finish(good=True)
+        finish(table)
     assert query.asked == 1
     with KeptTable.of_batches(query, "people", state, key="SELECT 7") as table:
         assert (table.rows, table.read_files) == (7, [])
@@ -494,7 +501,7 @@ def test_batches_are_a_table_too(tmp_path, monkeypatch):
     for key in ("SELECT 8", None):
         with KeptTable.of_batches(query, "people", state, ["number"], key=key) as table:
             assert table.read_files == ["people"]
-            table.finish(good=True)
+            finish(table)
         assert len(parts_of(state)) == (key is not None)
     assert query.asked == 3
 

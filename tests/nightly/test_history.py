@@ -1,0 +1,79 @@
+"""All runs at a glance."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+
+import pandas as pd
+import pytest
+
+from gpupif.errors import InputError
+from gpupif.nightly.history import history
+from gpupif.nightly.outcome import GateResult, Status, Verdict
+from gpupif.nightly.record import Record
+from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
+
+
+def gates(*verdicts):
+    return tuple(
+        GateResult(f"gate {place}", "k", "rows", 1.0, None, {}, verdict) for place, verdict in enumerate(verdicts)
+    )
+
+
+@pytest.fixture
+def state(tmp_path):
+    good = gates(Verdict.PASSED, Verdict.PASSED)
+    bad = gates(Verdict.PASSED, Verdict.FAILED, Verdict.UNKNOWN)
+    several = {"attackers": {"a": {"pif": {"95": 1.25}}, "b": {"pif": {"95": 2.5}}}}
+    recorded(
+        tmp_path,
+        outcome(rows=1000, summary={"pif": {"95": 1.5}}, gates=good, seconds={"read": 1.5, "score": 2.0}),
+        outcome(Status.FAILED, rows=2000, summary=several, gates=bad, seconds={"read": 1.0}),
+        outcome(Status.REFUSED, error="no such file"),
+        outcome(Status.RUNNING),
+    )
+    return tmp_path
+
+
+def test_runs_in_a_word(state):
+    first, second, third, last = history(state).runs
+    assert (first.rows, first.pif_95, first.gates_passed, first.gates_failed, first.seconds) == (1000, 1.5, 2, 0, 3.5)
+    # The worst attacker; a gate that is unknown failed.
+    assert (second.status, second.pif_95, second.gates_passed, second.gates_failed) == ("failed", 2.5, 1, 2)
+    assert (third.rows, third.pif_95, third.seconds) == (None, None, None)
+    assert (last.number, last.status) == (4, "running")
+
+
+def test_as_json_csv_frame_and_table(state):
+    found = history(state)
+    assert json.loads(found.to_json()) == found.to_dict()
+    assert found.to_dict()["runs"][0]["started"] == STARTED
+    rows = list(csv.DictReader(StringIO(found.to_csv())))
+    assert [row["pif_95"] for row in rows] == ["1.5", "2.5", "", ""]
+    frame = found.to_frame()
+    assert frame.index.tolist() == [1, 2, 3, 4]
+    assert frame["rows"].dropna().tolist() == [1000, 2000]
+    shown = str(found)
+    for text in ("4 runs in", "2026-03-01 02:00:00", "2,000", "2.500", "refused", "running"):
+        assert text in shown
+
+
+def test_runs_that_were_removed_are_there(state):
+    with Record.open(state, writable=True) as record:
+        record.remove([2], pd.Timestamp("2026-04-01", tz="UTC").to_pydatetime())
+    second = history(state).runs[1]
+    assert (second.number, second.rows, second.pif_95, second.removed) == (
+        *(2, 2000, None),
+        "2026-04-01T00:00:00.000+00:00",
+    )
+    assert "removed" in str(history(state))
+
+
+def test_no_history(tmp_path):
+    with pytest.raises(InputError, match=r"no run is on record there"):
+        history(tmp_path)
+    with Record.open(tmp_path, writable=True):
+        assert history(tmp_path).runs == []
+        assert history(tmp_path).to_frame().empty

@@ -1,0 +1,240 @@
+"""Kept scores: whole or not there, known to the record, and removed with their runs."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.errors import InputError, TableReadError
+from gpupif.nightly import kept, retention
+from gpupif.nightly.lock import run_lock
+from gpupif.nightly.outcome import Status
+from gpupif.nightly.record import Record, time_text, utc_now
+from gpupif.nightly.row_keys import KEY, ROW, RowKeys, row_digests
+from gpupif.nightly.settings import KeepSettings
+from gpupif.nightly.verify import verify
+from tests.helpers.recorded_outcomes import outcome, recorded
+
+NOW = datetime(2026, 3, 20, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return gpupif.score(gpupif.datasets.census(200), ["cig", "unique"])
+
+
+def keys_of(rows, pieces=3):
+    """A key column of so many rows, in pieces."""
+    return pa.table({"id": [f"person {row}" for row in range(rows)]}).to_batches(-(-rows // pieces))
+
+
+def night(state, scores, keep, status=Status.PASSED, **staged):
+    """What a run does with the record and its kept scores."""
+    with run_lock(state), Record.open(state, writable=True) as record:
+        record.mark_killed()
+        retention.tidy(record)
+        running = outcome(status, started=time_text(utc_now()))
+        number = record.begin(running)
+        facts = kept.stage(state, number, scores, **({"kind": "cells", "where": "cig > 1"} | staged))
+        record.finish(replace(running, number=number, kept=facts))
+        kept.publish(state, number)
+        retention.apply(record, keep, utc_now())
+    return number
+
+
+@pytest.mark.parametrize("kind", ["all", "cells"])
+def test_what_is_kept_is_opened_again(tmp_path, scores, kind):
+    number = night(tmp_path, scores, KeepSettings(), kind=kind, where=None, keys=keys_of(200), config_digest="c0ffee")
+    folder = kept.find(tmp_path, number)
+    assert folder == tmp_path / "scores" / "run-000001"
+    opened = gpupif.open_scores(folder / kept.SCORE_FILE)
+    if kind == "all":
+        pd.testing.assert_frame_equal(opened.cig.to_pandas(), scores.cig)
+    else:
+        assert opened.cells().count() == scores.cells().count()
+    manifest = kept.read_manifest(folder)
+    assert (manifest.run, manifest.kind, manifest.config_digest) == (1, kind, "c0ffee")
+    assert set(manifest.files) == {kept.SCORE_FILE, kept.KEY_FILE}
+    assert pq.read_table(folder / kept.KEY_FILE).column_names == [ROW, KEY]
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes == {0o600}
+    assert verify(tmp_path).exit_code == 0
+
+
+def test_keys_of_the_rows_that_are_needed(tmp_path, scores):
+    night(tmp_path, scores, KeepSettings(), keys=keys_of(200), show_values=True)
+    folder = kept.find(tmp_path, 1)
+    found = pq.read_table(folder / kept.KEY_FILE)
+    rows = sorted(set(scores.cells("cig > 1").to_pandas()["row"]))
+    assert found.column(ROW).to_pylist() == rows
+    assert found.column("id").to_pylist() == [f"person {row}" for row in rows]
+    with RowKeys(folder / kept.KEY_FILE) as keys:
+        asked = [row for row in rows for _ in range(2)]
+        half = len(asked) // 2
+        several = [keys.of(np.array(part, np.int64)) for part in (asked[:half], [], asked[half:])]
+    of_row = dict(zip(rows, found.column(KEY).to_pylist(), strict=True))
+    assert pa.concat_arrays(several).to_pylist() == [of_row[row] for row in asked]
+    with pytest.raises(InputError, match=r"row_key: expected its columns of 200 rows, got 199"):
+        night(tmp_path, scores, KeepSettings(), keys=keys_of(199))
+
+
+@given(st.lists(st.tuples(*[st.none() | st.text("a:-1", max_size=3)] * 2), unique=True, min_size=1))
+def test_digests_tell_all_rows_apart(rows):
+    columns = pa.record_batch([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], ["a", "b"])
+    digests = row_digests(columns, b"secret").to_pylist()
+    assert len(set(digests)) == len(rows)
+    assert row_digests(columns.slice(1), b"secret").to_pylist() == digests[1:]
+    assert not set(row_digests(columns, b"another").to_pylist()) & set(digests)
+
+
+def test_digests_of_any_type():
+    values = [
+        pa.array([1, 2]),
+        pa.array([1.5, None]),
+        pa.array([b"\xff", b"\0"]),
+        pa.array(["a", "a"]).dictionary_encode(),
+    ]
+    for column in [*values, pa.array([NOW, NOW - timedelta(1)])]:
+        assert len(row_digests(pa.record_batch([column], ["a"]), b"secret").unique()) == len(column.unique())
+
+
+def heads(*days, status=Status.PASSED):
+    """Runs that began so many days before now, as `Record.heads` has them."""
+    return [
+        {"number": place, "status": status, "started": time_text(NOW - timedelta(days)), "removed": None}
+        for place, days in enumerate(days, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keep", "days", "good", "going"),
+    [
+        ({}, [99, 9, 1], None, []),
+        ({"runs": 2}, [4, 3, 2, 1], None, [1, 2]),
+        ({"runs": 2}, [4, 3, 2, 1], 1, [2]),
+        ({"days": 2}, [4, 3, 2, 1], None, [1, 2]),
+        ({"runs": 1, "days": 3}, [4, 3, 2, 1], None, [1]),
+        ({"runs": 3, "days": 1}, [4, 3, 2, 1], None, [1]),
+        # Clocks that were ahead, or set back: none is older than one before it.
+        ({"days": 2}, [1, 400, 400], None, []),
+        ({"days": 2}, [400, -400, 300, 200], None, [1]),
+        ({"runs": 2}, [-400, 3, 2], None, [1]),
+    ],
+)
+def test_which_runs_go(keep, days, good, going):
+    assert retention.expired(heads(*days), KeepSettings(**keep), NOW, good) == going
+
+
+def test_one_that_is_on_stays():
+    on = [*heads(9, status=Status.RUNNING), *heads(8)]
+    assert retention.expired(on, KeepSettings(runs=1), NOW, None) == []
+
+
+def test_an_auditor_sees_what_was_removed(tmp_path, scores):
+    for _ in range(3):
+        night(tmp_path, scores, KeepSettings(runs=2))
+    assert sorted(kept.kept_numbers(tmp_path)) == [2, 3]
+    with Record.open(tmp_path) as record:
+        assert record.numbers() == [2, 3]
+        first = record.heads()[0]
+        assert (first["number"], first["status"], first["config_digest"]) == (1, "passed", "c0ffee")
+        assert first["removed"][:10] == time_text(utc_now())[:10]
+        assert [first[name] for name in ("summary", "risk", "config", "kept_path")] == [None] * 4
+        with pytest.raises(InputError, match=r"run 1: was removed on "):
+            record.run(1)
+        assert record.problems() == []
+
+
+def test_the_last_good_run_stays(tmp_path):
+    recorded(tmp_path, outcome(), *[outcome(Status.FAILED)] * 5)
+    with Record.open(tmp_path, writable=True) as record:
+        assert retention.apply(record, KeepSettings(runs=2), NOW) == [2, 3, 4]
+        assert record.last_good().number == 1
+        assert retention.apply(record, KeepSettings(runs=2), NOW) == []
+
+
+def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
+    """At each step: what the record does not know goes, what it knows stays."""
+    staged = lambda number: tmp_path / "scores" / f".staged-run-{number:06}"  # noqa: E731
+    with Record.open(tmp_path, writable=True) as record:
+        for known in (False, True):
+            number = record.begin(outcome())
+            facts = kept.stage(tmp_path, number, scores, "all")
+            if known:
+                record.finish(outcome(number=number, kept=facts))
+        assert kept.find(tmp_path, 2) == staged(2)
+        assert verify(tmp_path).exit_code == 0
+        record.mark_killed()
+        retention.tidy(record)
+        assert [*kept.kept_numbers(tmp_path)] == [2]
+        assert not staged(1).exists()
+        record.remove([2], NOW)
+        retention.tidy(record)
+        assert [*kept.kept_numbers(tmp_path)] == []
+        # Scores of a record that was lost: their numbers are not given again.
+        (tmp_path / "scores" / "run-000007").mkdir()
+        retention.tidy(record)
+        assert record.begin(outcome()) == 8
+        assert [*kept.kept_numbers(tmp_path)] == [7]
+
+
+def test_manifests_that_are_damaged(tmp_path, scores):
+    night(tmp_path, scores, KeepSettings())
+    folder = kept.find(tmp_path, 1)
+    for content in (b"", b"{}", b"[]", b'{"format": 2}', b"\xff"):
+        (folder / kept.MANIFEST).write_bytes(content)
+        with pytest.raises(TableReadError, match="manifest"):
+            kept.read_manifest(folder)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments(tmp_path, scores):
+    """Runs one after the other, each of which may be killed: all is whole at any time, and no good run is lost."""
+    chance = random.Random(19)
+    good, kills = 0, 0
+    for _ in range(60):
+        child = os.fork()
+        if child == 0:
+            try:
+                while True:
+                    status = chance.choice([Status.PASSED, Status.FAILED])
+                    night(tmp_path, scores, KeepSettings(runs=2), status, keys=keys_of(200))
+            finally:
+                os._exit(1)
+        time.sleep(chance.uniform(0, 0.3))
+        os.kill(child, signal.SIGKILL)
+        kills += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        chance.random()
+        if not (tmp_path / "record.sqlite").exists() or not (tmp_path / "record.sqlite").stat().st_size:
+            continue
+        with Record.open(tmp_path) as record:
+            assert record.problems() == []
+            runs = record.runs()
+            found = record.last_good()
+        assert (found.number if found else 0) >= good
+        good = found.number if found else 0
+        for run in runs:
+            assert (run.kept is None) == (run.status in (Status.RUNNING, Status.KILLED))
+            if run.kept is not None:
+                assert list(kept.check(kept.find(tmp_path, run.number), run.kept)) == []
+    assert kills == 60
+    number = night(tmp_path, scores, KeepSettings(runs=2))
+    assert number > 10
+    assert verify(tmp_path).problems == []
+    left = {path.name for path in (tmp_path / "scores").iterdir()} - {"key"}
+    assert left <= {f"run-{one:06}" for one in range(number + 1)}
+    assert len(left) <= 3

@@ -1,0 +1,327 @@
+"""The record: what goes in comes out, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from gpupif.errors import InputError, OutputError, TableReadError
+from gpupif.nightly.outcome import GateResult, InputFile, RunOutcome, Status, Verdict
+from gpupif.nightly.record import KILLED_NOTE, RECORD, Record
+from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
+
+FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A record for many runs."""
+    with Record.open(tmp_path_factory.mktemp("state"), writable=True) as record:
+        yield record
+
+
+@given(outcomes)
+@settings(max_examples=60, deadline=None)
+def test_all_of_a_run_comes_out_as_it_went_in(shared, any_run):
+    number = shared.begin(any_run)
+    assert repr(shared.run(number)) == repr(replace(any_run, number=number, status=Status.RUNNING))
+    recorded = shared.finish(replace(any_run, number=number))
+    # Of floats `repr` tells all bits but those of different NaNs.
+    assert repr(shared.run(number)) == repr(recorded) == repr(replace(any_run, number=number))
+    with Record.open(shared.folder) as reader:
+        assert repr(reader.run(number)) == repr(recorded)
+
+
+def test_an_auditor_finds_it_in_tables(tmp_path):
+    gate = GateResult("PIF 95", "pif", "bits", 2.5, None, {"max": 3.0, "max_rise": 0.1}, Verdict.PASSED)
+    recorded(tmp_path, *(outcome(files=FILES, gates=(gate,), summary={"pif": {"95": 2.5}}) for _ in range(2)))
+    with contextlib.closing(sqlite3.connect(tmp_path / RECORD)) as sql:
+        found = sql.execute("SELECT name, value, verdict FROM gates WHERE run = 2").fetchall()
+        assert found == [("PIF 95", 2.5, "passed")]
+        assert sql.execute("SELECT sum(rows) FROM files WHERE run = 2").fetchone() == (90,)
+        assert sql.execute("""SELECT summary ->> '$.pif."95"' FROM runs""").fetchall() == [(2.5,), (2.5,)]
+        # What is the same each night is there once.
+        assert sql.execute("SELECT count(*) FROM file_versions").fetchone() == (3,)
+
+
+def test_numbers_order_runs_and_not_times(tmp_path):
+    first, second = recorded(
+        tmp_path, outcome(), outcome(started="2020-01-01T00:00:00.000+00:00", notes=("Of the run itself.",))
+    )
+    assert (first.number, second.number) == (1, 2)
+    assert first.notes == ()
+    assert second.notes == (
+        "Of the run itself.",
+        f"The clock was set back: this run began at 2020-01-01T00:00:00.000+00:00, run 1 before it at {STARTED}.",
+    )
+    with Record.open(tmp_path) as record:
+        assert record.runs() == [first, second]
+        assert record.last_good() == second
+
+
+def test_the_last_good_run(tmp_path):
+    states = [Status.PASSED, Status.FAILED, Status.PASSED, Status.REFUSED, Status.BROKEN, Status.RUNNING]
+    recorded(tmp_path, *map(outcome, states))
+    with Record.open(tmp_path) as record:
+        assert record.last_good().number == 3
+        assert record.last_good(before=3).number == 1
+        assert record.last_good(before=1) is None
+
+
+def test_runs_that_never_said_how_they_ended(tmp_path):
+    recorded(tmp_path, outcome(), outcome(Status.RUNNING, notes=("a",)), outcome(Status.RUNNING))
+    with Record.open(tmp_path, writable=True) as record:
+        assert record.mark_killed() == [2, 3]
+        assert record.mark_killed() == []
+        assert [run.status for run in record.runs()] == [Status.PASSED, Status.KILLED, Status.KILLED]
+        assert record.run(2).notes == ("a", KILLED_NOTE)
+        with pytest.raises(InputError, match=r"run 2: expected a run that is on"):
+            record.finish(record.run(2))
+
+
+def test_a_state_folder_is_of_one_table(tmp_path):
+    """Of that of the last run that came to results: one that was refused may have named another by mistake."""
+    recorded(tmp_path, outcome(Status.REFUSED, table="poeple"))
+    with Record.open(tmp_path, writable=True) as record:
+        record.check_table("people")
+    recorded(tmp_path, outcome(table="people"), outcome(Status.REFUSED, table="others"))
+    with Record.open(tmp_path) as record:
+        record.check_table("people")
+        with pytest.raises(InputError, match=r"another table: expected people, got others\. Name another folder"):
+            record.check_table("others")
+
+
+def test_runs_that_are_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"no run is on record there\. `gpupif nightly run` makes the first"):
+        Record.open(tmp_path)
+    recorded(tmp_path, outcome(), outcome())
+    with Record.open(tmp_path) as record, pytest.raises(InputError, match=r"run 7: there is none .*There are 1 to 2"):
+        record.run(7)
+
+
+def test_only_the_owner_may_read_it(tmp_path):
+    state = tmp_path / "state"
+    before = os.umask(0)
+    try:
+        with Record.open(state, writable=True) as record, record._changing():
+            record._put(outcome(number=1))
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [state, *state.iterdir()]}
+    finally:
+        os.umask(before)
+    assert modes == {"state": 0o700, RECORD: 0o600, f"{RECORD}-journal": 0o600}
+
+
+def test_it_is_read_while_a_run_writes(tmp_path):
+    (first,) = recorded(tmp_path, outcome(files=FILES))
+    with Record.open(tmp_path, writable=True) as writer, Record.open(tmp_path) as reader:
+        with writer._changing():
+            writer._put(outcome(number=2))
+            assert reader.runs() == [first]
+        assert [run.number for run in reader.runs()] == [1, 2]
+        with reader.snapshot():
+            assert reader.numbers() == [1, 2]
+            assert len(reader.runs()) == 2
+
+
+def test_it_is_read_where_nothing_can_be_written(tmp_path):
+    """By somebody else than root, whom no right stops."""
+    state = tmp_path / "state"
+    recorded(state, outcome())
+    for place, mode in ((tmp_path, 0o755), (state / RECORD, 0o444), (state, 0o555)):
+        place.chmod(mode)
+    for above in [*tmp_path.parents][: len(tmp_path.parents) - 2]:
+        above.chmod(above.stat().st_mode | 0o111)
+    code = (
+        "import os, pathlib, sys\n"
+        "from gpupif.nightly.record import Record\n"
+        "from gpupif.errors import OutputError\n"
+        "os.getuid() or os.setuid(65534)\n"
+        "state = pathlib.Path(sys.argv[1])\n"
+        "print(len(Record.open(state).runs()))\n"
+        "try:\n"
+        "    Record.open(state, writable=True).begin(Record.open(state).run(1))\n"
+        "except OutputError as error:\n"
+        "    print(error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, state], text=True, capture_output=True)
+    assert ended.stderr == ""
+    runs, said = ended.stdout.splitlines()
+    assert runs == "1"
+    assert "Check the rights of the f" in said
+
+
+def half_committed(state):
+    """Be killed while the pages of a transaction go to the disk."""
+    record = Record.open(state, writable=True)
+    record._connection.execute("PRAGMA cache_size = 1")
+    with record._changing():
+        record._put(outcome(number=2, files=FILES * 500))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_kill_left_half_written_is_taken_back(tmp_path):
+    (first,) = recorded(tmp_path, outcome())
+    whole = (tmp_path / RECORD).read_bytes()
+    assert killed(lambda: half_committed(tmp_path)) == -signal.SIGKILL
+    assert (tmp_path / RECORD).read_bytes() != whole
+    with Record.open(tmp_path) as record:
+        assert record.runs() == [first]
+        with pytest.raises(OutputError, match="it may be read, but not written"):
+            record.begin(outcome())
+    assert (tmp_path / RECORD).read_bytes() == whole
+    assert os.listdir(tmp_path) == [RECORD]
+
+
+FULL = """
+import os, pathlib, resource, sys
+from dataclasses import replace
+from gpupif.errors import OutputError
+from gpupif.nightly.outcome import Status
+from gpupif.nightly.record import Record
+record = Record.open(pathlib.Path(sys.argv[1]), writable=True)
+running = record.run(2)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    record.finish(replace(running, status=Status.PASSED, notes=["x" * 1000] * 1000))
+except OutputError as error:
+    print(error)
+assert record.runs()[1] == running
+"""
+
+
+@pytest.mark.subprocess
+def test_a_full_disk_loses_nothing(tmp_path):
+    first, second = recorded(tmp_path, outcome(files=FILES), outcome(Status.RUNNING))
+    size = (tmp_path / RECORD).stat().st_size
+    ended = subprocess.run([sys.executable, "-c", FULL, tmp_path, str(size + 50_000)], text=True, capture_output=True)
+    assert ended.stderr == ""
+    assert ended.stdout.startswith(f"{tmp_path / RECORD}: the record could not be written: ")
+    assert ended.stdout.count("\n") == 1
+    with Record.open(tmp_path, writable=True) as record:
+        assert record.runs() == [first, second]
+        assert record.notes == []
+
+
+def test_what_sqlite_says_of_a_full_disk(tmp_path):
+    recorded(tmp_path, outcome())
+    with Record.open(tmp_path, writable=True) as record:
+        (pages,) = record._connection.execute("PRAGMA page_count").fetchone()
+        record._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(OutputError, match=r"the record could not be written: the disk is full\. Free some space"):
+            record.begin(outcome(error="x" * 100_000))
+        assert len(record.runs()) == 1
+
+
+def test_other_databases_and_newer_records(tmp_path):
+    for folder in ("other", "newer"):
+        (tmp_path / folder).mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "other" / RECORD)) as sql:
+        sql.execute("CREATE TABLE friends (name)")
+    recorded(tmp_path / "newer", outcome())
+    with contextlib.closing(sqlite3.connect(tmp_path / "newer" / RECORD)) as sql:
+        sql.execute("PRAGMA user_version = 2")
+    for writable in (False, True):
+        with pytest.raises(InputError, match=r"is no record of nightly runs, but another database"):
+            Record.open(tmp_path / "other", writable)
+        with pytest.raises(InputError, match=r"expected a record of version 1, got one of version 2"):
+            Record.open(tmp_path / "newer", writable)
+    assert os.listdir(tmp_path / "newer") == [RECORD]
+
+
+@pytest.fixture(scope="module")
+def long_record(tmp_path_factory):
+    """A record of many pages as bytes, and the runs in it."""
+    state = tmp_path_factory.mktemp("long")
+    known = recorded(state, *(outcome(files=FILES, error=f"{place}" * 900) for place in range(8)))
+    return (state / RECORD).read_bytes(), known
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_record_is_put_aside_and_what_is_whole_goes_on(tmp_path, long_record, seed):
+    """Whatever bytes are damaged: no run is ever another one than it was."""
+    chance = random.Random(seed)
+    content, known = bytearray(long_record[0]), long_record[1]
+    file = tmp_path / RECORD
+    for _ in range(chance.choice([1, 3, 200])):
+        # But for the version of the tables, of which nothing else could tell a newer one.
+        place = chance.choice([*range(60), *range(64, len(content))])
+        content[place] ^= 1 << chance.randrange(8)
+    file.write_bytes(content[: chance.choice([len(content), len(content) * 2 // 3])])
+    with contextlib.suppress(TableReadError), Record.open(tmp_path) as reader:
+        assert_some_of(reader, known)
+    with Record.open(tmp_path, writable=True) as record:
+        aside = list(tmp_path.glob("record.damaged-*.sqlite"))
+        assert len(aside) == len(record.notes) <= 1
+        if aside:
+            assert f"put aside as {aside[0].name}" in record.notes[0]
+            assert assert_some_of(record, known) == len(record.runs())
+        good = record.last_good()
+        assert good is None or good == known[good.number - 1]
+        number = record.begin(outcome())
+        assert record.finish(outcome(number=number)) == record.run(number)
+
+
+def assert_some_of(record, known):
+    """The runs that are there are as they were, or said to be damaged; how many are whole."""
+    whole = 0
+    for number in record.numbers():
+        with contextlib.suppress(TableReadError):
+            assert record.run(number) == known[number - 1]
+            whole += 1
+    return whole
+
+
+def test_a_record_of_which_nothing_is_left(tmp_path):
+    recorded(tmp_path, outcome(), outcome())
+    (tmp_path / RECORD).write_bytes(b"not a database " * 1000)
+    with pytest.raises(TableReadError, match=r"the record is damaged .*The next run puts it aside"):
+        Record.open(tmp_path)
+    with Record.open(tmp_path, writable=True) as record:
+        assert "no run in it was whole" in record.notes[0]
+        assert record.begin(outcome()) == 1
+
+
+def test_killed_while_a_damaged_record_is_replaced(tmp_path, long_record, monkeypatch):
+    """Between the moment that it is put aside, and that at which the new one has its name."""
+    content, known = long_record
+    (tmp_path / RECORD).write_bytes(content[:-4096] + bytes(4096))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(tmp_path), "rename", once(type(tmp_path).rename, at=2))
+        assert killed(lambda: Record.open(tmp_path, writable=True)) == -signal.SIGKILL
+    assert not (tmp_path / RECORD).exists()
+    with Record.open(tmp_path, writable=True) as record:
+        assert 0 < assert_some_of(record, known) == len(record.runs())
+
+
+def once(function, at):
+    """A function that kills its process at one of its calls."""
+    calls = []
+
+    def call(*given):
+        calls.append(given)
+        if len(calls) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*given)
+
+    return call
+
+
+def killed(function):
+    """How a copy of this process that calls a function ends."""
+    child = os.fork()
+    if child == 0:
+        try:
+            function()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
