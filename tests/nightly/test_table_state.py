@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
+from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
 from gpupif.io.base import Source
 from gpupif.nightly.outcome import InputChanges
 from gpupif.nightly.table_state import KeptTable, verify_state
@@ -200,7 +201,7 @@ def nights(data, folder, state, check):
 @pytest.mark.every_engine
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 @given(data=st.data())
-@settings(SHARED_FIXTURES, max_examples=10)
+@settings(SHARED_FIXTURES, max_examples=6)
 def test_the_same_bits_whatever_happens_to_the_files(ending, engine, tmp_path_factory, data):
     place = tmp_path_factory.mktemp("t")
     folder = Folder(place / "in", ending)
@@ -211,7 +212,7 @@ def test_the_same_bits_whatever_happens_to_the_files(ending, engine, tmp_path_fa
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 @given(data=st.data())
-@settings(SHARED_FIXTURES, max_examples=5)
+@settings(SHARED_FIXTURES, max_examples=3)
 def test_the_same_bits_beyond_memory(ending, tmp_path_factory, data):
     place = tmp_path_factory.mktemp("t")
     folder = Folder(place / "in", ending)
@@ -359,6 +360,23 @@ def test_killed_in_the_middle_of_writing(folder, tmp_path, monkeypatch, step):
     assert len(list((state / "parts").iterdir())) == 3
 
 
+def test_full_disk(folder, tmp_path, monkeypatch):
+    state = tmp_path / "state"
+    keep(folder, state)
+    before = parts_of(state)
+    folder.put("part-a", [(9, "new", 0.5)])
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gpupif.io.write.os.fsync", full)
+        with pytest.raises(OutputError, match=r"could not be written: No space left on device\. Free some space"):
+            KeptTable.of_files(folder.path, state)
+    assert parts_of(state) == before
+    assert verify_state(state) == []
+
+
 def test_nobody_else_may_read_it(folder, tmp_path):
     before = os.umask(0)
     try:
@@ -437,7 +455,7 @@ def test_no_rows(tmp_path):
     ),
     memory=st.sampled_from([1, 500, 10**9]),
 )
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=12)
 def test_duplicate_keys(table, memory, tmp_path_factory):
     place = tmp_path_factory.mktemp("t")
     folder = Folder(place / "in", "parquet")
