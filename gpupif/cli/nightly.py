@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,12 +54,14 @@ def init(
         seen = write_config(find_input(table, sep), output, overwrite)
     complete.append(output)
 
+    command = shlex.join(["gpupif", "nightly", "run", str(output)])
+
     def facts() -> dict[str, Any]:
-        return {"input": str(table), "output": str(output), **seen.to_dict()}
+        return {"input": str(table), "output": str(output), **seen.to_dict(), "commands": [command]}
 
     def draw(console: Console) -> None:
         seen.print(console)
-        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates.")
+        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates, then:\n  {command}")
 
     show(facts, draw, as_json, quiet)
 
@@ -98,11 +101,10 @@ def run(
     from ..nightly.report.terminal import draw
     from ..nightly.run import run_and_compare
 
-    with configured(quiet), _exit_codes(), contextlib.ExitStack() as logging:
+    with configured(quiet), _exit_codes():
         config = load_config(file, settings or ())
-        if not quiet:
-            logging.enter_context(logged_to_stderr(config.settings.tell.log, config.redact))
-        outcome, before = run_and_compare(config)
+        with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
+            outcome, before = run_and_compare(config)
     if outcome.error:
         _say_error(outcome.error)
     told = Telling.of(outcome, before)
