@@ -113,10 +113,10 @@ def input_changes(before: Sequence[InputFile], now: Sequence[InputFile], read: S
     both = [path for path in new if path in old]
     changed = [path for path in both if new[path] != old[path]]
     return InputChanges(
-        added=tuple(path for path in added if path not in moved),
-        removed=tuple(path for path in removed if path not in moved),
-        changed=tuple(changed),
-        renamed=tuple(renamed),
+        added=[path for path in added if path not in moved],
+        removed=[path for path in removed if path not in moved],
+        changed=changed,
+        renamed=renamed,
         unchanged=len(both) - len(changed),
-        read=tuple(read),
+        read=list(read),
     )

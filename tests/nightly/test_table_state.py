@@ -514,7 +514,7 @@ def test_batches_are_a_table_too(tmp_path, monkeypatch):
     assert query.asked == 1
     with KeptTable.of_batches(query, "people", state, key="SELECT 7") as table:
         assert (table.rows, table.read_files) == (7, [])
-        assert table.changes(table.files) == InputChanges(unchanged=1)
+        assert table.changes(table.files) == InputChanges([], [], [], [], 1, [])
     assert query.asked == 1
     for key in ("SELECT 8", None):
         with KeptTable.of_batches(query, "people", state, ["number"], key=key) as table:
