@@ -126,6 +126,8 @@ class ColumnMerger:
     def _cast(self, labels: pa.Array, kind: pa.DataType) -> pa.Array:
         if len(labels) == 0:
             return pa.array([], kind)
+        if labels.type == kind:
+            return labels
         try:
             return labels.cast(kind)
         except pa.ArrowException as error:

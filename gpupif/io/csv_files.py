@@ -8,6 +8,7 @@ import csv
 import io
 import mmap
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -34,7 +35,7 @@ SNIFFED_RECORDS = 20
 # What texts may be, the first that all of a column are.
 TYPED = (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64())
 
-
+_FIELD_SIZE = threading.Lock()
 # Kinds of types whose values have no place in CSV.
 UNWRITTEN = (
     pa.types.is_nested,
@@ -291,12 +292,13 @@ def check_quotes(file: Path, separator: str) -> None:
 
 @contextlib.contextmanager
 def _any_field_size() -> Iterator[None]:
-    """Have the csv module of Python read fields of any size."""
-    limit = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
+    """Have the csv module of Python read fields of any size; its limit is one for all threads."""
+    with _FIELD_SIZE:
+        limit = csv.field_size_limit(sys.maxsize)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 def not_utf8(file: Path) -> TableReadError:

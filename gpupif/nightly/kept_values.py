@@ -76,6 +76,8 @@ class KeptValues:
             return []
         except DamagedFileError:
             return [f"{file}: damaged; the next run cannot say which values are new."]
+        except OSError as error:
+            return [str(denied(file, error))]
         return []
 
 

@@ -31,6 +31,8 @@ from .outcome import ColumnProfile, InputChanges, InputFile
 
 # What lies in the folder of a state: encoded parts, digests of files, and the values of columns, by run.
 PARTS, FILES, VALUES = "parts", "files.json", "values-{}.kept"
+# After which a file of scores is called of a table that came from no file.
+STREAM_FILE = Path("query.feather")
 
 
 class Batches(Protocol):
@@ -74,7 +76,8 @@ class KeptTable(KeptSource):
     ) -> Self:
         """The table that a path names, of which only files that have no part in `folder` are read.
 
-        columns: that are needed, or what names them, of those that there are; all by default. separator: of CSV; found by itself by default.
+        columns: that are needed, or what names them, of those that there are; all by default. separator: of CSV; found
+        by itself by default.
 
         Raises InputError, TableReadError, OutputError.
         """
@@ -133,7 +136,7 @@ class KeptTable(KeptSource):
         schema = batches.schema.remove_metadata()
         kept = keep_stream(schema, batches.batches, name, names, content, store, report or Reporter(visible=False))
         read = time.perf_counter()
-        table = cls(Input(Path(name), FEATHER, Path(), [Path(name)]), names, schema, kept.parts, None)
+        table = cls(Input(Path(name), FEATHER, Path(), [STREAM_FILE]), names, schema, kept.parts, None)
         table.files = [InputFile(name, 0, 0, content, table.rows)]
         table.read_files = [name] if kept.read else []
         table._complete(folder, store, () if key is None else kept.keys, notes)
@@ -154,7 +157,7 @@ class KeptTable(KeptSource):
         types = {field.name: field.type for field in self.full_schema}
         if self.typed_by_values:
             types |= {name: self.column(name).labels.type for name in self.names}
-        return {name: str(kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in types.items()}
+        return {name: _type_name(kind) for name, kind in types.items()}
 
     def changes(self, before: Sequence[InputFile]) -> InputChanges:
         """How the files differ from those of another run."""
@@ -213,6 +216,12 @@ def _open_store(folder: Path) -> tuple[list[str], PartStore]:
     store = PartStore(folder / PARTS, notes.append)
     store.prepare()
     return notes, store
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """What a type is called; how values of it lie in memory makes no other one of it."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(plain).removeprefix("large_").removesuffix("_view")
 
 
 def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:

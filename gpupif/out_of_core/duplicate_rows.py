@@ -28,6 +28,8 @@ class DuplicateRows(NamedTuple):
 
 def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> DuplicateRows:
     """The rows of a table that are not alone; missing values are equal. memory: bytes that finding them may take."""
+    if any(column.counts.max() == 1 for column in chunks.columns):
+        return DuplicateRows(0, [])
     layout = KeyLayout.of([column.cardinality for column in chunks.columns])
     row = KEY_COPIES * 8 * layout.words + NUMBER_BYTES
     passes = max(1, -(-chunks.rows * row // max(1, memory)))

@@ -173,6 +173,8 @@ class PartStore:
                     return [] if key.file_name == file.name else [f"{file}: this is another part, {key.file_name}."]
                 except DamagedFileError:
                     return [f"{file}: damaged; the next run makes it again."]
+                except PermissionError as error:
+                    return [str(denied(file, error))]
             return []
 
         files = [file for file in sorted(self.folder.glob(f"*{ENDING}")) if not file.name.startswith(DAMAGED)]

@@ -1,0 +1,98 @@
+"""Files told apart by what is in them, and read to find that out only where their size and time do not say it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+
+import pytest
+
+from gpupif.io.common import stamps_of
+from gpupif.nightly import input_files
+from gpupif.nightly.input_files import FileIndex, input_changes
+from gpupif.nightly.outcome import InputChanges, InputFile
+
+LONG_AGO = 10**18
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """The names of the files that are read to be told apart."""
+    found, real = [], input_files._digest
+
+    def digest(file):
+        found.append(file.name)
+        return real(file)
+
+    monkeypatch.setattr(input_files, "_digest", digest)
+    return found
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    made = [tmp_path / "in" / "a", tmp_path / "in" / "sub" / "b"]
+    for number, file in enumerate(made):
+        file.write_bytes(bytes([number]) * (1 << 20 | number))
+        os.utime(file, ns=(LONG_AGO, LONG_AGO))
+    return made
+
+
+@pytest.fixture
+def look(tmp_path, files):
+    return lambda: FileIndex(tmp_path / "files.json").digests(tmp_path / "in", stamps_of(files))
+
+
+def test_only_what_changed_is_read(files, look, hashed):
+    expected = [hashlib.blake2b(file.read_bytes(), digest_size=32).hexdigest() for file in files]
+    assert look() == expected
+    assert look() == expected
+    assert hashed == ["a", "b"]
+    os.utime(files[0], ns=(LONG_AGO + 1, LONG_AGO + 1))
+    assert look() == expected
+    assert hashed == ["a", "b", "a"]
+    files[1].write_bytes(b"other")
+    os.utime(files[1], ns=(LONG_AGO, LONG_AGO))
+    assert look() == [expected[0], hashlib.blake2b(b"other", digest_size=32).hexdigest()]
+    assert hashed == ["a", "b", "a", "b"]
+
+
+def test_a_file_that_changed_just_before_is_read_again(files, look, hashed, monkeypatch):
+    os.utime(files[0])
+    first = look()
+    status = files[0].stat()
+    files[0].write_bytes(b"\7" * status.st_size)
+    os.utime(files[0], ns=(status.st_mtime_ns, status.st_mtime_ns))
+    later = time.time_ns() + 3 * 10**9
+    monkeypatch.setattr("time.time_ns", lambda: later)
+    assert look()[0] != first[0]
+    assert look() == look()
+    assert hashed == ["a", "b", "a"]
+
+
+def test_a_clock_that_was_set_back_is_not_believed(files, look, hashed, monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: LONG_AGO - 1)
+    assert look() == look()
+    assert sorted(hashed) == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"format": 1}', b"\xff"])
+def test_what_is_damaged_is_not_used(tmp_path, look, hashed, damaged):
+    expected = look()
+    (tmp_path / "files.json").write_bytes(damaged)
+    assert look() == look() == expected
+    assert len(hashed) == 4
+
+
+def test_changes():
+    def files(**digests):
+        return [InputFile(path, 1, 1, digest, 1) for path, digest in digests.items()]
+
+    before = files(a="1", b="2", c="3", d="4", e="4")
+    now = files(a="1", b="9", x="3", y="4", z="5")
+    assert input_changes(before, now, ["b", "z"]) == InputChanges(
+        added=["z"], removed=["e"], changed=["b"], renamed=[("c", "x"), ("d", "y")], unchanged=1, read=["b", "z"]
+    )
+    found = input_changes([], now)
+    assert (found.added, found.removed, found.changed, found.unchanged) == (["a", "b", "x", "y", "z"], [], [], 0)
