@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,12 +54,14 @@ def init(
         seen = write_config(find_input(table, sep), output, overwrite)
     complete.append(output)
 
+    command = shlex.join(["gpupif", "nightly", "run", str(output)])
+
     def facts() -> dict[str, Any]:
-        return {"input": str(table), "output": str(output), **seen.to_dict()}
+        return {"input": str(table), "output": str(output), **seen.to_dict(), "commands": [command]}
 
     def draw(console: Console) -> None:
         seen.print(console)
-        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates.")
+        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates, then:\n  {command}")
 
     show(facts, draw, as_json, quiet)
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from ..utils.toml import WIDTH, toml_comment, toml_key, toml_value
+from .gate_kinds import GATES
 from .settings import GateSettings, Section, Settings, TellSettings, WebhookSettings
 
 
@@ -86,6 +87,7 @@ def _gates(
     yield ""
     yield toml_comment((GateSettings.__doc__ or "").partition("\n")[0])
     yield from (toml_comment(f"{key}: {field.description}") for key, field in GateSettings.model_fields.items())
+    yield toml_comment(f"Kinds: {', '.join(GATES)}.")
     for place, gate in enumerate(gates):
         yield from ("", *_remark(said.get(f"gates[{place}]", "")), *_gate(gate))
     for text, gate in examples:

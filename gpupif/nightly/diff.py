@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, TableReadError
 from ..utils.display import Displayable
 from . import kept
+from .changes import ColumnChange, ComparedRun, FigureChange, GateChange, ScoreChanges
 from .outcome import GateResult, InputChanges, InputFile, RunOutcome, Status
 from .record import Record
 from .summary_figures import Figure, figures_of_columns, figures_of_table
@@ -18,57 +19,12 @@ from .summary_figures import Figure, figures_of_columns, figures_of_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .score_changes import ScoreChanges
 
 # Of the cells and rows that are listed.
 LISTED = 20
 LAST, GOOD = "last", "good"
 # Runs that came to results.
 ENDED = (Status.PASSED, Status.FAILED)
-
-
-@dataclass(frozen=True)
-class ComparedRun:
-    """A run that is compared."""
-
-    number: int
-    started: str
-    status: str
-    rows: int | None
-
-
-@dataclass(frozen=True)
-class FigureChange:
-    """A number that changed. change: None where one of them is not known, or not finite."""
-
-    name: str
-    unit: str
-    attacker: str | None
-    column: str | None
-    before: float | None
-    after: float | None
-    change: float | None
-
-
-@dataclass(frozen=True)
-class ColumnChange:
-    """A column that came (before: None), went (after: None), or changed its type."""
-
-    name: str
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True)
-class GateChange:
-    """A gate of either run; value and verdict None in a run that lacked it."""
-
-    name: str
-    unit: str
-    before: float | None
-    after: float | None
-    verdict_before: str | None
-    verdict: str | None
 
 
 @dataclass(frozen=True)
@@ -100,9 +56,20 @@ class RunDiff(Displayable):
         return super().to_dict() | {"inputs": inputs}
 
     def print(self, console: Console) -> None:
-        from .diff_report import draw
+        from . import diff_report as report
 
-        draw(self, console)
+        for line in report.headings(self.before, self.after, self.config_changed):
+            console.print(line, highlight=False)
+        console.print(report.files_line(self.inputs), highlight=False, markup=False)
+        for table in report.tables(self.schema, self.gates, self.table, self.columns):
+            console.print(table)
+        if self.scores is not None:
+            for line in report.score_lines(self.scores):
+                console.print(line, highlight=False)
+            if self.scores.cells:
+                console.print(report.cell_table(self.scores.cells))
+        for sentence in self.missing:
+            console.print(sentence, highlight=False, markup=False)
 
 
 def diff(

@@ -8,37 +8,25 @@ from typing import TYPE_CHECKING, Any
 from ..utils.display import Heading, as_text, draw_table, plural
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
-    from .diff import FigureChange, RunDiff
+    from .changes import CellChange, ColumnChange, ComparedRun, FigureChange, GateChange, ScoreChanges
     from .outcome import InputChanges
-    from .score_changes import CellChange, ScoreChanges
 
 # Files, and figures of columns, that are listed of each kind.
 LISTED_FILES, LISTED_FIGURES = 5, 20
 
 
-def draw(diff: RunDiff, console: Console) -> None:
-    """Draw it on a console of rich."""
-    before, after = diff.before, diff.after
-    console.print(
+def headings(before: ComparedRun, after: ComparedRun, config_changed: bool) -> list[str]:
+    """Which runs are compared, in rich's markup."""
+    compared = (
         f"Run [bold]{before.number}[/] ({before.started}, {before.status}) to run [bold]{after.number}[/] "
-        f"({after.started}, {after.status})",
-        highlight=False,
+        f"({after.started}, {after.status})"
     )
-    if diff.config_changed:
-        console.print("[yellow]The configuration changed in between.[/]", highlight=False)
-    console.print(_files(diff.inputs), highlight=False, markup=False)
-    for table in _tables(diff):
-        console.print(table)
-    if diff.scores is not None:
-        _draw_scores(diff.scores, console)
-    for sentence in diff.missing:
-        console.print(sentence, highlight=False, markup=False)
+    return [compared, *(["[yellow]The configuration changed in between.[/]"] if config_changed else [])]
 
 
-def _files(inputs: InputChanges) -> str:
+def files_line(inputs: InputChanges) -> str:
     """How files differ, in words."""
     several = {
         "added": inputs.added,
@@ -55,25 +43,29 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join([*names[:LISTED_FILES], *more])
 
 
-def _tables(diff: RunDiff) -> list[Table]:
+def tables(
+    schema: Sequence[ColumnChange],
+    gates: Sequence[GateChange],
+    table: Sequence[FigureChange],
+    columns: Sequence[FigureChange],
+) -> list[Table]:
+    """Of all that changed but scores."""
     tables = []
-    if diff.schema:
+    if schema:
         headings = [Heading(name, text=True, show=_or_none) for name in ("column", "type before", "type after")]
-        types = [(column.name, column.before, column.after) for column in diff.schema]
+        types = [(column.name, column.before, column.after) for column in schema]
         tables.append(draw_table("Columns that came, went, or changed their type", headings, types))
-    if diff.gates:
+    if gates:
         headings = [Heading("gate", text=True), Heading("before", show=_number), Heading("after", show=_number)]
         headings += [Heading("unit", text=True)]
         headings += [Heading(name, text=True, show=_or_none) for name in ("verdict before", "verdict")]
-        rows = [
-            (gate.name, gate.before, gate.after, gate.unit, gate.verdict_before, gate.verdict) for gate in diff.gates
-        ]
+        rows = [(gate.name, gate.before, gate.after, gate.unit, gate.verdict_before, gate.verdict) for gate in gates]
         tables.append(draw_table("Gates", headings, rows))
-    if diff.table:
-        tables.append(_figures("The table: what changed", diff.table, with_column=False))
-    if diff.columns:
-        first = sorted(diff.columns, key=lambda one: -abs(one.change or 0))[:LISTED_FIGURES]
-        left = len(diff.columns) - len(first)
+    if table:
+        tables.append(_figures("The table: what changed", table, with_column=False))
+    if columns:
+        first = sorted(columns, key=lambda one: -abs(one.change or 0))[:LISTED_FIGURES]
+        left = len(columns) - len(first)
         more = f"; {left} more {plural(left, 'figure')} in JSON" if left else ""
         tables.append(_figures(f"Columns: what changed most{more}", first, with_column=True))
     return tables
@@ -97,22 +89,20 @@ def _figures(title: str, figures: Sequence[FigureChange], with_column: bool) -> 
     return draw_table(title, headings, rows)
 
 
-def _draw_scores(scores: ScoreChanges, console: Console) -> None:
+def score_lines(scores: ScoreChanges) -> list[str]:
+    """Rows that became unique, and how many cells rose, in rich's markup."""
+    lines = []
     unique = scores.newly_unique
     if unique is not None:
         listed = ", ".join(map(str, unique.rows))
         places = f": {listed}{', ...' if unique.count > len(unique.rows) else ''} (from 0)" if unique.rows else ""
-        console.print(f"Newly unique rows: [bold]{unique.count:,}[/]{places}", highlight=False)
-    console.print(
-        f"{scores.compared:,} cells compared by {scores.by}: {scores.rose:,} rose, {scores.fell:,} fell "
-        f"({scores.measure})",
-        highlight=False,
-    )
-    if scores.cells:
-        console.print(_cells(scores.cells))
+        lines.append(f"Newly unique rows: [bold]{unique.count:,}[/]{places}")
+    compared = f"{scores.compared:,} cells compared by {scores.by}"
+    return [*lines, f"{compared}: {scores.rose:,} rose, {scores.fell:,} fell ({scores.measure})"]
 
 
-def _cells(cells: Sequence[CellChange]) -> Table:
+def cell_table(cells: Sequence[CellChange]) -> Table:
+    """The cells whose risk rose most."""
     keys = list(dict.fromkeys(name for cell in cells for name in cell.key or {}))
     values = any(cell.value is not None for cell in cells)
     headings = [

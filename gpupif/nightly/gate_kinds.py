@@ -47,11 +47,11 @@ class Kind:
     """A kind of gate.
 
     name: as in the configuration. meaning; unit, range: of its values, "of the measure" where it has one. part: of the
-    run. find: its values, of several columns or attackers each its own. title: what gates are called by it. needs,
-    takes: keys of `GateSettings` that have to be, and may be there beside limits. measures: that have to be scored.
-    asks: what it asks of the scores of its measure, if anything. high_is_bad: whether the highest of several values is
-    the worst, else the lowest; None: as of the measure. depends: keys of `RiskSettings` that change its meaning.
-    sensitive: whether it is of sensitive attributes. is_change: whether it compares with the last good run itself.
+    run. find: its values, of several columns or attackers each its own. needs, takes: keys of `GateSettings` that have
+    to be, and may be there beside limits. measures: that have to be scored. asks: what it asks of the scores of its
+    measure, if anything. high_is_bad: whether the highest of several values is the worst, else the lowest; None: as of
+    the measure. depends: keys of `RiskSettings` that change its meaning. sensitive: whether it is of sensitive
+    attributes. is_change: whether it compares with the last good run itself.
     """
 
     name: str
@@ -60,7 +60,6 @@ class Kind:
     range: str
     part: Part
     find: Callable[[GateSettings, Findings], Iterable[Value]]
-    title: str = ""
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
@@ -106,7 +105,6 @@ def _named(what: str, column: str | None, by_column: Mapping[str, Any]) -> list[
 def _measured(
     name: str,
     meaning: str,
-    title: str,
     share: Callable[[GateSettings], float] | None,
     needs: tuple[str, ...] = (),
     high_is_bad: bool | None = None,
@@ -130,7 +128,6 @@ def _measured(
         OF_MEASURE,
         Part.SCORES,
         find,
-        title,
         ("measure", *needs),
         ("column", "attacker"),
         asks=asks,
@@ -238,30 +235,26 @@ def _all_kinds() -> Iterator[Kind]:
         "0 and up",
         Part.SCORES,
         _find_pif,
-        "PIF {percentile}",
         ("percentile",),
         ("attacker",),
         ("cig",),
     )
-    yield _measured("mean", "mean of a measure over the cells of a column", "mean {measure}", None)
+    yield _measured("mean", "mean of a measure over the cells of a column", None)
     yield _measured(
         "percentile",
         "that percentile of a measure over the cells of a column",
-        "percentile {percentile} of {measure}",
         _percentile,
         ("percentile",),
     )
     yield _measured(
         "max",
         "highest value of a measure in a column",
-        "highest {measure}",
         lambda _: 100.0,
         high_is_bad=True,
     )
     yield _measured(
         "min",
         "lowest value of a measure in a column",
-        "lowest {measure}",
         lambda _: 0.0,
         high_is_bad=False,
     )
@@ -272,7 +265,6 @@ def _all_kinds() -> Iterator[Kind]:
         "0 and up",
         Part.SCORES,
         _find_cells_above,
-        "cells with {measure} above {above}",
         ("measure", "above"),
         ("column", "attacker"),
         asks=lambda settings: _asked(above=(_threshold(settings),)),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from ..errors import ColumnNotFoundError, GpupifError, InputError, did_you_mean
 from ..measures import POPULATION_SIZE, Measure, find_measure, resolve_measures
 from ..utils.display import as_cell
 from .gate_kinds import GATES, Kind, Part, Value
+from .gate_names import gate_names
+from .mistakes import key_of
 from .outcome import GateResult, Verdict
 from .settings import GateSettings, ScoreSettings, Settings
 
@@ -20,13 +23,15 @@ if TYPE_CHECKING:
     from ..results.distribution import ScoreQuestions
     from .findings import Findings
 
-LIMITS = ("max", "min", "max_rise", "max_fall")
-CHANGES = LIMITS[2:]
+CHANGES = ("max_rise", "max_fall")
+# What errors call a key of a gate.
+Key = Callable[[str], str]
 # The keys by which gates differ in what they measure.
 SUBJECT = ("percentile", "measure", "column", "attacker", "above")
 # What else of the settings of scores says what a gate measures, of cells and of classes; see `Gate.definition`.
 ASKED_OF_SCORES = set(ScoreSettings.model_fields) - {"measures", "known", "attackers"}
 ASKED_OF_CLASSES = {"weights", "missing", "distances"}
+SCORE_IT = "Add it to score.columns, or name one of these."
 
 
 @dataclass(frozen=True)
@@ -43,20 +48,11 @@ class Gate:
     definition: str
 
     @property
-    def limits(self) -> dict[str, float]:
-        """Those that are set, by key."""
-        return _limits(self.settings)
-
-    @property
     def high_is_bad(self) -> bool:
         """Whether of several values the highest is the worst."""
         if self.kind.high_is_bad is not None:
             return self.kind.high_is_bad
         return not find_measure(self.settings.measure or "").low_is_risky
-
-
-def _limits(settings: GateSettings) -> dict[str, float]:
-    return {key: limit for key in LIMITS if (limit := getattr(settings, key)) is not None}
 
 
 def check_gates(settings: Settings) -> None:
@@ -68,28 +64,27 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     """The gates of a configuration, in order.
 
     Raises InputError: an unknown kind; keys that the kind does not take, or needs and lacks; what is not scored or
-    looked for; no limit, or limits that contradict each other; two gates of one name.
+    looked for.
     """
-    measures = _scored_measures(settings)
-    checked = [_checked(f"gates.{number}", gate, settings, measures) for number, gate in enumerate(settings.gates)]
-    names = _names(checked)
+    measures, keys = _scored_measures(settings), _keys(settings)
+    checked = [_checked(key, gate, settings, measures) for key, gate in zip(keys, settings.gates, strict=True)]
     return [
         Gate(name, GATES[gate.kind], gate, _definition(gate, settings))
-        for name, gate in zip(names, checked, strict=True)
+        for name, gate in zip(_names(settings), checked, strict=True)
     ]
 
 
 def check_columns(gates: Sequence[Gate], settings: Settings, names: Sequence[str]) -> None:
     """Raise InputError for a gate on a column that a table with columns `names` lacks, or that is not scored."""
     scored = settings.score.columns or [name for name in names if name != settings.score.weights]
-    for number, gate in enumerate(gates):
-        column, key = gate.settings.column, f"gates.{number}.column"
+    for key, gate in zip(_keys(settings), gates, strict=True):
+        column = gate.settings.column
         if column is None:
             continue
         if column not in names:
-            raise ColumnNotFoundError(key, [column], names)
+            raise ColumnNotFoundError(key("column"), [column], names)
         if gate.kind.part is Part.SCORES:
-            _check_among(key, column, scored, "a scored column", "Add it to score.columns, or name one of these.")
+            _check_among(key("column"), column, scored, "a scored column", SCORE_IT)
 
 
 def questions_of(gates: Iterable[Gate]) -> ScoreQuestions:
@@ -105,66 +100,61 @@ def questions_of(gates: Iterable[Gate]) -> ScoreQuestions:
     return ScoreQuestions(of_columns, tuple(dict.fromkeys(share for share in shares if share is not None)))
 
 
+def _names(settings: Settings) -> list[str]:
+    return gate_names([gate.model_dump() for gate in settings.gates])
+
+
+def _keys(settings: Settings) -> list[Key]:
+    """Of each gate what errors call its keys."""
+    document = {"gates": [{"name": name} for name in _names(settings)]}
+    return [partial(_key, document, number) for number in range(len(settings.gates))]
+
+
+def _key(document: Mapping[str, Any], number: int, key: str) -> str:
+    return key_of(("gates", number, key), document)
+
+
 def _scored_measures(settings: Settings) -> dict[str, Measure]:
     """The measures that are scored, by name."""
     found = {measure.name: measure for measure in resolve_measures(settings.score.measures)}
     return found if settings.score.population is None else found | {POPULATION_SIZE.name: POPULATION_SIZE}
 
 
-def _checked(key: str, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:
+def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:
     """A gate with its measure by the name of its scores; raises InputError. key: what errors call it."""
     kind = GATES.get(gate.kind)
     if kind is None:
         raise InputError(
-            f"{key}.kind: expected one of {', '.join(GATES)}; got {gate.kind!r}.{did_you_mean(gate.kind, GATES)}"
+            f"{key('kind')}: expected one of {', '.join(GATES)}; got {gate.kind!r}.{did_you_mean(gate.kind, GATES)}"
         )
     _check_keys(key, gate, kind)
-    _check_limits(key, gate)
     gate = _with_own_measure(key, gate, kind, measures)
     if kind.part is Part.SCORES:
-        _check_attacker(f"{key}.attacker", gate.attacker, settings.score)
+        _check_attacker(key("attacker"), gate.attacker, settings.score)
         if gate.column is not None and settings.score.columns is not None:
-            mend = "Add it to score.columns, or name one of these."
-            _check_among(f"{key}.column", gate.column, settings.score.columns, "a scored column", mend)
+            _check_among(key("column"), gate.column, settings.score.columns, "a scored column", SCORE_IT)
     if kind.part is Part.RISK:
         _check_risk(key, gate, kind, settings)
     return gate
 
 
-def _check_keys(key: str, gate: GateSettings, kind: Kind) -> None:
+def _check_keys(key: Key, gate: GateSettings, kind: Kind) -> None:
     given = [name for name in SUBJECT if getattr(gate, name) is not None]
     allowed = (*kind.needs, *kind.takes)
     for name in given:
         if name not in allowed:
             takes = ", ".join(allowed) or "none of " + ", ".join(SUBJECT)
-            raise InputError(f"{key}.{name}: a gate of kind {kind.name!r} does not take it, but {takes}. Remove it.")
+            raise InputError(f"{key(name)}: a gate of kind {kind.name!r} does not take it, but {takes}. Remove it.")
     for name in kind.needs:
         if name not in given:
-            raise InputError(f"{key}.{name}: a gate of kind {kind.name!r} needs it, and it is not there. Add it.")
+            raise InputError(f"{key(name)}: a gate of kind {kind.name!r} needs it, and it is not there. Add it.")
 
 
-def _check_limits(key: str, gate: GateSettings) -> None:
-    limits = _limits(gate)
-    if not limits:
-        raise InputError(f"{key}: expected a limit, one of {', '.join(LIMITS)}; got none. Add one.")
-    numbers = limits | ({} if gate.above is None else {"above": gate.above})
-    for name, limit in numbers.items():
-        if limit != limit:
-            raise InputError(f"{key}.{name}: expected a number, got nan, which nothing is above or below.")
-    for name in CHANGES:
-        if limits.get(name, 0) < 0:
-            raise InputError(f"{key}.{name}: expected a number of 0 or more, got {limits[name]!r}.")
-    if "min" in limits and "max" in limits and limits["min"] > limits["max"]:
-        raise InputError(
-            f"{key}.min: expected at most max, {limits['max']!r}; got {limits['min']!r}, so that the gate always fails."
-        )
-
-
-def _with_own_measure(key: str, gate: GateSettings, kind: Kind, measures: Mapping[str, Measure]) -> GateSettings:
+def _with_own_measure(key: Key, gate: GateSettings, kind: Kind, measures: Mapping[str, Measure]) -> GateSettings:
     for name in kind.measures:
         if name not in measures:
             raise InputError(
-                f"{key}.kind: {kind.name!r} follows from {name}, which is not scored. Add it to score.measures."
+                f"{key('kind')}: {kind.name!r} follows from {name}, which is not scored. Add it to score.measures."
             )
     if gate.measure is None:
         return gate
@@ -172,11 +162,11 @@ def _with_own_measure(key: str, gate: GateSettings, kind: Kind, measures: Mappin
     try:
         measure = known.get(gate.measure) or resolve_measures(gate.measure)[0]
     except InputError as error:
-        raise InputError(f"{key}.measure: {str(error).partition(': ')[2]}") from None
+        raise InputError(f"{key('measure')}: {str(error).partition(': ')[2]}") from None
     if measure.name not in measures:
         where = "score.population" if measure is POPULATION_SIZE else "score.measures"
         raise InputError(
-            f"{key}.measure: {gate.measure!r} is not scored, but {', '.join(measures)}. "
+            f"{key('measure')}: {gate.measure!r} is not scored, but {', '.join(measures)}. "
             + ("It takes a population: set " if measure is POPULATION_SIZE else "Add it to ")
             + f"{where}."
         )
@@ -190,56 +180,24 @@ def _check_attacker(key: str, attacker: str | None, score: ScoreSettings) -> Non
         _check_among(key, attacker, list(score.attackers), "an attacker", "Add it to score.attackers.")
 
 
-def _check_risk(key: str, gate: GateSettings, kind: Kind, settings: Settings) -> None:
+def _check_risk(key: Key, gate: GateSettings, kind: Kind, settings: Settings) -> None:
     risk = settings.risk
     if not risk.quasi_identifiers:
         raise InputError(
-            f"{key}.kind: {kind.name!r} is of equivalence classes, and there are none. Set risk.quasi_identifiers."
+            f"{key('kind')}: {kind.name!r} is of equivalence classes, and there are none. Set risk.quasi_identifiers."
         )
     if kind.sensitive and not risk.sensitive:
-        raise InputError(f"{key}.kind: {kind.name!r} is of sensitive columns, and there are none. Set risk.sensitive.")
+        raise InputError(
+            f"{key('kind')}: {kind.name!r} is of sensitive columns, and there are none. Set risk.sensitive."
+        )
     if gate.column is not None:
-        _check_among(f"{key}.column", gate.column, risk.sensitive, "a sensitive column", "Add it to risk.sensitive.")
+        _check_among(key("column"), gate.column, risk.sensitive, "a sensitive column", "Add it to risk.sensitive.")
 
 
 def _check_among(key: str, given: str, names: Sequence[str], what: str, mend: str) -> None:
     if given not in names:
         hint = did_you_mean(given, names)
         raise InputError(f"{key}: expected {what}, one of {', '.join(names)}; got {given!r}.{hint} {mend}")
-
-
-def _names(gates: Sequence[GateSettings]) -> list[str]:
-    """Of each gate a name of its own: that given, or one made of what it measures; raises InputError."""
-    given = [gate.name for gate in gates if gate.name is not None]
-    for number, gate in enumerate(gates):
-        if gate.name is not None and (not gate.name.strip() or given.count(gate.name) > 1):
-            came = f"{gate.name!r}, which several have" if gate.name.strip() else "none"
-            raise InputError(f"gates.{number}.name: expected a name of its own, got {came}. Choose another one.")
-    taken, names = set(given), []
-    for gate in gates:
-        name = gate.name or _title(gate)
-        if gate.name is None:
-            number, title = 1, name
-            while name in taken:
-                number += 1
-                name = f"{title} ({number})"
-            taken.add(name)
-        names.append(name)
-    return names
-
-
-def _title(gate: GateSettings) -> str:
-    """What it measures, in words."""
-    numbers = {name: _exact(getattr(gate, name)) for name in ("percentile", "above")}
-    words = (GATES[gate.kind].title or gate.kind.replace("_", " ")).format(measure=gate.measure, **numbers)
-    words += "" if gate.column is None else f" of {gate.column}"
-    return words + ("" if gate.attacker is None else f" against {gate.attacker}")
-
-
-def _exact(number: float | None) -> str:
-    """A number in as few digits as tell it from all others."""
-    short = "" if number is None else f"{number:g}"
-    return short if number is None or float(short) == number else repr(number)
 
 
 def _definition(gate: GateSettings, settings: Settings) -> str:
@@ -280,7 +238,7 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
         unit=gate.kind.unit_of(gate.settings),
         value=None,
         before=earlier,
-        limits=gate.limits,
+        limits=gate.settings.limits,
         verdict=Verdict.UNKNOWN,
         column=gate.settings.column,
         attacker=gate.settings.attacker,

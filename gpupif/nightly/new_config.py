@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .installed import check_installed
+from .private_files import OWNER_FILE
 
 if TYPE_CHECKING:
     from ..inspection.inspect import Inspection
@@ -70,7 +71,7 @@ def init(
     found = find_input(table)
     check_output(path, overwrite, found.places, endings=(".toml",))
     seen = inspect(found)
-    write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite)
+    write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite, OWNER_FILE)
     return seen
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from ..errors import GpupifError, InputError, OutputError, TableReadError, reason_of
+from ..errors import InputError, OutputError, TableReadError, reason_of
 from .outcome import RunOutcome, Status
 from .private_files import create_private, private_folder, state_errors, sync_folder
 from .record_rows import FORGET_FILES, PART_COLUMNS, RUN_COLUMNS, SCHEMA, VIEWS, RunRows, from_rows, to_rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from ..results.condition import parse_condition
 from ..results.open import open_scores
 from ..results.outputs import ScoreView
 from ..results.provenance import read_description
+from .changes import CellChange, NewlyUnique, ScoreChanges
 from .kept import KEY_FILE, SCORE_FILE, Manifest
 from .row_keys import READ_ROWS, RowKeys, values_of
 
@@ -42,46 +43,6 @@ UNIQUE_MEASURES = ("unique", "class_size")
 IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
 
 Numbers = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class CellChange:
-    """A cell whose risk rose. row: its place in the later table, from 0. key, value: None where not to be shown."""
-
-    row: int
-    column: str
-    before: float
-    after: float
-    key: dict[str, str | None] | None = None
-    value: str | None = None
-
-
-@dataclass(frozen=True)
-class NewlyUnique:
-    """Rows that are unique in the later run, and were not in the earlier one: how many, and the first of them."""
-
-    count: int
-    rows: Sequence[int]
-    keys: Sequence[dict[str, str | None]] | None = None
-
-
-@dataclass(frozen=True)
-class ScoreChanges:
-    """How scores changed. measure: of which. by: "row key" or "place", by which rows are the same.
-
-    compared, rose, fell: cells that both runs kept. came, went: cells (rows, where all scores are kept) that only one
-    of them has. cells: whose risk rose most. newly_unique: None where that cannot be said.
-    """
-
-    measure: str
-    by: str
-    compared: int
-    rose: int
-    fell: int
-    came: int
-    went: int
-    cells: Sequence[CellChange]
-    newly_unique: NewlyUnique | None
 
 
 class Side(NamedTuple):

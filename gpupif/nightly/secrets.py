@@ -25,6 +25,19 @@ PARAMETER = re.compile(r"(?i)(\b\w*(?:passw(?:or)?d|pwd|token|secret|api_?key|ac
 BEHIND_HOST = re.compile(r"(?<=://)([^/?#]*[/?#])(.+)", re.DOTALL)
 # Headers whose values are no secrets.
 PLAIN_HEADERS = ("accept", "content-type", "user-agent")
+# Where no secret may stand: names of columns, attackers and gates, measures, what is kept.
+SHOWN = (
+    ("input", "row_key"),
+    ("input", "watermark"),
+    ("score", "columns"),
+    ("score", "measures"),
+    ("score", "known"),
+    ("score", "attackers"),
+    ("score", "weights"),
+    ("risk",),
+    ("keep",),
+    ("gates",),
+)
 # Of what is shorter, only whole words are hidden: else one letter would be, wherever it stands.
 SHORT = 4
 # So much of a secret gives it away in a text that is cut short, behind the scheme of a URL.
@@ -62,8 +75,8 @@ def resolve_references(
 
 
 def _is_shown(location: Location) -> bool:
-    """Whether reports have what stands there: the name of a gate, or the condition of cells that are kept."""
-    return location[::2] == ("gates", "name") or location == ("keep", "where")
+    """Whether reports and the record have what stands there, such as names of columns."""
+    return location[:1] in SHOWN or location[:2] in SHOWN
 
 
 def _wrong_references(text: str, environ: Mapping[str, str], is_shown: bool) -> Iterator[str]:
@@ -78,7 +91,7 @@ def _wrong_references(text: str, environ: Mapping[str, str], is_shown: bool) -> 
                 "text ${ itself."
             )
         elif is_shown:
-            yield f"expected text without ${{{name}}}: reports have it, and no secrets. Write it out."
+            yield f"expected text without ${{{name}}}: reports have it, and no secrets. Write it out, or use --set."
         elif not environ.get(name):
             came = "it is empty" if name in environ else "it is not set"
             yield f"expected the secret of the variable {name} of the environment, and {came}. Set it."

@@ -16,9 +16,10 @@ from .table_state import KeptTable
 
 def table_identity(config: Config) -> str:
     """Which table it is, without secrets: its path, or the database and the query."""
-    if config.table is not None:
-        return str(config.table)
     given = config.document["input"]
+    if config.table is not None:
+        # As it is written where it is from the environment.
+        return given["path"] if "${" in given["path"] else str(config.table)
     return f"{given['connection']}: {given['query']}"
 
 
@@ -39,7 +40,7 @@ def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[Kept
     assert given.query is not None
     with open_query(given.connection, given.query, given.driver, config.folder) as result:
         mark = None if given.watermark is None else result.watermark(given.watermark)
-        key = None if mark is None else f"{table_identity(config)}\n{given.watermark}\n{mark}"
+        key = None if mark is None else f"{result.identity}\n{given.watermark}\n{mark}"
         name = f"query on {config.document['input']['connection']}"
         kept = KeptTable.of_batches(result, name, state, columns, key=key, report=report)
     with kept as table:

@@ -31,11 +31,13 @@ def test_the_group_says_what_there_is(run):
 def test_a_configuration_is_written_and_can_be_read(run, folder):
     told = run("nightly", "init", "people.csv")
     assert (told.code, told.err) == (0, "")
-    assert told.out.endswith("\nConfiguration written to risk.toml. Check what it says, above all its gates.\n")
+    assert "\nConfiguration written to risk.toml. Check what it says, above all its gates, then:\n" in told.out
+    assert run(*told.out.splitlines()[-1].split()[1:], "-q").code == 0
     config = load_config("risk.toml")
     assert config.table == folder / "people.csv"
     found = json.loads(run("nightly", "init", "people.csv", "-o", "other.toml", "--sep", ",", "--json").out)
     assert (found["input"], found["output"], found["rows"]) == ("people.csv", "other.toml", 5)
+    assert found["commands"] == ["gpupif nightly run other.toml"]
     assert found["roles"] == gpupif.inspect("people.csv").to_dict()["roles"]
     assert load_config("other.toml").settings.input.separator == ","
     arguments = ["nightly", "init", "people.csv", "--overwrite", "-q", "--memory-limit", "16GiB"]

@@ -115,7 +115,7 @@ def document_of(settings):
 
 
 @given(SETTINGS, st.text(max_size=200))
-@hypothesis(max_examples=200, deadline=None)
+@hypothesis(max_examples=100, deadline=None)
 def test_what_is_written_is_read(tmp_path_factory, settings, remark):
     file = tmp_path_factory.getbasetemp() / "written.toml"
     keys = ("input.path", "score.known", "gates[0]", "tell.log")

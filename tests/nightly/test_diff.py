@@ -154,8 +154,14 @@ def test_scores_of_which_low_ones_are_risky_and_several_attackers(tmp_path):
 
 @pytest.mark.parametrize(
     ("where", "known"),
-    [(None, True), ("unique >= 1", True), ("cig > 9 or (unique > 0.5 and unique < 2)", True), ("cig > 0", False)]
-    + [("unique >= 1 and cig > 0", False), ("unique > 1", False)],
+    [
+        (None, True),
+        ("unique >= 1", True),
+        ("cig > 9 or (unique > 0.5 and unique < 2)", True),
+        ("cig > 0", False),
+        ("unique >= 1 and cig > 0", False),
+        ("unique > 1", False),
+    ],
 )
 def test_conditions_that_keep_all_unique_rows(tmp_path, where, known):
     keep(tmp_path, [census(100, 1), census(100, 2)], "cells", where)

@@ -115,7 +115,7 @@ def test_no_value_on_record(folder, options):
 
 
 def test_without_quasi_identifiers(folder):
-    settings = settings_of(risk={"quasi_identifiers": []}).model_copy(update={"gates": []})
+    settings = settings_of(risk={"quasi_identifiers": [], "sensitive": [], "l": None}).model_copy(update={"gates": []})
     found, _ = measured(folder, settings, on_disk=False)
     assert found.to_record(show_values=False)["risk"] is None
     assert found.scores.measures == ("cig", "wcig", "csf", "cohort_size")

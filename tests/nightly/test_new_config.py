@@ -11,6 +11,7 @@ import pytest
 
 import gpupif
 from gpupif.nightly.config import load_config
+from gpupif.nightly.gates import check_gates
 from gpupif.nightly.new_config import init
 
 RANDOM = np.random.default_rng(19)
@@ -39,6 +40,7 @@ def table(tmp_path, monkeypatch):
 def test_what_is_filled_in(table, tmp_path):
     seen = init("data/people.parquet")
     assert seen.rows == 100
+    assert (tmp_path / "risk.toml").stat().st_mode & 0o077 == 0
     config = load_config("risk.toml")
     settings = config.settings
     assert (settings.input.path, settings.input.row_key) == ("data/people.parquet", ["id"])
@@ -73,7 +75,9 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     words = ("# [[", "# kind", "# max", "# min", "# percentile", "# column")
     lines[start:stop] = [line.removeprefix("# ") if line.startswith(words) else line for line in lines[start:stop]]
     (tmp_path / "risk.toml").write_text("\n".join(lines))
-    names = [gate.name for gate in load_config("risk.toml").settings.gates]
+    settings = load_config("risk.toml").settings
+    check_gates(settings)
+    names = [gate.name for gate in settings.gates]
     assert names[5:] == ["pif 95 2", "k", "new_values age", "distinct_l"]
 
 
@@ -118,6 +122,7 @@ def test_tables_of_which_little_is_scored(tmp_path, columns):
     assert settings.risk.quasi_identifiers == settings.risk.sensitive == []
     assert [gate.kind for gate in settings.gates] == ["rows", "missing_share", "pif"]
     assert settings.input.row_key == (["id"] if "id" in columns else [])
+    check_gates(settings)
 
 
 def test_no_value_of_the_table_is_in_it(table, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 from gpupif.errors import InputError, OutputError, TableReadError
-from gpupif.nightly.outcome import GateResult, InputFile, RunOutcome, Status, Verdict
+from gpupif.nightly.outcome import GateResult, InputFile, Status, Verdict
 from gpupif.nightly.record import KILLED_NOTE, RECORD, Record
 from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.nightly.config import load_config
 from gpupif.nightly.secrets import Redaction
+from gpupif.nightly.table_input import table_identity
 from gpupif.utils.validation import brief
 
 DATABASE = '[input]\nconnection = "${DB}"\nquery = "SELECT 1"\n'
-# Every text of the configuration that may be one of the environment, with what else it has to have.
+# Every text of the configuration, with what else it has to have.
 PLACES = (
     '[input]\npath = "{}"\n',
     '[input]\npath = "a"\nrow_key = ["b", "{}"]\n',
@@ -146,11 +147,6 @@ def test_references(load):
             "input.path: expected the name of a variable of the environment, ${NAME}; got '${A",
         ),
         ('[input]\npath = "a${B"', {}, "; got '${B'. Write $${ for the text ${ itself."),
-        (
-            '[input]\npath = "a"\n[[gates]]\nkind = "k"\nname = "${A}"\nmax = 1',
-            {"A": "b"},
-            "gates[0].name (gate '${A}'): expected text without ${A}: reports have it",
-        ),
     ],
 )
 def test_secrets_that_are_not_there(load, text, environ, words):
@@ -160,13 +156,38 @@ def test_secrets_that_are_not_there(load, text, environ, words):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[[gates]]\nkind = "k"\nname = "${A}"\nmax = 1', "gates[0].name (gate '${A}')"),
+        ('[[gates]]\nkind = "max"\ncolumn = "${A}"\nmax = 1', "gates[0].column (gate 'max')"),
+        ('[keep]\nscores = "cells"\nwhere = "cig > ${A}"', "keep.where"),
+        ('[risk]\nsensitive = ["a", "${A}"]', "risk.sensitive[1]"),
+        ('[score.attackers]\nall = ["${A}"]', "score.attackers.all[0]"),
+        ('[score.attackers]\nsome = {any = 1, among = ["a", "b-${A}"]}', "score.attackers.some.among[1]"),
+    ],
+)
+def test_what_reports_have_is_no_secret(load, text, key):
+    with pytest.raises(gpupif.InputError) as raised:
+        load(f'[input]\npath = "a"\n{text}', A="b")
+    assert f"{key}: expected text without ${{A}}: reports have it, and no secrets. Write it out, or use --set." in str(
+        raised.value
+    )
+
+
+def test_a_table_is_called_by_no_secret(load, tmp_path):
+    assert table_identity(load('[input]\npath = "${F}/a.csv"', F="/data")) == "${F}/a.csv"
+    assert table_identity(load('[input]\npath = "a.csv"')) == str(tmp_path / "a.csv")
+    assert table_identity(load(DATABASE, DB="postgresql://u:p@h/d")) == "${DB}: SELECT 1"
+
+
 def test_all_that_are_not_set_are_said_beside_other_mistakes(load):
     with pytest.raises(gpupif.InputError) as raised:
-        load(DATABASE + 'watermark = "${W}"\n[run]\nthreads = "x"\n[[tell.webhooks]]\nurl = "${URL}"')
+        load(DATABASE + 'driver = "${W}"\n[run]\nthreads = "x"\n[[tell.webhooks]]\nurl = "${URL}"')
     said = str(raised.value).split("\n")[1:]
     assert [line.partition(":")[0] for line in said] == [
         "  input.connection",
-        "  input.watermark",
+        "  input.driver",
         "  tell.webhooks[0].url",
         "  run.threads",
     ]
