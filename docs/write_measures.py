@@ -44,8 +44,9 @@ def disclosure_tables() -> dict[str, str]:
 
 
 def nightly_tables() -> dict[str, str]:
-    """The tables of nightly.md, likewise: the keys of each section of a configuration, and the kinds of gates."""
+    """The tables of nightly.md, likewise: keys of the configuration, kinds of gates, and the tables of the record."""
     from gpupif.nightly.gate_kinds import GATES
+    from gpupif.nightly.record_rows import PART_COLUMNS, RUN_COLUMNS
     from gpupif.nightly.settings import GateSettings, Section, Settings, WebhookSettings
 
     fields = Settings.model_fields
@@ -64,7 +65,10 @@ def nightly_tables() -> dict[str, str]:
         (f"`{kind.name}`", _keys(kind.needs), _keys(kind.takes), _escaped(kind.unit), _escaped(kind.meaning))
         for kind in GATES.values()
     ]
-    return tables | {"gate kinds": table(("kind", "needs", "may have", "unit", "measures"), kinds)}
+    tables["gate kinds"] = table(("kind", "needs", "may have", "unit", "measures"), kinds)
+    lines = {"runs": tuple(RUN_COLUMNS)} | {name: ("run", "place", *columns) for name, columns in PART_COLUMNS.items()}
+    tables["record"] = table(("table", "columns"), [(f"`{name}`", _keys(columns)) for name, columns in lines.items()])
+    return tables
 
 
 def _default(field: Any) -> str:

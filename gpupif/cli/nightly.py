@@ -101,11 +101,10 @@ def run(
     from ..nightly.report.terminal import draw
     from ..nightly.run import run_and_compare
 
-    with configured(quiet), _exit_codes(), contextlib.ExitStack() as logging:
+    with configured(quiet), _exit_codes():
         config = load_config(file, settings or ())
-        if not quiet:
-            logging.enter_context(logged_to_stderr(config.settings.tell.log, config.redact))
-        outcome, before = run_and_compare(config)
+        with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
+            outcome, before = run_and_compare(config)
     if outcome.error:
         _say_error(outcome.error)
     told = Telling.of(outcome, before)

@@ -45,7 +45,7 @@ def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> F
 def open_frame(table: Any) -> Frame:
     """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
 
-    Raises InputError for anything else.
+    Raises InputError for anything else, and for a stream that breaks off; TableReadError where a database does.
     """
     if cuda_frames.CudfFrames.may_hold(table):
         from .cudf_frame import DeviceTable
@@ -64,12 +64,24 @@ def open_frame(table: Any) -> Frame:
         return ArrowFrame(pa.Table.from_batches(table.batches(), table.schema))
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
         # A column, say, exports a stream too.
+        stream = None
         with contextlib.suppress(pa.ArrowInvalid, TypeError):
-            return ArrowFrame(pa.table(table))
+            stream = pa.RecordBatchReader.from_stream(table)
+        if stream is not None:
+            return ArrowFrame(_read_stream(stream))
     raise InputError(
         "table: expected a pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or "
         f"the path of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
     )
+
+
+def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
+    """All of a stream; raises InputError where it breaks off."""
+    try:
+        return stream.read_all()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].partition(" Detail: ")[0].rstrip(".")
+        raise InputError(f"table: its stream of Arrow data broke off: {reason}. Make it anew.") from error
 
 
 def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | None = None) -> Frame:

@@ -39,4 +39,3 @@ def _without_numbers(text: str) -> str:
         return found[0] if counted else HIDDEN
 
     return NUMBER.sub(hide, text)
-

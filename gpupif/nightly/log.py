@@ -68,13 +68,18 @@ class Lines(logging.Formatter):
 
 
 @contextmanager
-def logged_to_stderr(kind: Literal["text", "json"], redact: Callable[[str], str]) -> Iterator[None]:
-    """Within it, events are written to standard error; for the command. See `Lines`."""
+def logged_to_stderr(
+    kind: Literal["text", "json"], redact: Callable[[str], str], quiet: bool = False
+) -> Iterator[None]:
+    """Within it, events are written to standard error, if quiet only those somebody should see to; for the command.
+
+    kind, redact: see `Lines`.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines(kind, redact))
     level, propagate = LOG.level, LOG.propagate
     LOG.addHandler(handler)
-    LOG.setLevel(logging.INFO)
+    LOG.setLevel(logging.WARNING if quiet else logging.INFO)
     LOG.propagate = False
     try:
         yield

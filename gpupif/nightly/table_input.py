@@ -40,7 +40,7 @@ def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[Kept
     assert given.query is not None
     with open_query(given.connection, given.query, given.driver, config.folder) as result:
         mark = None if given.watermark is None else result.watermark(given.watermark)
-        key = None if mark is None else f"{table_identity(config)}\n{given.watermark}\n{mark}"
+        key = None if mark is None else f"{result.identity}\n{given.watermark}\n{mark}"
         name = f"query on {config.document['input']['connection']}"
         kept = KeptTable.of_batches(result, name, state, columns, key=key, report=report)
     with kept as table:

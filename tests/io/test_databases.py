@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.errors import ColumnTypeError, InputError, TableReadError
 from gpupif.io.databases.address import HIDDEN, parse_address
+from gpupif.io.databases.base import QueryTable
 from gpupif.io.databases.open import choose_driver, open_query
 from gpupif.io.databases.plain_types import decimal_text, decimals, time_spans, uuid_text
 from gpupif.io.databases.python_values import arrow_column, find_kind
@@ -88,6 +89,25 @@ def test_watermarks(urls, database):
         assert table.watermark("born") == born.isoformat()
         with pytest.raises(TableReadError, match=r"highest value of column 'no such'.*no such"):
             table.watermark("no such")
+
+
+def test_identities_are_of_what_is_read():
+    class NoDatabase:
+        errors = ()
+
+    def identity(url, query="SELECT 1"):
+        return QueryTable(NoDatabase(), parse_address(url), query).identity
+
+    same = identity("postgresql://me:secret@host/people")
+    assert identity("postgresql://me:another@host/people") == same
+    others = [
+        "postgresql://you:secret@host/people",
+        "postgresql://me:secret@host/nobody",
+        "postgresql://me:secret@h/people",
+    ]
+    others.append("postgresql://me:secret@host/people?options=-csearch_path%3Dpast")
+    found = {same, identity("postgresql://me:secret@host/people", "SELECT 2"), *map(identity, others)}
+    assert len(found) == 2 + len(others)
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])

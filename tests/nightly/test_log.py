@@ -27,6 +27,14 @@ def test_text(capsys):
     assert lines[2].endswith(" error 50 % of ***")
 
 
+def test_quiet(capsys):
+    with log.logged_to_stderr("text", redact, quiet=True):
+        log.say("read", "read it")
+        log.warn("not told", "s3cret could not be told")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("warning *** could not be told")
+
+
 def test_json(capsys):
     with log.logged_to_stderr("json", redact):
         log.say("read", "read s3cret\n", files=3, names=["s3cret", 1], share=0.5, last=None, good=True)

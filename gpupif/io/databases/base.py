@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -68,11 +69,14 @@ class QueryTable:
     All that is read of it is of one transaction, which does not write. Errors of the database are TableReadError,
     without what is secret of the connection; after one the connection is closed.
 
-    name: of the database, "database postgresql at localhost/people", without secrets.
+    name: of the database, "database postgresql at localhost/people", without secrets. identity: a hash of the database,
+    the user, its options and the query, whatever the password: results of the same are of the same rows while these do
+    not change.
     """
 
     def __init__(self, database: Database, address: Address, query: str) -> None:
         self.name = address.name
+        self.identity = hashlib.blake2b(f"{address.redact(address.url)}\n{query}".encode(), digest_size=32).hexdigest()
         self._database = database
         self._address = address
         self._query = query
