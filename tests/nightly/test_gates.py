@@ -366,11 +366,11 @@ WRONG = {
         {},
         r"gates\[0\]\.kind .*: expected one of pif, .*; got 'uniq_rows'\. Did you mean 'unique",
     ),
-    "key": ({"kind": "rows", "measure": "csf"}, {}, r"gates\[0\]\.measure .*: .*'rows' does not take it, but none of"),
+    "key": ({"kind": "rows", "measure": "csf"}, {}, r"gates\[0\]\.measure .*: .*'rows' takes limits alone"),
     "another key": (
         {"kind": "pif", "percentile": 9, "column": "age"},
         {},
-        r"gates\[0\]\.column .*: a gate of kind 'pif' does not take it, but percentile, attacker\. Remove it",
+        r"gates\[0\]\.column .*: a gate of kind 'pif' takes only percentile, attacker\. Remove it",
     ),
     "lacks": ({"kind": "pif"}, {}, r"gates\[0\]\.percentile .*: a gate of kind 'pif' needs it"),
     "no cig": (
