@@ -75,7 +75,7 @@ def load_config(
         A file of TOML, as `gpupif nightly init` writes it; its keys are those of `Settings`.
     overrides:
         Keys that are set in place of what the file says, each KEY=VALUE, such as "run.device=cpu", "gates.0.max=3", or
-        by the name of a gate "gates.pif 95.max=3". A value is what TOML makes of it, or else the text itself.
+        by the name of a gate "gates.PIF 95.max=3". A value is what TOML makes of it, or else the text itself.
     environ:
         What ${NAME} is taken from, in any text but what reports have, such as names of columns; $${ stands for ${.
 
