@@ -77,8 +77,14 @@ class Record:
             private_folder(folder)
             return cls._open_to_write(folder)
         file = folder / RECORD
-        if not file.exists():
-            raise _no_runs(folder)
+        try:
+            file.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise _no_runs(folder) from None
+        except OSError as error:
+            from ..io.common import denied
+
+            raise denied(file, error) from error
         record = cls(folder, _reading(file))
         with _said(file, "read"):
             if not _has_tables(record._connection):
@@ -323,7 +329,7 @@ class Record:
         return max(kept_numbers(self.folder), default=0)
 
     def _is_whole(self) -> bool:
-        """Whether SQLite finds nothing wrong, the file is a record, and the run to be compared with is whole.
+        """Whether SQLite finds nothing wrong, the file is a record, and all runs in it are as they were recorded.
 
         Raises InputError and OutputError as `open`.
         """
@@ -334,9 +340,8 @@ class Record:
                     return False
                 if _has_tables(self._connection):
                     _check_version(self._connection, self.file)
-                    good = self._good()
-                    if good is not None:
-                        self._rows(good)
+                    for number in self._numbers("1"):
+                        self._rows(number)
                 return True
         except TableReadError:
             return False
@@ -414,11 +419,25 @@ def _reading(file: Path) -> sqlite3.Connection:
             connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
         except sqlite3.OperationalError as error:
             connection.close()
-            if not _name_of(error).startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            if not _name_of(error).startswith("SQLITE_READONLY"):
                 raise
-            connection = _connect(file, "rw")
-            connection.execute("PRAGMA query_only = ON")
+            connection = _mended(file)
         return connection
+
+
+def _mended(file: Path) -> sqlite3.Connection:
+    """A connection that reads, for which what a run that was killed left half done was taken back."""
+    connection = _connect(file, "rw")
+    try:
+        connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise TableReadError(
+            f"{file}: a run was killed while it wrote the record. The next run mends that, or whoever may write the "
+            "file and its folder, by reading it."
+        ) from error
+    connection.execute("PRAGMA query_only = ON")
+    return connection
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

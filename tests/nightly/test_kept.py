@@ -206,7 +206,7 @@ def test_killed_at_random_moments(tmp_path, scores):
     """Runs one after the other, each of which may be killed: all is whole at any time, and no good run is lost."""
     chance = random.Random(19)
     good, kills = 0, 0
-    for _ in range(60):
+    for _ in range(40):
         child = os.fork()
         if child == 0:
             try:
@@ -231,7 +231,7 @@ def test_killed_at_random_moments(tmp_path, scores):
             assert (run.kept is None) == (run.status in (Status.RUNNING, Status.KILLED))
             if run.kept is not None:
                 assert list(kept.check(kept.find(tmp_path, run.number), run.kept)) == []
-    assert kills == 60
+    assert kills == 40
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
     assert verify(tmp_path).problems == []
