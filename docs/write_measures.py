@@ -1,6 +1,6 @@
-"""Writes the tables of measures.md and disclosure.md from what gpupif says of its measures.
+"""Writes the tables of measures.md, disclosure.md and nightly.md from what gpupif says of its measures and settings.
 
-`python docs/write_measures.py` writes both pages; with --print FILE that page goes to standard output, and nothing is
+`python docs/write_measures.py` writes the pages; with --print FILE that page goes to standard output, and nothing is
 written.
 """
 
@@ -43,9 +43,53 @@ def disclosure_tables() -> dict[str, str]:
     return {"undefined": table(heads, [(f"`{one.option}`", one.measures, one.why) for one in UNDEFINED])}
 
 
+def nightly_tables() -> dict[str, str]:
+    """The tables of nightly.md, likewise: keys of the configuration, kinds of gates, and the tables of the record."""
+    from gpupif.nightly.gate_kinds import GATES
+    from gpupif.nightly.record_rows import PART_COLUMNS, RUN_COLUMNS
+    from gpupif.nightly.settings import GateSettings, Section, Settings, WebhookSettings
+
+    fields = Settings.model_fields
+    sections = {name: field.annotation for name, field in fields.items() if name != "gates"}
+    sections |= {"gates": GateSettings, "webhooks": WebhookSettings}
+    tables = {}
+    for name, section in sections.items():
+        assert isinstance(section, type)
+        assert issubclass(section, Section)
+        keys = [
+            (f"`{key}`", _default(field), _escaped(field.description or ""))
+            for key, field in section.model_fields.items()
+        ]
+        tables[name] = table(("key", "default", "meaning"), keys)
+    kinds = [
+        (f"`{kind.name}`", _keys(kind.needs), _keys(kind.takes), _escaped(kind.unit), _escaped(kind.meaning))
+        for kind in GATES.values()
+    ]
+    tables["gate kinds"] = table(("kind", "needs", "may have", "unit", "measures"), kinds)
+    lines = {"runs": tuple(RUN_COLUMNS)} | {name: ("run", "place", *columns) for name, columns in PART_COLUMNS.items()}
+    tables["record"] = table(("table", "columns"), [(f"`{name}`", _keys(columns)) for name, columns in lines.items()])
+    return tables
+
+
+def _default(field: Any) -> str:
+    """The default of a key as TOML has it; empty where there is none."""
+    if field.is_required():
+        return "has to be there"
+    return "" if field.default is None else f"`{json.dumps(field.default)}`"
+
+
+def _keys(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", r"\|").replace("*", r"\*")
+
+
 PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "measures.md": measures_tables,
     "disclosure.md": disclosure_tables,
+    "nightly.md": nightly_tables,
 }
 
 
@@ -86,7 +130,7 @@ def scopes() -> list[Sequence[str]]:
 
 def _cells(measure: dict[str, Any]) -> list[str]:
     example = "" if measure["example"] is None else f"{measure['example']:.7g}"
-    texts = [measure[key].replace("|", r"\|").replace("*", r"\*") for key in COLUMNS[1:-1]]
+    texts = [_escaped(measure[key]) for key in COLUMNS[1:-1]]
     return [f"`{measure['name']}`", *texts, example]
 
 

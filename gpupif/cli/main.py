@@ -1,4 +1,6 @@
-"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
+"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `measures`, `demo`, `info`, and
+the group `gpupif nightly`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import typer
 
 from .._version import __version__
 from ..errors import GpupifError
+from . import nightly
 from .demo import demo
 from .global_risk import global_risk
 from .info import info
@@ -39,6 +42,9 @@ FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, measures, demo, inf
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command()(command)
+app.add_typer(nightly.app, rich_help_panel="Every night")
+# As they are typed, those of groups too.
+NAMES = (*COMMANDS, *nightly.COMMANDS)
 
 
 def _version(value: bool) -> None:
@@ -86,7 +92,7 @@ def main() -> None:
         if code:
             raise SystemExit(code)
     except UsageError as error:
-        print(usage_error(error, COMMANDS), end="", file=sys.stderr)
+        print(usage_error(error, NAMES), end="", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except GpupifError as error:
         print(f"gpupif: error: {as_options(str(error))}", file=sys.stderr)

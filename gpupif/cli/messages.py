@@ -30,7 +30,8 @@ def usage_error(error: Any, commands: Collection[str] = ()) -> str:
     message += decimal_comma_hint(_given(getattr(getattr(error, "param", None), "opts", ())))
     context = getattr(error, "ctx", None)
     if context is None:
-        command = " ".join(["gpupif", *[word for word in sys.argv[1:] if word in commands][:1]])
+        typed = [name for name in commands if sys.argv[1:][: len(name.split())] == name.split()]
+        command = " ".join(["gpupif", *typed[:1]])
     else:
         command = context.command_path
     return f"gpupif: error: {message}{'' if message[-1] in '.?' else '.'} `{command} --help` says what there is.\n"
@@ -74,6 +75,8 @@ def as_options(message: str) -> str:
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
+    # But for keys of a configuration, such as run.device=cpu.
+    names = rf"(?<!\.)(?:{names})"
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(r"\b(subsets|seed|max_size)=(\d+)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)

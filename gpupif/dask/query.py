@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..results.base import QueryResult, RiskyCell, ScoreQuery
+from ..results.distribution import ColumnQuery, Tally
 from ..results.figures import Figures
 from ..results.pieces import Piece, QuerySearch, by_column, sum_gains
 from ..results.riskiest import riskiest
@@ -27,11 +28,12 @@ Multiplicities = tuple[Any, Any]
 
 
 class PartialResult(NamedTuple):
-    """The answer for some partitions that follow each other."""
+    """The answer for some partitions that follow each other. tallies: as `_of_columns` has the queries."""
 
     rows: int
     figures: Figures
     top: list[RiskyCell]
+    tallies: list[Tally]
 
 
 def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
@@ -42,8 +44,8 @@ def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequenc
     both = graph.each("look", _query_partition, query, *partitions)
     partial_result = graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both))
     numbers = graph.each("numbers", itemgetter(1), both)
-    searches = graph.one("search", _start, query, columns, partial_result)
-    for number in range(len(SHIFTS) if query.gains is not None else 0):
+    searches = graph.one("search", _start, query, columns)
+    for number in range(len(SHIFTS) if query.of_columns or query.gains is not None else 0):
         counts = graph.each(f"count-{number}", _count, searches, numbers)
         searches = graph.one(f"narrow-{number}", _narrow, searches, graph.tree(f"counted-{number}", _add, counts))
     return graph.one("find", _finish, query, partial_result, searches)
@@ -60,7 +62,7 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
     """The answer for a partition, and the numbers of which percentiles are asked for."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     # How often each gain occurs is counted here, for tasks to come.
-    columns, search = by_column(arrays), QuerySearch(replace(query, of_columns=()))
+    columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
         seen = Piece(workers.run(search.look, [(own, target, 0) for target, own in enumerate(columns)]), None)
     figures, top = search.seen([seen])
@@ -68,12 +70,19 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
         cell._replace(scores=[columns[cell.target].of(score).values[cell.row].item() for score in query.shown])
         for cell in top
     ]
-    numbers: list[Any] = []
+    numbers = [
+        np.unique(column.of(score).values, return_counts=True) for score in query.of_columns for column in columns
+    ]
+    tallies = [Tally.of(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)]
     if query.gains is not None:
-        numbers += [column.of(query.gains).values for column in columns if query.of_columns]
-        numbers += [sum_gains(seen.columns)] if query.of_rows else []
+        numbers.append(np.unique(sum_gains(seen.columns), return_counts=True))
     rows = next(iter(arrays.values())).shape[1]
-    return PartialResult(rows, figures, top), [np.unique(one, return_counts=True) for one in numbers]
+    return PartialResult(rows, figures, top, tallies), numbers
+
+
+def _of_columns(query: ScoreQuery, columns: int) -> list[ColumnQuery]:
+    """What is asked of the columns of each score, of so many one after the other."""
+    return [asked for asked in query.of_columns.values() for _ in range(columns)]
 
 
 def _together(n: int, *parts: PartialResult) -> PartialResult:
@@ -81,19 +90,16 @@ def _together(n: int, *parts: PartialResult) -> PartialResult:
     for part in parts:
         top += [cell._replace(row=rows + cell.row) for cell in part.top]
         rows += part.rows
-    return PartialResult(rows, Figures.together(*(part.figures for part in parts)), riskiest(top, n))
+    tallies = [Tally.total(several) for several in zip(*(part.tallies for part in parts), strict=True)]
+    return PartialResult(rows, Figures.together(*(part.figures for part in parts)), riskiest(top, n), tallies)
 
 
-def _start(query: ScoreQuery, columns: int, partial_result: PartialResult) -> list[PercentileSearch]:
-    """A search for each column, if percentiles of them are wanted, and for the rows."""
-    if query.gains is None:
-        return []
-    several: list[Sequence[float]] = []
-    if query.of_columns:
-        several += [query.of_columns] * columns
-    if query.of_rows:
+def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
+    """A search for each column of each score, and for the rows."""
+    several: list[Sequence[float]] = [asked.percentiles for asked in _of_columns(query, columns)]
+    if query.gains is not None:
         several.append(query.of_rows)
-    return [PercentileSearch.of(partial_result.rows, percents) for percents in several]
+    return [PercentileSearch.of(percents) for percents in several]
 
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
@@ -136,5 +142,11 @@ def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
 
 def _finish(query: ScoreQuery, partial_result: PartialResult, searches: Sequence[PercentileSearch]) -> QueryResult:
     found = [search.found() for search in searches]
-    of_rows = found.pop() if found and query.of_rows else []
-    return QueryResult(partial_result.figures, found, of_rows, partial_result.top)
+    of_rows = found.pop() if query.gains is not None else []
+    tallies, of_columns = partial_result.tallies, {}
+    columns = len(found) // max(1, len(query.of_columns))
+    for number, (score, asked) in enumerate(query.of_columns.items()):
+        mine = slice(number * columns, (number + 1) * columns)
+        both = zip(tallies[mine], found[mine], strict=True)
+        of_columns[score] = [tally.answer(asked, shares) for tally, shares in both]
+    return QueryResult(partial_result.figures, of_columns, of_rows, partial_result.top)

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..engines.axis import Axis
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..engines.axis import Axis
 
 # What is so little off a whole number is off it by rounding.
 WHOLE = 1e-12

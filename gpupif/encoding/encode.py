@@ -30,7 +30,7 @@ def encode_table(
     workers: Workers,
     done: Callable[[], None] = lambda: None,
 ) -> EncodedTable:
-    """Encode columns given as pandas Series, Arrow chunked arrays or `DeviceColumn`s, several at a time.
+    """Encode columns given as pandas Series, Arrow chunked arrays, `DeviceColumn`s or `Column`s, several at a time.
 
     missing: "category" makes missing values (null, None, NaN, NA, NaT alike) one value of their own; "error" raises
     InputError. Raises ColumnTypeError for values that are no categories. Calls `done` after each column.
@@ -54,7 +54,9 @@ def encode_table(
 
 
 def encode_column(name: Hashable, array: Any) -> Column:
-    """Encode one pandas Series, Arrow chunked array or `DeviceColumn`."""
+    """Encode one pandas Series, Arrow chunked array or `DeviceColumn`; a `Column` is encoded already."""
+    if isinstance(array, Column):
+        return array
     if isinstance(array, DeviceColumn):
         return array.encode(name)
     if isinstance(array, pd.Series):

@@ -97,16 +97,18 @@ class ColumnMerger:
         self.name = name
         self.values = ValueCounts(pa.nulls(0), np.empty(0, np.int64), 0)
         self._pending: list[ValueCounts] = []
+        # Bytes of their labels.
+        self._waiting = 0
 
     def add(self, part: ValueCounts) -> list[npt.NDArray[np.int64]]:
         """Add the next part. Returns, for the earliest parts that have none yet, the number of each of their values."""
         self._pending.append(part)
-        waiting = sum(values.labels.nbytes for values in self._pending)
-        return self.flush() if waiting >= max(LEAST_PENDING, self.values.labels.nbytes) else []
+        self._waiting += part.labels.nbytes
+        return self.flush() if self._waiting >= max(LEAST_PENDING, self.values.labels.nbytes) else []
 
     def flush(self) -> list[npt.NDArray[np.int64]]:
         """The numbers of the values of all parts that have none yet."""
-        pending, self._pending = self._pending, []
+        pending, self._pending, self._waiting = self._pending, [], 0
         before = self.values
         parts = [before, *pending]
         kind = _common_type(self.name, [part.labels.type for part in parts])

@@ -37,7 +37,7 @@ class Frame(ABC):
 
     @abstractmethod
     def column(self, position: int) -> Any:
-        """A column as a pandas Series, an Arrow chunked array or a `DeviceColumn`."""
+        """A column as a pandas Series, an Arrow chunked array, a `DeviceColumn`, or an encoded `Column`."""
 
     def check_unchanged(self) -> None:
         """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""

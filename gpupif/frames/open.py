@@ -10,16 +10,19 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..encoding.encoded_source import EncodedSource
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.base import FrameLibrary
 from ..gpu.open import frame_library
 from ..io.common import Pick
+from ..io.databases.base import QueryTable
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import read_table
 from .arrow_frame import ArrowFrame, FileFrame
 from .base import Frame
+from .encoded_frame import EncodedFrame
 from .pandas_frame import PandasFrame
 from .polars_frame import PolarsFrame
 
@@ -42,7 +45,7 @@ def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> F
 def open_frame(table: Any) -> Frame:
     """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
 
-    Raises InputError for anything else.
+    Raises InputError for anything else, and for a stream that breaks off; TableReadError where a database does.
     """
     if cuda_frames.CudfFrames.may_hold(table):
         from .cudf_frame import DeviceTable
@@ -56,23 +59,40 @@ def open_frame(table: Any) -> Frame:
         return ArrowFrame(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
     if type(table).__module__.partition(".")[0] == "polars":
         return PolarsFrame(table)
+    if isinstance(table, QueryTable):
+        # As it is, its errors are its own, and not those of a stream.
+        return ArrowFrame(pa.Table.from_batches(table.batches(), table.schema))
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
         # A column, say, exports a stream too.
+        stream = None
         with contextlib.suppress(pa.ArrowInvalid, TypeError):
-            return ArrowFrame(pa.table(table))
+            stream = pa.RecordBatchReader.from_stream(table)
+        if stream is not None:
+            return ArrowFrame(_read_stream(stream))
     raise InputError(
         "table: expected a pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or "
         f"the path of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
     )
 
 
+def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
+    """All of a stream; raises InputError where it breaks off."""
+    try:
+        return stream.read_all()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].partition(" Detail: ")[0].rstrip(".")
+        raise InputError(f"table: its stream of Arrow data broke off: {reason}. Make it anew.") from error
+
+
 def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | None = None) -> Frame:
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
     found = find_input(path)
-    origin = found.path, found.stamps()
     frame: Frame | None = None
-    if library is not None:
+    origin = found.path, path.stamps if isinstance(path, EncodedSource) else found.stamps()
+    if isinstance(path, EncodedSource):
+        frame = EncodedFrame(path, pick)
+    elif library is not None:
         from .cudf_csv import csv_on_device
         from .cudf_parquet import ParquetOnDevice
 

@@ -25,7 +25,8 @@ from ..io.read import in_chunks, open_source
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
 from ..out_of_core.budget import plan_reading
-from ..out_of_core.encode import MERGING, PIECES, rows_read
+from ..out_of_core.encode import PIECES, rows_read
+from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter

@@ -120,7 +120,7 @@ class Input(NamedTuple):
 
 
 class Source(ABC):
-    """Files that together are one table.
+    """Files that together are one table, opened; itself a path, for what takes one.
 
     found: the files. names: columns of the table; index_names: those that only label rows; folder_columns: those that
     names of folders hold. rows: of the table, None where files do not say. bytes: of the files; bytes_read: so far, of
@@ -141,6 +141,9 @@ class Source(ABC):
         self.stamps = found.stamps()
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
 
+    def __fspath__(self) -> str:
+        return str(self.found.path)
+
     def read(self, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[int, pa.Table]]:
         """The table's columns piece by piece of at most `rows` rows, each with the number of its file.
 
@@ -148,15 +151,20 @@ class Source(ABC):
         read or is not what it was.
         """
         for number, file in enumerate(self.found.files):
+            for piece in self.read_file(file, columns, rows, size):
+                yield number, piece
+
+    def read_file(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[pa.Table]:
+        """As `read`, of one of the files."""
+        self.check_unchanged([file])
+        try:
+            for piece in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
+                for start in range(0, piece.num_rows, rows):
+                    yield piece.slice(start, rows)
+        except (pa.ArrowException, OSError) as error:
             self.check_unchanged([file])
-            try:
-                for piece in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
-                    for start in range(0, piece.num_rows, rows):
-                        yield number, piece.slice(start, rows)
-            except (pa.ArrowException, OSError) as error:
-                self.check_unchanged([file])
-                raise self._unreadable(file, error) from error
-            self.check_unchanged([file])
+            raise self._unreadable(file, error) from error
+        self.check_unchanged([file])
 
     def check_unchanged(self, files: Iterable[Path]) -> None:
         """Raise TableReadError where a file is not what it was when the table was opened."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError, TableReadError
-from .base import FileFormat, Input
+from .base import FileFormat, Input, Source
 from .common import denied
 from .csv_files import check_separator
 from .formats import CSV, PARQUET, READ_ENDINGS, read_format
@@ -20,6 +20,8 @@ def find_input(path: str | os.PathLike[str], sep: str | None = None) -> Input:
     Raises TableReadError where there are none, they are empty, of a kind that is not known, or of several kinds, or
     where a folder among theirs cannot be read, and InputError where `sep` is no separator or the files are not CSV.
     """
+    if isinstance(path, Source):
+        return path.found
     try:
         return path if isinstance(path, Input) else _find_input(Path(path), sep)
     except OSError as error:

@@ -32,7 +32,12 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:
-    """The files that a path names, to be read in streams; raises what `read_table` does for what can be seen now."""
+    """The files that a path names, to be read in streams; raises what `read_table` does for what can be seen now.
+
+    What is opened already is taken as it is.
+    """
+    if isinstance(path, Source):
+        return path
     found = find_input(path)
     return found.format.open(found)
 

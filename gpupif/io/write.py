@@ -29,6 +29,8 @@ PER_THREAD = 2
 DEVICE_ROWS = 1 << 24
 # So many bytes are written before the system is asked to bring them to the disk.
 EARLY_BYTES = 1 << 26
+# The name of a file until it has its own; a killed run may leave one.
+BESIDE = ".gpupif-*.tmp"
 # As <fcntl.h> has it: begin to, and do not wait.
 SYNC_FILE_RANGE_WRITE = 2
 _libc = ctypes.CDLL(None)
@@ -134,7 +136,7 @@ def write_groups(
     """
     file, form = Path(path), written_format(Path(path))
     try:
-        with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
+        with replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
             writer = None
             for groups in several:
                 writer = writer or closing.enter_context(form.writer(sink, file, groups[0].schema, describe))
@@ -149,9 +151,9 @@ def write_groups(
         ) from error
 
 
-def write_text(text: str, path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Write a text to a file, whole or not at all."""
-    with _replacing(Path(path), overwrite) as sink:
+def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, mode: int = 0o666) -> None:
+    """Write a text to a file, whole or not at all; mode: see `replacing`."""
+    with replacing(Path(path), overwrite, mode) as sink:
         sink.write(text.encode())
 
 
@@ -172,7 +174,7 @@ def write_device_columns(
     try:
         with (
             library.active(),
-            _replacing(file, overwrite) as sink,
+            replacing(file, overwrite) as sink,
             library.parquet_writer(sink, metadata or {}, written_format(file).codec(file)) as write,
         ):
             for start in range(0, rows, DEVICE_ROWS):
@@ -200,27 +202,28 @@ class _EarlyFile(io.FileIO):
 
 
 @contextlib.contextmanager
-def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
+def replacing(file: Path, overwrite: bool, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
 
-    On Linux the file has no name until then, so that even SIGKILL leaves none; where the file system cannot do that
-    it is a hidden file beside its target, removed on failure.
+    mode: of a new file, less what the umask takes. On Linux the file has no name until then, so that even SIGKILL
+    leaves none but for a moment; where the file system cannot do that it is a hidden file beside its target, `BESIDE`,
+    removed on failure.
     """
     file = file.resolve()
-    beside = file.with_name(f".gpupif-{secrets.token_hex(8)}.tmp")
-    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
+    beside = file.with_name(BESIDE.replace("*", secrets.token_hex(8)))
+    kept = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
     named = False
     try:
         try:
-            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
+            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, mode)
         except OSError:
             named = True
-            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         with io.BufferedWriter(_EarlyFile(descriptor, "wb")) as sink:
             yield sink
             sink.flush()
-            if mode is not None:
-                os.fchmod(sink.fileno(), mode)
+            if kept is not None:
+                os.fchmod(sink.fileno(), kept)
             os.fsync(sink.fileno())
             if not named:
                 # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ..utils.display import Displayable, json_value
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Of `RunOutcome.to_dict`: a key that changes its meaning or goes makes it rise; one that comes does not.
+FORMAT = 1
 
 
 class Status(StrEnum):
@@ -43,7 +51,8 @@ class GateResult:
     name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
     "share", ... value: None where it is unknown. before: its value in the last good run, None without one. limits: by
     key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed or is unknown, one sentence.
-    column, attacker: where the value is from, where it is the worst of several.
+    column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
+    values of two runs are compared where it is the same, whatever the gates are called.
     """
 
     name: str
@@ -56,11 +65,15 @@ class GateResult:
     why: str = ""
     column: str | None = None
     attacker: str | None = None
+    definition: str = ""
 
     @property
     def change(self) -> float | None:
         """By how much the value rose since the last good run."""
-        return None if self.value is None or self.before is None else self.value - self.before
+        if self.value is None or self.before is None:
+            return None
+        # Infinity is no less than itself.
+        return 0.0 if self.value == self.before else self.value - self.before
 
 
 @dataclass(frozen=True)
@@ -91,12 +104,14 @@ class InputChanges:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column of the table in numbers. type: as the files have it. new_values: that the last good run lacked."""
+    """A column of the table. type: as the files have it. Of what was read in numbers, of others None: distinct_values;
+    missing, rows without a value; new_values, that the last good run lacked, None without one.
+    """
 
     name: str
     type: str
-    distinct_values: int
-    missing: int
+    distinct_values: int | None = None
+    missing: int | None = None
     new_values: int | None = None
 
 
@@ -112,7 +127,7 @@ class KeptScores:
 
 
 @dataclass(frozen=True)
-class RunOutcome:
+class RunOutcome(Displayable):
     """A run, as the record has it; times are UTC, ISO 8601.
 
     number: 1 and up, of this record. table: the identity of the input (path or connection without secrets, and query).
@@ -156,3 +171,30 @@ class RunOutcome:
     def exit_code(self) -> int:
         """What the command returns."""
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON, but for the configuration.
+
+        `format` is the version of the document; gates have their `change` besides.
+        """
+        fields = {name: plain(value) for name, value in vars(self).items() if name != "config"}
+        gates = [{**plain(gate), "change": json_value(gate.change)} for gate in self.gates]
+        return {"format": FORMAT, **fields, "exit_code": self.exit_code, "gates": gates}
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich: the table of gates, what changed, and what the exit code says."""
+        from .report.terminal import draw
+
+        draw(self.to_dict(), None, console)
+
+
+def plain(value: Any) -> Any:
+    """What is known of a run as JSON has it: numbers, text, lists and dictionaries; None for what is not finite."""
+    if is_dataclass(value):
+        return {name: plain(own) for name, own in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {plain(str(key)): plain(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(own) for own in value]
+    # Names of files that are no text have surrogates, which UTF-8 lacks.
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else json_value(value)

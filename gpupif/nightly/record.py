@@ -220,6 +220,13 @@ class Record:
             found = self._good(before)
             return None if found is None else self._load(found)
 
+    def last_measured(self) -> RunOutcome | None:
+        """The last run that came to its gates, whether they hold or not; None where there is none."""
+        ended = (Status.PASSED, Status.FAILED)
+        with self.snapshot():
+            found = self._numbers("removed IS NULL AND status IN (?, ?)", *ended)
+            return self._load(found[-1]) if found else None
+
     def heads(self) -> list[dict[str, Any]]:
         """Of all runs in order what `RUN_COLUMNS` name, those that were removed too; documents are texts of JSON."""
         with self.snapshot():

@@ -53,7 +53,9 @@ PART_COLUMNS = {
     "files": ("path", "size", "mtime_ns", "digest", "rows"),
     "changes": ("kind", "path", "new_path"),
     "columns": ("name", "type", "distinct_values", "missing", "new_values"),
-    "gates": ("name", "kind", "unit", "value", "value_before", "verdict", "why", "column_name", "attacker"),
+    "gates": (
+        *("name", "kind", "unit", "value", "value_before", "verdict", "why", "column_name", "attacker", "definition"),
+    ),
     "limits": ("gate", "name", "value"),
     "stages": ("stage", "seconds"),
     "kept_files": ("name", "size", "digest"),
@@ -155,7 +157,7 @@ def to_rows(outcome: RunOutcome) -> RunRows:
         "gates": [
             (
                 *(gate.name, gate.kind, gate.unit, gate.value, gate.before),
-                *(str(gate.verdict), gate.why, gate.column, gate.attacker),
+                *(str(gate.verdict), gate.why, gate.column, gate.attacker, gate.definition),
             )
             for gate in outcome.gates
         ],
@@ -204,11 +206,9 @@ def from_rows(rows: RunRows) -> RunOutcome:
 
 
 def _gate(row: Row, place: int, limits: Sequence[Row]) -> GateResult:
-    name, kind, unit, value, before, verdict, why, column, attacker = row
+    name, kind, unit, value, before, verdict, *where = row
     own = {key: _from_number(limit) for gate, key, limit in limits if gate == place}
-    return GateResult(
-        name, kind, unit, _from_number(value), _from_number(before), own, Verdict(verdict), why, column, attacker
-    )
+    return GateResult(name, kind, unit, _from_number(value), _from_number(before), own, Verdict(verdict), *where)
 
 
 def _changes(changes: InputChanges) -> list[Row]:

@@ -6,29 +6,32 @@ Who knows any few of the columns is two: the worst and the mean over all subsets
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
 from ..engines.base import Job
-from ..engines.partition_plan import WeightSums
-from ..measures import find_measure
+from ..engines.partition_plan import WeightSums, computed_measure
+from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import RiskyCell
+from ..results.distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
 from ..results.explained_cells import ExplainedCells
-from ..results.figures import ColumnFacts, Figures, summary_columns
+from ..results.figures import OF_COLUMNS, OF_ROWS, ColumnFacts, Figures, summary_columns
 from ..results.outputs import MEAN
 from ..results.riskiest import cell_records, riskiest
 from ..results.summary import TOP_CELLS, Summary
+from ..rows.threads import Workers
+from ..utils.percentiles import ONCE, Pieces
 from .chunks import TableChunks
-from .fold import Folding
-from .gather import Gatherer, ScoreFacts
+from .fold import Folding, Output, RawScores
+from .gather import Gatherer, ScoreFacts, StoredScores
 from .one_part import FoldRun
 from .passes import PartitionedRun
-from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
+from .summary import codes_of_row, occurring_scores, row_gain_percentiles
 
 
 class FoldFacts(ScoreFacts):
@@ -98,11 +101,13 @@ class AttackerRun:
     def summary(self) -> Summary:
         """The summary, when all scores are put together; without times."""
         started = time.perf_counter()
-        scoring, context, job = self.scoring, self.scoring.context, self.scoring.job
+        scoring, context = self.scoring, self.scoring.context
         context.report.stage("summarise", None, "")
         gatherer, chunks = self._gatherer, self.chunks
         figures, cells = gatherer.figures_and_top(len(chunks.sizes))
-        percentiles = gain_percentiles(job, chunks.rows, scoring.gains)
+        asked = {} if "cig" not in gatherer.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
+        answers = self._answer(ScoreQuestions(asked, OF_ROWS))
+        percentiles = [[*one.percentiles.values()] for one in answers.of_columns.get("cig", ())]
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),
@@ -112,11 +117,41 @@ class AttackerRun:
             columns=summary_columns(
                 self._names, self.column_facts, chunks.rows, figures, percentiles, gatherer.weights
             ),
-            pif=row_gain_percentiles(gatherer, chunks),
+            pif={int(percent): bits for percent, bits in answers.of_rows.items()},
             top=cell_records(cells, self._names, gatherer.measures, self._explain(cells)),
         )
         context.timed("summarise", started)
         return summary
+
+    @cached_property
+    def answers(self) -> ScoreAnswers:
+        """What the run was asked beside the summary, when all scores are put together."""
+        return self._answer(self.scoring.context.questions)
+
+    def _answer(self, questions: ScoreQuestions) -> ScoreAnswers:
+        columns = {
+            name: [answer_column(self._scores(name, place), asked) for place in range(len(self.scoring.job.targets))]
+            for name, asked in questions.of_columns.items()
+        }
+        return ScoreAnswers(columns, row_gain_percentiles(self._gatherer, self.chunks, questions.of_rows))
+
+    def _scores(self, name: str, place: int) -> Pieces:
+        """The scores of a measure of one of the scored columns, and how often each occurs."""
+        scoring, gatherer = self.scoring, self._gatherer
+        if name == POPULATION_SIZE.name:
+            return partial(self._population_sizes, place)
+        (measure,) = (one for one in scoring.job.measures if one.name == name)
+        raw = computed_measure(measure)
+        output = Output(RawScores("", raw), gatherer.types[name], measure.weighted)
+        return occurring_scores(scoring.values(scoring.job.targets[place], raw), output, gatherer.weights[place])
+
+    def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
+        """Those of cohorts in the population, chunk by chunk."""
+        assert self.population_scoring is not None
+        kind = self._gatherer.types[POPULATION_SIZE.name]
+        with StoredScores(self.population_scoring) as stored, Workers() as workers:
+            for number, size in enumerate(self.chunks.sizes):
+                yield stored.sizes(number, size, kind, workers)[place], ONCE
 
     @property
     def _names(self) -> list[Hashable]:

@@ -105,7 +105,7 @@ class EncodedChunks(TableChunks):
 class SomeColumns(TableChunks):
     """Some columns of an encoded table, by their places there."""
 
-    def __init__(self, chunks: EncodedChunks, places: Sequence[int]) -> None:
+    def __init__(self, chunks: TableChunks, places: Sequence[int]) -> None:
         self.sizes = chunks.sizes
         self.columns = [chunks.columns[place] for place in places]
         self._chunks = chunks

@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from ..attack.weights import TableWeights, Units, add_chunk, read_weights
 from ..encoding.column import Column
-from ..encoding.merge import ColumnMerger, EncodedPart, ValueCounts, encode_part, final_order, merged_column
-from ..errors import InputError, TableReadError
+from ..encoding.merge import EncodedPart, ValueCounts, encode_part, final_order, merged_column
+from ..errors import TableReadError
 from ..io.base import Source
 from ..io.ipc_batches import BatchReader, BatchWriter, write_batch
 from ..io.read import in_chunks
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .chunks import EncodedChunks
+from .chunks import EncodedChunks, TableChunks
+from .kept_source import KeptSource
+from .merged_values import merge_values, missing_error
 
-# What the labels of a column take while they are merged, in multiples of their own size: hash table, copies, numbers.
-MERGING = 6
 # How many times as much the values of a column take where those of a population are joined to them.
 JOINED = 4
 # Pieces of files that a chunk is made of, at least.
@@ -40,9 +40,11 @@ def encode_files(
 ) -> dict[str, Any]:
     """Encode the columns `names` of a table into `folder`; returns what `open_encoded` needs.
 
-    missing: "error" raises InputError for a missing value. memory: bytes that the values of a column may take, else
-    InputError.
+    One that is kept encoded is only looked at. missing: "error" raises InputError for a missing value. memory: bytes
+    that the values of a column may take, else InputError.
     """
+    if isinstance(source, KeptSource):
+        return source.facts(names, missing, chunk_rows, memory, done)
     file_rows = [0] * len(source.found.files)
     sizes: list[int] = []
     absent = [0] * len(names)
@@ -93,11 +95,7 @@ def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int
 def _refuse_missing(names: Sequence[Hashable], parts: Sequence[EncodedPart], start: int) -> None:
     for name, part in zip(names, parts, strict=True):
         if part.values.missing:
-            row = start + int(np.flatnonzero(part.codes == len(part.values.labels))[0])
-            raise InputError(
-                f"column {name!r}: missing values, the first in row {row} (from 0); missing='error' expects none. Fill "
-                "or drop them, or use missing='category'."
-            )
+            raise missing_error(name, start + int(np.flatnonzero(part.codes == len(part.values.labels))[0]))
 
 
 def _label_writer(folder: Path, place: int, part: EncodedPart) -> BatchWriter:
@@ -106,37 +104,21 @@ def _label_writer(folder: Path, place: int, part: EncodedPart) -> BatchWriter:
 
 def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
     """Merge the values of a column: one file with all of them, one with the numbers that those of each chunk have."""
-    merger = ColumnMerger(name)
     with (
         BatchReader(folder / f"labels-{place}.arrow") as labels,
         BatchWriter(folder / f"numbers-{place}.arrow", {"number": pa.int64()}) as writer,
     ):
-        for number in range(len(labels)):
-            values, counts = labels.columns(number)
-            for numbers in merger.add(ValueCounts(values, counts.to_numpy(), 0)):
-                writer.write([numbers])
-            _check_values(name, merger.values, memory)
-        for numbers in merger.flush():
-            writer.write([numbers])
-    _check_values(name, merger.values, memory)
-    write_batch(folder / f"values-{place}.arrow", {"label": merger.values.labels, "count": merger.values.counts})
+        batches = (labels.columns(number) for number in range(len(labels)))
+        parts = (ValueCounts(values, counts.to_numpy(), 0) for values, counts in batches)
+        merged = merge_values(name, parts, lambda numbers: writer.write([numbers]), memory)
+    write_batch(folder / f"values-{place}.arrow", {"label": merged.labels, "count": merged.counts})
     (folder / f"labels-{place}.arrow").unlink()
 
 
-def _check_values(name: Hashable, values: ValueCounts, memory: int) -> None:
-    """Raise InputError for a column with too many values."""
-    needed = MERGING * values.labels.nbytes
-    if needed > memory:
-        raise InputError(
-            f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
-            f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Leave the "
-            "column out (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
-            "(--memory-limit)."
-        )
-
-
-def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> EncodedChunks:
+def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> TableChunks:
     """The table that `encode_files` left in a folder."""
+    if isinstance(source, KeptSource):
+        return source.chunks(names, facts)
     columns: list[Column] = []
     ranks = []
     for place, (name, missing) in enumerate(zip(names, facts["missing"], strict=True)):
@@ -149,7 +131,7 @@ def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], sour
     return EncodedChunks(folder, facts["sizes"], columns, ranks)
 
 
-def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, TableWeights]:
+def weigh_chunks(chunks: TableChunks, place: int, used: int) -> tuple[Units, TableWeights]:
     """The weights of a table, that its column at `place` holds, and what they add up to in the first `used` columns."""
 
     def first_row(code: int) -> int:

@@ -37,8 +37,8 @@ from .part_scoring import multiset, score_writer
 from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned
 
-# Distinct rows whose CIG are counted at once.
-GAINS_AT_ONCE = 1 << 22
+# Distinct rows whose scores are counted at once.
+COUNTED_AT_ONCE = 1 << 22
 
 
 def runs_by_fold(
@@ -82,7 +82,7 @@ class OnePartRun(TableRun):
         """Find the distinct rows and score them, unless that is done; the targets that were scored together."""
         if self.groups:
             return self.groups
-        (_, store, _, report, timed) = self.context
+        (_, store, _, report, timed, *_) = self.context
         started = time.perf_counter()
         memory, limit = self._limits()
         try:
@@ -120,9 +120,9 @@ class OnePartRun(TableRun):
         (weights,) = read_batch(self._weights_file(target))
         return weights
 
-    def gains_folder(self, fold: str, number: int, target: int) -> Path:
-        """Folder of the distinct CIG of a target with their multiplicities, in one or several files."""
-        return self.file(f"group-{number}{fold}", f"gains-{target}")
+    def values_folder(self, fold: str, number: int, target: int, measure: str) -> Path:
+        """Folder of the distinct scores of a target with their multiplicities, in one or several files."""
+        return self.file(f"group-{number}{fold}", f"values-{target}-{measure}")
 
     def fold_job(self, fold: str) -> Job:
         """The job whose scores are those of a fold."""
@@ -212,10 +212,11 @@ class OnePartRun(TableRun):
             folder = self.context.store.fresh(self.step(f"group-{number}{fold}"))
             if self.folding is None:
                 self._spread(fold, values, group, folder)
-            if "cig" in values:
-                with Workers() as workers:
-                    for target, gains in zip(group, values["cig"], strict=True):
-                        self._write_gains(self.gains_folder(fold, number, target), gains, workers)
+            counted = self.context.counted(self.fold_job(fold)) if self.asked is None else ()
+            with Workers() as workers:
+                for measure in counted:
+                    for target, scores in zip(group, values[measure], strict=True):
+                        self._write_values(self.values_folder(fold, number, target, measure), scores, workers)
         weights = WeightSums.of(result, group, in_one_part=True).weights
         if self.folding is not None:
             first = next(iter(by_fold))
@@ -255,13 +256,13 @@ class OnePartRun(TableRun):
             for rows in numbers:
                 writer.write(workers.run(lambda array, rows=rows: array[rows], [(array,) for array in arrays]))
 
-    def _write_gains(self, folder: Path, gains: npt.NDArray[np.float64], workers: Workers) -> None:
-        """Write which CIG occur, and how often, some rows after the others: of all at once it would take too much."""
+    def _write_values(self, folder: Path, scores: npt.NDArray[Any], workers: Workers) -> None:
+        """Write which scores occur, and how often, a few rows at a time: all at once take too much."""
         folder.mkdir()
-        for start in range(0, len(gains), GAINS_AT_ONCE):
-            some = slice(start, start + GAINS_AT_ONCE)
-            found, times = multiset(gains[some], self.table.occurs[some], workers)
-            write_batch(folder / f"{start:012}.arrow", {"gain": found, "times": times})
+        for start in range(0, len(scores), COUNTED_AT_ONCE):
+            some = slice(start, start + COUNTED_AT_ONCE)
+            found, times = multiset(scores[some], self.table.occurs[some], workers)
+            write_batch(folder / f"{start:012}.arrow", {"value": found, "times": times})
 
     def _weights_file(self, target: int) -> Path:
         return self.table.file(f"weights-{target}.arrow")
@@ -291,6 +292,6 @@ class FoldRun(PartitionedRun):
         """Number of distinct rows of the table."""
         return self.whole.distinct_rows
 
-    def gains(self, target: int) -> list[Path]:
+    def values(self, target: int, measure: str) -> list[Path]:
         number = next(number for number, one in enumerate(self.passes) if target in one.targets)
-        return sorted(self.whole.gains_folder(self.fold, number, target).iterdir())
+        return sorted(self.whole.values_folder(self.fold, number, target, measure).iterdir())

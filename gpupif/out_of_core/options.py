@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ..io.base import Source
 from ..io.formats import WRITTEN_ENDINGS
 from ..io.score_files import is_file
 from ..measures import POPULATION_SIZE
+from ..results.distribution import ScoreQuestions
 from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.validation import whole_number
@@ -29,7 +30,10 @@ class PopulationFiles(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where and how scores are written: see `gpupif.score_files` and `gpupif.config`."""
+    """Where and how scores are written: see `gpupif.score_files` and `gpupif.config`.
+
+    questions: what else is to be found of them than their summary, while they are made.
+    """
 
     output: Path
     memory_limit: int
@@ -40,6 +44,7 @@ class OutputOptions:
     keep_input: bool = False
     selection: Selection | None = None
     summary_only: bool = False
+    questions: ScoreQuestions = field(default_factory=ScoreQuestions)
 
     @classmethod
     def from_arguments(

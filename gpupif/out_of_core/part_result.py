@@ -18,23 +18,23 @@ Multiset = tuple[Any, Any]
 class PartResult:
     """Results of a part beside its scores.
 
-    sums: for the weights. gains: by target the distinct CIG with multiplicities, for percentiles. rows: distinct rows
-    over all columns, where they are known.
+    sums: for the weights. values: by target and measure the distinct scores with multiplicities, for percentiles and
+    the like. rows: distinct rows over all columns, where they are known.
     """
 
     sums: WeightSums = field(default_factory=WeightSums)
-    gains: dict[int, Multiset] = field(default_factory=dict)
+    values: dict[tuple[int, str], Multiset] = field(default_factory=dict)
     rows: int | None = None
 
     def add(self, other: PartResult) -> None:
         """Add the result of another part, for the same targets or others."""
         self.sums = WeightSums.total(self.sums, other.sums)
-        for target, (gains, times) in other.gains.items():
-            before = self.gains.get(target, (gains[:0], times[:0]))
-            self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
+        for key, (values, times) in other.values.items():
+            before = self.values.get(key, (values[:0], times[:0]))
+            self.values[key] = (np.concatenate([before[0], values]), np.concatenate([before[1], times]))
 
     def as_json(self) -> dict[str, Any]:
-        """All but the gains, ready for JSON."""
+        """All but the values, ready for JSON."""
         listed = {
             what: {target: one.units for target, one in by.items()}
             for what, by in (("cohorts", self.sums.cohorts), ("distinct", self.sums.distinct))

@@ -67,6 +67,7 @@ class PartScorer:
     units: of the weights, whose codes are the last column of parts. asked: only the rows of so many chunks are scored;
     those after them count in cohorts, and each row that is scored is equal to one of them. most_distinct: different
     scores of a column that are kept beside their numbers: all parts' are in memory when scores are put together.
+    counted: measures of which it is found which scores occur, and how often.
     """
 
     engine: Engine
@@ -76,6 +77,7 @@ class PartScorer:
     units: Units | None = None
     asked: int | None = None
     most_distinct: int = MOST_DISTINCT
+    counted: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
@@ -240,10 +242,10 @@ class PartScorer:
 
         with Workers() as workers:
             values = workers.run(keep, [(place,) for place in range(len(one.targets))])
-            if any(measure.name == "cig" for measure in self.job.measures):
-                cig = list(result.values).index("cig")
-                for target, several in zip(one.targets, values, strict=True):
-                    found.gains[target] = multiset(several[cig], times, workers)
+            place_of = {name: place for place, name in enumerate(result.values)}
+            for target, several in zip(one.targets, values, strict=True):
+                for name in self.counted:
+                    found.values[target, name] = multiset(several[place_of[name]], times, workers)
         return [scores for several in values for scores in several], found
 
     def _distinct(self, chunks: Chunks, used: Sequence[int], limit: float = math.inf) -> DistinctRows:
@@ -266,10 +268,10 @@ def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Worke
             count_numbers(values.numbers, sums)
         else:
             add_times(values.numbers, times, sums)
-        return values.distinct, sums
+        return values.distinct.astype(np.float64, copy=False), sums
     total = len(values) if times is None else int(times.sum())
     counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
-    bits = np.ascontiguousarray(values).view(np.uint64)[:, None]
+    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)[:, None]
     found = distinct_rows(Rows(bits, counts), total, workers).rows
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
 

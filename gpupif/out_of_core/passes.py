@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import Engine, Job
-from ..engines.partition_plan import Pass, WeightSums, part_measures, plan_shuffles
+from ..engines.partition_plan import Pass, WeightSums, computed_measure, part_measures, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
+from ..results.distribution import ScoreQuestions
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
@@ -29,7 +30,7 @@ from .shuffle import HashRange, Partitioned, hash_partition
 class RunContext(NamedTuple):
     """Engine, checkpoint store, memory budget and progress reporter that all steps of a run share.
 
-    timed: is called at the end of a stage with its name and when it began.
+    timed: is called at the end of a stage with its name and when it began. questions: what is asked beside summaries.
     """
 
     engine: Engine
@@ -37,6 +38,12 @@ class RunContext(NamedTuple):
     budget: Budget
     report: Reporter
     timed: Callable[[str, float], None]
+    questions: ScoreQuestions = ScoreQuestions()
+
+    def counted(self, job: Job) -> list[str]:
+        """The measures of parts of which it has to be known which scores occur, and how often."""
+        asked = {"cig", *self.questions.of_columns}
+        return list(dict.fromkeys(computed_measure(measure) for measure in job.measures if measure.name in asked))
 
 
 @dataclass(eq=False)
@@ -105,10 +112,10 @@ class PartitionedRun(TableRun):
             self.cuts.append(pieces)
         return WeightSums.total(*found)
 
-    def gains(self, target: int) -> list[Path]:
-        """Files of the distinct CIG of a target, and their multiplicities."""
+    def values(self, target: int, measure: str) -> list[Path]:
+        """Files of the distinct scores of a target, and their multiplicities."""
         number = next(number for number, one in enumerate(self.passes) if target in one.targets)
-        files = [self._gains(number, part, target) for part in range(self.cuts[number].parts)]
+        files = [self._values(number, part, target, measure) for part in range(self.cuts[number].parts)]
         return [file for file in files if file.exists()]
 
     def distinct_rows(self) -> int:
@@ -135,11 +142,13 @@ class PartitionedRun(TableRun):
 
     def _score_pass(self, number: int, pieces: Partitioned, limit: int) -> WeightSums:
         """Score the parts of a pass, `limit` rows at once, and drop them; what weights are made of."""
-        one, job, (engine, store, budget, report, timed) = self.passes[number], self.job, self.context
+        one, job, (engine, store, budget, report, timed, *_) = self.passes[number], self.job, self.context
         started = time.perf_counter()
         report.stage(f"score{self._which(number)}", self._cells_of(one), "cells")
         distinct = budget.distinct_scores(pieces.parts * len(job.targets) * len(part_measures(job)))
-        scorer = PartScorer(engine, job, limit, report, self.units, self.asked, distinct)
+        # Rows that are beside those asked for count in no percentile.
+        counted = self.context.counted(job) if self.asked is None else ()
+        scorer = PartScorer(engine, job, limit, report, self.units, self.asked, distinct, counted)
         found = []
         for part in range(pieces.parts):
             step = self.step(f"scored-{number}-{part}")
@@ -154,7 +163,7 @@ class PartitionedRun(TableRun):
 
     def _weigh_pass(self, number: int, pieces: Partitioned, limit: int) -> WeightSums:
         """What weights are made of, from the parts of a pass, which stay; no cell is scored."""
-        one, (engine, store, _, report, timed) = self.passes[number], self.context
+        one, (engine, store, _, report, timed, *_) = self.passes[number], self.context
         started = time.perf_counter()
         report.stage(f"weigh{self._which(number)}", self._cells_of(one), "cells")
         scorer = PartScorer(engine, sizes_only(self.job), limit, report, self.units, self.asked)
@@ -195,13 +204,13 @@ class PartitionedRun(TableRun):
         found = scorer.score(*given, folding=self.folding) if chunks.rows else PartResult(rows=0)
         if number == 0 and found.rows is None and self.asked is None:
             found.rows = scorer.count_distinct(chunks, inner)
-        for target, (gains, times) in found.gains.items():
-            write_batch(self._gains(number, part, target), {"gain": gains, "times": times})
+        for (target, measure), (values, times) in found.values.items():
+            write_batch(self._values(number, part, target, measure), {"value": values, "times": times})
         chunks.close()
         store.drop(self.step(f"pass-{number}"), "inner")
         pa.default_memory_pool().release_unused()
         self.context.timed("score", time.perf_counter())
         return found.as_json()
 
-    def _gains(self, number: int, part: int, target: int) -> Path:
-        return self.file(f"pass-{number}", f"gains-{part:05}-{target}.arrow")
+    def _values(self, number: int, part: int, target: int, measure: str) -> Path:
+        return self.file(f"pass-{number}", f"values-{part:05}-{target}-{measure}.arrow")

@@ -25,7 +25,7 @@ from ..encoding.column import Column
 from ..engines.base import Job
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
-from .chunks import EncodedChunks
+from .chunks import TableChunks
 from .joined_rows import AbsentRows, ExtraRows, JoinedTables
 from .one_part import runs_by_fold
 from .passes import PartitionedRun, RunContext
@@ -39,7 +39,7 @@ class EncodedPopulation:
     """
 
     def __init__(
-        self, context: RunContext, request: ScoreRequest, table: EncodedChunks, population: EncodedChunks, lacks: str
+        self, context: RunContext, request: ScoreRequest, table: TableChunks, population: TableChunks, lacks: str
     ) -> None:
         self.context = context
         self.request = request
@@ -71,7 +71,7 @@ class EncodedPopulation:
         return found
 
     def _compare(self, job: Job, limit: int, lacks: str) -> dict[str, Any]:
-        _, store, budget, report, _ = self.context
+        _, store, budget, report, *_ = self.context
         lacking = AbsentRows(self._joined, limit)
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}

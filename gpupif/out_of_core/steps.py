@@ -19,6 +19,7 @@ from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
+from ..results.distribution import ScoreAnswers
 from ..results.figures import ColumnFacts
 from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
@@ -31,7 +32,7 @@ from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget
 from .cell_search import CellSearch
-from .chunks import EncodedChunks, SomeColumns
+from .chunks import SomeColumns, TableChunks
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
 from .fold import Folding
@@ -75,7 +76,8 @@ class Steps:
     population: PopulationFiles | None = None
 
     def __post_init__(self) -> None:
-        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed)
+        questions = self.options.questions
+        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed, questions)
         self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
         # Before the scores take its place, which may be the working folder.
         self._place = self.options.output.absolute()
@@ -122,7 +124,7 @@ class Steps:
         """What all attackers have in common."""
         return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
-    def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
+    def _take(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
         started = self._write(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
@@ -137,11 +139,14 @@ class Steps:
                 [name, fold, replace(summary, seconds=self.seconds).to_stored()]
                 for (name, fold), summary in self._summaries.items()
             ],
+            "answers": [
+                [name, fold, run.answers.to_stored()] for name, folds in runs.items() for fold, run in folds.items()
+            ],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
 
-    def _write(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> float:
+    def _write(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> float:
         """Score the table, and write what is asked for; when writing began."""
         attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
         selection = self.options.selection
@@ -204,7 +209,7 @@ class Steps:
         cells = None if selection is None else selection.to_dict()
         return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
 
-    def _encoded_population(self, chunks: EncodedChunks) -> EncodedPopulation | None:
+    def _encoded_population(self, chunks: TableChunks) -> EncodedPopulation | None:
         """The population, if any, beside the table with these rows."""
         if self.population is None:
             return None
@@ -219,7 +224,7 @@ class Steps:
             others.close()
             raise
 
-    def _attacker_runs(self, chunks: EncodedChunks, people: EncodedPopulation | None) -> AttackerRuns:
+    def _attacker_runs(self, chunks: TableChunks, people: EncodedPopulation | None) -> AttackerRuns:
         """What is to be done for each attacker."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
@@ -249,7 +254,7 @@ class Steps:
 
     def _encoded(
         self, source: Source, step: str, names: Sequence[Hashable], missing: str
-    ) -> tuple[dict[str, Any], EncodedChunks]:
+    ) -> tuple[dict[str, Any], TableChunks]:
         """Some columns of files encoded, in a step of their own, and what `encode_files` says of them."""
         facts = self.store.once(step, lambda: self._encode(source, step, names, missing))
         return facts, open_encoded(self.store.part(step), names, facts, source)
@@ -298,13 +303,17 @@ def stored_scores(
         # One that is made still has its values as they are in the table, but no times.
         summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
+    answers: dict[str | None, dict[str, ScoreAnswers]] = {}
+    for name, fold, document in finished["answers"]:
+        answers.setdefault(name, {})[fold] = ScoreAnswers.from_stored(document)
     outcomes = []
     for name, one in request.by_attacker().items():
         folds = of_each_fold(summaries[name])
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
         distinct = next(iter(folds.values())).distinct_rows
-        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds))
+        found = of_each_fold(answers[name])
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds, found))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]

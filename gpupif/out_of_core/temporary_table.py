@@ -19,7 +19,7 @@ from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
 from ..utils.validation import check_word
 from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
-from .chunks import EncodedChunks
+from .chunks import TableChunks
 from .encode import JOINED, encode_files, open_encoded, rows_read
 
 # Of a cell in memory: as it is read, and as a code.
@@ -37,7 +37,7 @@ class TemporaryTable:
     """
 
     names: Sequence[Hashable]
-    chunks: EncodedChunks
+    chunks: TableChunks
     folder: Path
     budget: Budget
     files: contextlib.ExitStack

@@ -17,6 +17,7 @@ from ..encoding.column import Column
 from ..errors import InputError
 from ..measures import Measure
 from ..utils.display import plural
+from .distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .figures import ColumnFacts, Figures
 from .outputs import CellScore, ScoredAttacker, outputs_of
 from .packed_priors import pack_priors
@@ -37,13 +38,14 @@ class RiskyCell(NamedTuple):
 class ScoreQuery:
     """Figures, percentiles and riskiest cells asked of all rows, to be found exactly in one go.
 
-    figures: by measure, of these scores. gains: the CIG of which `of_columns` are percentiles by column, and `of_rows`
-    percentiles of its sums by row. top: so many of the riskiest cells, by `by`, each with its scores `shown`.
+    figures: by measure, of these scores. of_columns: of scores what is asked of each column. gains: the CIG of which
+    `of_rows` are percentiles of the sums by row. top: so many of the riskiest cells, by `by`, each with its scores
+    `shown`.
     """
 
     figures: Mapping[str, CellScore] = field(default_factory=dict)
+    of_columns: Mapping[CellScore, ColumnQuery] = field(default_factory=dict)
     gains: CellScore | None = None
-    of_columns: Sequence[float] = ()
     of_rows: Sequence[float] = ()
     top: int = 0
     by: CellScore | None = None
@@ -52,7 +54,8 @@ class ScoreQuery:
     @property
     def looked_at(self) -> list[CellScore]:
         """The scores that are looked at in all rows."""
-        several = [*self.figures.values(), *(one for one in (self.gains, self.by) if one is not None)]
+        single = (one for one in (self.gains, self.by) if one is not None)
+        several = [*self.figures.values(), *self.of_columns, *single]
         return list(dict.fromkeys(several))
 
     @property
@@ -67,10 +70,12 @@ class ScoreQuery:
 
 
 class QueryResult(NamedTuple):
-    """The answer to a `ScoreQuery`: figures; percentiles by column, and of rows; the riskiest cells, in order."""
+    """The answer to a `ScoreQuery`: figures; by score what was asked of each column; percentiles of rows; the riskiest
+    cells, in order.
+    """
 
     figures: Figures
-    of_columns: list[list[float]]
+    of_columns: Mapping[CellScore, Sequence[ColumnAnswer]]
     of_rows: list[float]
     top: list[RiskyCell]
 
@@ -118,7 +123,8 @@ class AttackerOutcome:
 
     weights: by fold ("worst" and "mean": of an attacker with a list of columns the same), of each scored column.
     distinct_rows: different rows over all columns that were scored or known; None where they were not counted.
-    summaries: by fold those that are made already. explainer: None where the table is not at hand.
+    summaries: by fold those that are made already. explainer: None where the table is not at hand. answers: by fold
+    those that were found on the way.
     """
 
     attacker: ScoredAttacker
@@ -126,6 +132,7 @@ class AttackerOutcome:
     distinct_rows: int | None
     explainer: RowExplainer | None = None
     summaries: Mapping[str, Summary] = field(default_factory=dict)
+    answers: Mapping[str, ScoreAnswers] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -241,6 +248,7 @@ class Backing(ABC):
         self.attackers = list(attackers)
         # Those that are made, by names of attackers and fold.
         self.summaries: dict[tuple[tuple[str, ...], str], Summary] = {}
+        self.answers: dict[tuple[tuple[str, ...], str], ScoreAnswers] = {}
 
     @property
     @abstractmethod
@@ -324,9 +332,11 @@ class OutcomeBacking(Backing):
         super().__init__(about, [outcome.attacker for outcome in outcomes])
         self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
         for outcome in outcomes:
-            name = outcome.attacker.name
+            names = () if outcome.attacker.name is None else (outcome.attacker.name,)
             for fold, summary in outcome.summaries.items():
-                self.summaries[() if name is None else (name,), fold] = summary
+                self.summaries[names, fold] = summary
+            for fold, answers in outcome.answers.items():
+                self.answers[names, fold] = answers
 
     def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
         return self._outcomes[attacker.name].weights[fold]

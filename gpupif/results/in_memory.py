@@ -147,13 +147,13 @@ class MemoryBacking(OutcomeBacking):
         # A device has its own threads, and is that of the calling one.
         with self._frame.active(), Workers(1 if on_device else None) as workers:
             pieces = workers.run(look_at, [(0, self.rows)] if on_device else cut(self.rows, workers.threads))
-            if query.gains is not None and query.of_rows:
+            if query.gains is not None:
                 self._row_sums[query.gains] = [piece.sums for piece in pieces]
             return self._answer(search, pieces, workers)
 
     def _answer(self, search: QuerySearch, pieces: Sequence[Piece], workers: Workers) -> QueryResult:
         """The answer to a query, from all pieces."""
-        query, found = search.query, search.result(pieces, self.rows, workers)
+        query, found = search.query, search.result(pieces, workers)
         return found._replace(top=self._with_scores(found.top, query.shown))
 
     def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:

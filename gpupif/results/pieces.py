@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..rows.threads import Workers
-from ..utils.arrays import on_host
-from ..utils.percentiles import ONCE, count_repeated, percentiles, percentiles_of
+from ..utils.percentiles import ONCE, count_repeated, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
 from .base import QueryResult, RiskyCell, ScoreQuery
+from .distribution import ColumnAnswer, ColumnQuery, answer_column, answer_on_device
 from .figures import SUMMED_ROWS, Figures
 from .outputs import CellScore
 from .riskiest import riskiest, riskiest_in
@@ -61,12 +61,13 @@ def by_column(arrays: Mapping[str, Any]) -> list[ColumnScores]:
 class ColumnPiece(NamedTuple):
     """What is known of a column of some rows. top: of its riskiest cells.
 
-    times: its gains, and how often each occurs. gains: those of all rows, until they are summed.
+    times: by score of which more is asked its numbers, and how often each occurs. gains: those of all rows, until they
+    are summed.
     """
 
     figures: Figures
     top: list[RiskyCell]
-    times: tuple[Any, Any] | None = None
+    times: Mapping[CellScore, tuple[Any, Any]] = {}
     gains: Any = None
 
 
@@ -102,11 +103,8 @@ class QuerySearch:
             top = [cell._replace(target=target) for cell in risky]
             if query.top and len(top) == query.top:
                 self._least = max(self._least, top[-1].risk)
-        if query.gains is None:
-            return ColumnPiece(figures, top)
-        own = scores.of(query.gains)
-        times, gains = _how_often(own) if query.of_columns else None, own.values if query.of_rows else None
-        return ColumnPiece(figures, top, times, gains)
+        times = {score: _how_often(scores.of(score)) for score in query.of_columns}
+        return ColumnPiece(figures, top, times, None if query.gains is None else scores.of(query.gains).values)
 
     def seen(self, pieces: Sequence[Piece]) -> tuple[Figures, list[RiskyCell]]:
         """The figures and riskiest cells of pieces in the order of their rows. The cells come without their scores."""
@@ -115,17 +113,17 @@ class QuerySearch:
             (cell for piece in pieces for one in piece.columns for cell in one.top), self.query.top
         )
 
-    def result(self, pieces: Sequence[Piece], rows: int, workers: Workers) -> QueryResult:
+    def result(self, pieces: Sequence[Piece], workers: Workers) -> QueryResult:
         """What is asked of all rows; pieces: in the order of their rows. The cells come without their scores."""
         query = self.query
         figures, top = self.seen(pieces)
-        of_columns: list[list[float]] = []
+        of_columns = {}
+        for score, asked in query.of_columns.items():
+            columns = zip(*([one.times[score] for one in piece.columns] for piece in pieces), strict=True)
+            of_columns[score] = workers.run(_answer_column, [(own, asked) for own in columns])
         of_rows: list[float] = []
-        if query.gains is not None and query.of_columns:
-            columns = zip(*([one.times for one in piece.columns] for piece in pieces), strict=True)
-            of_columns = workers.run(_percentiles_of_column, [(own, rows, query.of_columns) for own in columns])
-        if query.gains is not None and query.of_rows:
-            of_rows = _percentiles_of_rows([piece.sums for piece in pieces], rows, query.of_rows, workers)
+        if query.gains is not None:
+            of_rows = _percentiles_of_rows([piece.sums for piece in pieces], query.of_rows, workers)
         return QueryResult(figures, of_columns, of_rows, top)
 
 
@@ -144,21 +142,23 @@ def _how_often(column: ScoreColumn) -> tuple[Any, npt.NDArray[np.int64]]:
     return (column.values, ONCE) if column.repeated is None else count_repeated(column.repeated)
 
 
-def _percentiles_of_column(several: Sequence[tuple[Any, Any]], rows: int, wanted: Sequence[float]) -> list[float]:
-    """Percentiles of the gains of a column."""
-    return _of_a_device(several, wanted) or percentiles(lambda: several, rows, wanted)
+def _answer_column(several: Sequence[tuple[Any, Any]], asked: ColumnQuery) -> ColumnAnswer:
+    """What is asked of the scores of a column."""
+    on_device = _of_a_device(several)
+    return answer_column(lambda: several, asked) if on_device is None else answer_on_device(on_device, asked)
 
 
-def _percentiles_of_rows(sums: Sequence[Any], rows: int, wanted: Sequence[float], workers: Workers) -> list[float]:
+def _percentiles_of_rows(sums: Sequence[Any], wanted: Sequence[float], workers: Workers) -> list[float]:
     """Percentiles of the sums of rows, which are given by piece."""
     several = [(piece, ONCE) for piece in sums]
-    on_device = _of_a_device(several, wanted)
-    return on_device or percentiles_of([partial(list, [one]) for one in several], rows, wanted, workers.run)
+    on_device = _of_a_device(several)
+    if on_device is None:
+        return percentiles_of([partial(list, [one]) for one in several], wanted, workers.run)
+    found = answer_on_device(on_device, ColumnQuery(tuple(wanted))).percentiles
+    return [found[percent] for percent in wanted]
 
 
-def _of_a_device(several: Sequence[tuple[Any, Any]], wanted: Sequence[float]) -> list[float]:
-    """Percentiles of numbers on a device, which are one piece; nothing of others."""
+def _of_a_device(several: Sequence[tuple[Any, Any]]) -> Any:
+    """Numbers on a device, which are one piece; None for others."""
     numbers, _ = several[0]
-    if isinstance(numbers, np.ndarray):
-        return []
-    return [float(number) for number in on_host(np.percentile(numbers, list(wanted)))]
+    return None if isinstance(numbers, np.ndarray) else numbers

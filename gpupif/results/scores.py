@@ -33,6 +33,7 @@ from .base import (
     refuse_options,
 )
 from .cell_table import CellTable
+from .distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 from .outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
 from .riskiest import cell_records
@@ -268,11 +269,47 @@ class Scores:
         """
         percentiles = percents("pif", n)
         wanted, score, summary = percentiles.reshape(-1).tolist(), self._score("cig"), self._made_summary
-        if summary is not None and set(wanted) <= set(summary.pif):
-            gains = [summary.pif[percent] for percent in wanted]
+        made = dict(self._made_answers.of_rows)
+        if summary is not None:
+            made |= {float(percent): bits for percent, bits in summary.pif.items()}
+        if set(wanted) <= set(made):
+            gains = [made[percent] for percent in wanted]
         else:
             gains = self._backing.find(ScoreQuery(gains=score, of_rows=wanted)).of_rows
         return gains[0] if percentiles.ndim == 0 else gains
+
+    def percentiles(self, measure: str, n: float | Sequence[float]) -> pd.DataFrame:
+        """Percentiles (linear) of the scores of each column, in a frame: scored columns by n.
+
+        n: from 0 to 100, one or several. Scores that are unknown (NaN) count in none; of a column without any they are
+        NaN. Raises InputError outside that, and as `scores[measure]`.
+        """
+        wanted = percents("percentiles", n).reshape(-1).tolist()
+        found = self.column_answers(measure, ColumnQuery(percentiles=tuple(wanted)))
+        rows = [[one.percentiles[percent] for percent in wanted] for one in found]
+        return pd.DataFrame(rows, index=self._column_index, columns=pd.Index(wanted, name="percentile"))
+
+    def means(self, measure: str) -> pd.Series[float]:
+        """The mean score of each column, rounded once. Scores that are unknown (NaN) do not count.
+
+        Raises InputError as `scores[measure]`.
+        """
+        found = self.column_answers(measure, ColumnQuery(mean=True))
+        return pd.Series([one.mean for one in found], index=self._column_index, name=measure, dtype="float64")
+
+    def count_above(self, measure: str, threshold: float) -> pd.Series[int]:
+        """How many cells of each column have a score above a threshold. Raises InputError as `scores[measure]`."""
+        found = self.column_answers(measure, ColumnQuery(above=(float(threshold),)))
+        counts = [one.above[float(threshold)] for one in found]
+        return pd.Series(counts, index=self._column_index, name=measure, dtype="int64")
+
+    def column_answers(self, measure: str, asked: ColumnQuery) -> Sequence[ColumnAnswer]:
+        """What is asked of the scores of each column. Raises InputError as `scores[measure]`."""
+        score = self._score(measure)
+        made = self._made_answers.of_columns.get(measure)
+        if made is not None and all(one.covers(asked) for one in made):
+            return made
+        return self._backing.find(ScoreQuery(of_columns={score: asked})).of_columns[score]
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
@@ -498,13 +535,23 @@ class Scores:
         """The summary of one score for each cell, where it is made already."""
         return self._backing.summaries.get(self._place_of_summary)
 
+    @property
+    def _made_answers(self) -> ScoreAnswers:
+        """What is known already of one score for each cell, beside the summary."""
+        return self._backing.answers.get(self._place_of_summary, ScoreAnswers())
+
+    @property
+    def _column_index(self) -> pd.Index[Any]:
+        return pd.Index(self.columns, name="column", tupleize_cols=False)
+
     def _summary_query(self) -> ScoreQuery:
         """What has to be known of all cells for the summary of one score for each."""
         by = self._by(None)
+        gains = self._score("cig") if "cig" in self.measures else None
         return ScoreQuery(
             figures={name: self._score(name) for name in SUMMARISED if name in self.measures},
-            gains=self._score("cig") if "cig" in self.measures else None,
-            of_columns=OF_COLUMNS,
+            of_columns={} if gains is None else {gains: ColumnQuery(percentiles=OF_COLUMNS)},
+            gains=gains,
             of_rows=OF_ROWS,
             top=TOP_CELLS,
             by=by,
@@ -515,6 +562,7 @@ class Scores:
         """Make the summary of one score for each cell from the answer to its query."""
         weights = list(self.weights.values())
         facts = self._backing.column_facts()
+        percentiles = [[*one.percentiles.values()] for several in found.of_columns.values() for one in several]
         # What ran is known of lazy scores now.
         about = self._backing.about
         self._backing.summaries[self._place_of_summary] = Summary(
@@ -523,7 +571,7 @@ class Scores:
             device=about.device,
             measures=self.measures,
             seconds=dict(about.seconds),
-            columns=summary_columns(self.columns, facts, self.rows, found.figures, found.of_columns, weights),
+            columns=summary_columns(self.columns, facts, self.rows, found.figures, percentiles, weights),
             pif=dict(zip(OF_ROWS, found.of_rows, strict=True)) if "cig" in self.measures else {},
             top=self._describe_cells(found.top, self._by(None)),
             through_host=about.through_host,

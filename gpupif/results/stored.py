@@ -16,6 +16,7 @@ from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
 from .base import CellSource, QueryResult, RiskyCell, ScoreQuery, WriteRequest
 from .cell_layout import CellLayout
+from .distribution import ColumnAnswer, ColumnQuery, Tally
 from .figures import Figures
 from .local_cell_source import LocalCellSource
 from .outputs import CellScore, ScoreView, outputs_of
@@ -80,20 +81,17 @@ class FileBacking(StoredBacking):
     def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
         figures, top = self._look(query) if query.figures or query.by else (Figures({}, {}, {}, {}), [])
-        of_columns: list[list[float]] = []
+        columns, every = {}, range(len(self.about.columns))
+        for score, asked in query.of_columns.items():
+            columns[score] = self._answers(score, asked, every)
         of_rows: list[float] = []
         if query.gains is not None:
-            every = range(len(self.about.columns))
-            if query.of_rows:
-                (of_rows,) = self._percentiles(query.gains, query.of_rows, every, by_row=True)
-            for first in every[::COLUMNS_AT_ONCE] if query.of_columns else ():
-                some = every[first : first + COLUMNS_AT_ONCE]
-                of_columns += self._percentiles(query.gains, query.of_columns, some, by_row=False)
-        return QueryResult(figures, of_columns, of_rows, top)
+            (of_rows,) = self._percentiles(query.gains, query.of_rows, every, by_row=True)
+        return QueryResult(figures, columns, of_rows, top)
 
     def _look(self, query: ScoreQuery) -> tuple[Figures, list[RiskyCell]]:
         """Figures and the riskiest cells."""
-        search = QuerySearch(replace(query, gains=None))
+        search = QuerySearch(replace(query, of_columns={}, gains=None))
         found: list[Piece] = []
         row = 0
         with Workers() as workers:
@@ -119,15 +117,28 @@ class FileBacking(StoredBacking):
             cell._replace(scores=[array[cell.target, rows.index(cell.row)].item() for array in scores]) for cell in top
         ]
 
+    def _answers(self, score: CellScore, asked: ColumnQuery, columns: Sequence[int]) -> list[ColumnAnswer]:
+        """What is asked of the scores of each column."""
+        tallies = [Tally((0,) * len(asked.above)) for _ in columns]
+        for arrays in self._pieces(score.outputs) if asked.tallied else ():
+            found = [Tally.of(numbers, ONCE, asked) for numbers in score.of(arrays)]
+            tallies = [Tally.total(both) for both in zip(tallies, found, strict=True)]
+        shares: list[list[float]] = []
+        for first in columns[::COLUMNS_AT_ONCE] if asked.percentiles else ():
+            some = columns[first : first + COLUMNS_AT_ONCE]
+            shares += self._percentiles(score, asked.percentiles, some, by_row=False)
+        shares = shares or [[] for _ in columns]
+        return [tally.answer(asked, own) for tally, own in zip(tallies, shares, strict=True)]
+
     def _percentiles(
-        self, gains: CellScore, query: Sequence[float], columns: Sequence[int], by_row: bool
+        self, score: CellScore, wanted: Sequence[float], columns: Sequence[int], by_row: bool
     ) -> list[list[float]]:
         """Percentiles of some columns, or of the sums of their rows."""
-        searches = [PercentileSearch.of(self.rows, query)] * (1 if by_row else len(columns))
+        searches = [PercentileSearch.of(wanted)] * (1 if by_row else len(columns))
         for _ in SHIFTS:
             counts: list[DigitCounts] = [{} for _ in searches]
-            for arrays in self._pieces(gains.outputs, columns):
-                scores = gains.of(arrays)
+            for arrays in self._pieces(score.outputs, columns):
+                scores = score.of(arrays)
                 numbers = [scores.sum(axis=0, dtype=np.float64)] if by_row else scores
                 for search, found, one in zip(searches, counts, numbers, strict=True):
                     search.count(one, ONCE, found)

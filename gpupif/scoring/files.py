@@ -243,7 +243,9 @@ def _open_population(arguments: Arguments) -> PopulationFiles | None:
     return PopulationFiles(open_source(path), arguments.population.lacks)
 
 
-def _as_path(argument: str, given: Any) -> Path:
+def _as_path(argument: str, given: Any) -> Path | Source:
+    if isinstance(given, Source):
+        return given
     if not isinstance(given, str | os.PathLike):
         raise InputError(
             f"{argument}: expected the path of a file, a folder or a pattern such as 'data/*.parquet', got "

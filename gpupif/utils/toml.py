@@ -33,6 +33,23 @@ def toml_text(text: Any) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def toml_value(value: Any) -> str:
+    """Text, a number, a boolean, or a list or dictionary of such, in one line; keys of None are left out.
+
+    Raises OutputError for anything else.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, dict):
+        inner = (f"{toml_key(key)} = {toml_value(own)}" for key, own in value.items() if own is not None)
+        return f"{{{', '.join(inner)}}}"
+    return toml_text(value)
+
+
 def toml_comment(text: str, width: int = WIDTH) -> str:
     """A comment of as many lines as the text takes; what may not stand in one, such as line breaks, as spaces."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text)

@@ -65,6 +65,12 @@ def test_duckdb_relation_by_its_arrow_stream():
     assert_expected(gpupif.score(duckdb.from_arrow(pa.table(TABLE))))
 
 
+def test_streams_that_break_off():
+    broken = duckdb.sql("SELECT CASE WHEN i < 300000 THEN i ELSE error('the end') END AS a FROM range(400000) t(i)")
+    with pytest.raises(gpupif.InputError, match=r"table: its stream of Arrow data broke off: .*the end.* Make it anew"):
+        gpupif.score(broken)
+
+
 def test_chunked_arrow_tables_with_different_dictionaries():
     first, second = (pa.table({k: v[part] for k, v in TABLE.items()}) for part in (slice(3), slice(3, None)))
     encode = [part.set_column(0, "city", part["city"].dictionary_encode()) for part in (first, second)]

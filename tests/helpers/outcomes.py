@@ -1,105 +1,103 @@
-"""Runs of nightly, as they go into the record: one by hand, and any that Hypothesis thinks of."""
+"""Outcomes of nightly runs, made up."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-
-from hypothesis import strategies as st
 
 from gpupif.nightly.outcome import (
     ColumnProfile,
     GateResult,
     InputChanges,
     InputFile,
-    KeptScores,
     RunOutcome,
     Status,
     Verdict,
 )
-from gpupif.nightly.record import Record
 
-STARTED = "2026-03-01T02:00:00.000+00:00"
+# A name with what terminals, Markdown, HTML and XML read as something else, and with bytes that are no text.
+AWKWARD = "a|b*`<i>\x1b[31m\n&\udcff"
 
 
-def outcome(status=Status.PASSED, started=STARTED, **facts):
-    """A run, short."""
-    given = {
-        "number": 0,
-        "finished": None if status is Status.RUNNING else started,
-        "table": "people/*.parquet",
-        "config": {"input": {"path": "people/*.parquet"}},
-        "config_digest": "c0ffee",
+def good_run(**changes) -> RunOutcome:
+    """The first run: all gates hold."""
+    columns = [
+        ColumnProfile("age", "int64", 90, 0),
+        ColumnProfile("town", "string", 12, 3),
+        ColumnProfile("id", "int64"),
+    ]
+    outcome = RunOutcome(
+        number=1,
+        status=Status.PASSED,
+        started="2026-11-22T02:00:00+00:00",
+        finished="2026-11-22T02:00:09+00:00",
+        table="/data/people/*.parquet",
+        config={"tell": {"webhooks": [{"url": "${RISK_WEBHOOK}"}]}},
+        config_digest="c0ffee",
+        versions={"gpupif": "0.1.0", "python": "3.11.9"},
+        host="registry",
+        device="cpu",
+        rows=1_000,
+        distinct_rows=400,
+        files=[InputFile("one.parquet", 2_000, 5, "aa", 600), InputFile("two.parquet", 1_000, 5, "bb", 400)],
+        columns=columns,
+        gates=[GateResult("PIF 95", "pif", "bits", 4.0, None, {"max": 4.5}, Verdict.PASSED)],
+        summary={"pif": {"95": 4.0, "100": 9.0}},
+        risk={
+            "classes": {"k": 2, "uniques": 0, "unique_share": 0.0, "rows_below": 9, "share_below": 0.009},
+            "worst": {"k": 2},
+        },
+        seconds={"read": 1.0, "score": 2.0},
+        peak_bytes=512 * 2**20,
+    )
+    return replace(outcome, **changes)
+
+
+def failed_run(**changes) -> RunOutcome:
+    """The second: a gate fails, another is unknown, a file came."""
+    gates = [
+        GateResult(
+            "PIF 95", "pif", "bits", 4.75, 4.0, {"max": 4.5, "max_rise": 0.5}, Verdict.FAILED, "4.75 is above 4.5"
+        ),
+        GateResult("unique rows", "uniques", "rows", 1.0, 0.0, {"max": 10.0}, Verdict.PASSED),
+        GateResult(AWKWARD, "t", "", None, None, {"max": 0.5}, Verdict.UNKNOWN, "no classes", column=AWKWARD),
+    ]
+    facts = {
+        "number": 2,
+        "status": Status.FAILED,
+        "started": "2026-11-23T02:00:00+00:00",
+        "finished": "2026-11-23T02:00:05+00:00",
+        "rows": 1_200,
+        "files": [*good_run().files, InputFile(AWKWARD, 500, 6, "cc", 200)],
+        "changes": InputChanges(added=[AWKWARD], unchanged=2, read=[AWKWARD]),
+        "columns": [
+            ColumnProfile("age", "double", 91, 0, 1),
+            ColumnProfile("sex", "string", 2, 0),
+            ColumnProfile("id", "int64"),
+        ],
+        "gates": gates,
+        "summary": {"pif": {"95": 4.75, "100": 9.0}},
+        "compared_with": 1,
+        "notes": ["the state of another version was not used"],
     }
-    return RunOutcome(**{**given, "status": status, "started": started, **facts})
+    return good_run(**(facts | changes))
 
 
-def recorded(state, *outcomes):
-    """Put runs into the record of a state folder; as they stand there."""
-    with Record.open(state, writable=True) as record:
-        found = []
-        for one in outcomes:
-            number = record.begin(replace(one, status=Status.RUNNING))
-            running = replace(one, number=number)
-            found.append(running if one.status is Status.RUNNING else record.finish(running))
-    return found
-
-
-texts = st.text(st.characters() | st.sampled_from("\0\ud800\udcff é"), max_size=8)
-wholes = st.integers(-(2**63), 2**63 - 1)
-floats = st.floats(allow_nan=True, allow_infinity=True)
-documents = st.dictionaries(
-    texts,
-    st.recursive(st.none() | st.booleans() | wholes | floats | texts, lambda of: st.lists(of, max_size=3)),
-    max_size=3,
-)
-
-
-def several(of):
-    """A few of these, as outcomes have them."""
-    return st.lists(of, max_size=3).map(tuple)
-
-
-files = st.builds(InputFile, texts, wholes, wholes, texts, wholes)
-changes = st.builds(
-    InputChanges,
-    **dict.fromkeys(("added", "removed", "changed", "read"), several(texts)),
-    renamed=several(st.tuples(texts, texts)),
-    unchanged=wholes,
-)
-columns = st.builds(ColumnProfile, texts, texts, wholes, wholes, st.none() | wholes)
-numbers = st.none() | wholes | floats
-gates = st.builds(
-    GateResult,
-    *(texts, texts, texts, numbers, numbers),
-    st.dictionaries(texts, wholes | floats, max_size=3),
-    st.sampled_from(Verdict),
-    *(texts, st.none() | texts, st.none() | texts),
-)
-kept_scores = st.builds(KeptScores, texts, texts, st.dictionaries(texts, st.tuples(wholes, texts), max_size=3))
-outcomes = st.builds(
-    RunOutcome,
-    number=st.integers(1, 2**40),
-    status=st.sampled_from(Status),
-    started=texts,
-    finished=st.none() | texts,
-    table=texts,
-    config=documents,
-    config_digest=texts,
-    versions=st.dictionaries(texts, texts, max_size=3),
-    host=texts,
-    device=texts,
-    rows=st.none() | wholes,
-    distinct_rows=st.none() | wholes,
-    files=several(files),
-    changes=st.none() | changes,
-    columns=several(columns),
-    gates=several(gates),
-    summary=st.none() | documents,
-    risk=st.none() | documents,
-    kept=st.none() | kept_scores,
-    seconds=st.dictionaries(texts, floats, max_size=3),
-    peak_bytes=st.none() | wholes,
-    compared_with=st.none() | wholes,
-    notes=several(texts),
-    error=texts,
-)
+def refused_run(**changes) -> RunOutcome:
+    """A run that found no table."""
+    facts = {
+        "number": 3,
+        "status": Status.REFUSED,
+        "started": "2026-11-24T02:00:00+00:00",
+        "finished": "2026-11-24T02:00:01+00:00",
+        "rows": None,
+        "distinct_rows": None,
+        "files": [],
+        "columns": [],
+        "gates": [],
+        "summary": None,
+        "risk": None,
+        "seconds": {},
+        "peak_bytes": None,
+        "error": "input.path: no file matches '/data/people/*.parquet'.",
+    }
+    return good_run(**(facts | changes))

@@ -17,7 +17,7 @@ from gpupif.nightly import kept
 from gpupif.nightly.diff import diff, input_changes
 from gpupif.nightly.outcome import ColumnProfile, GateResult, InputFile, Status, Verdict
 from gpupif.nightly.record import Record
-from tests.helpers.outcomes import outcome, recorded
+from tests.helpers.recorded_outcomes import outcome, recorded
 
 MEASURES = ["cig", "csf", "unique"]
 

@@ -13,7 +13,7 @@ from gpupif.errors import InputError
 from gpupif.nightly.history import history
 from gpupif.nightly.outcome import GateResult, Status, Verdict
 from gpupif.nightly.record import Record
-from tests.helpers.outcomes import STARTED, outcome, recorded
+from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
 
 
 def gates(*verdicts):

@@ -27,7 +27,7 @@ from gpupif.nightly.record import Record, time_text, utc_now
 from gpupif.nightly.row_keys import KEY, ROW, RowKeys, row_digests
 from gpupif.nightly.settings import KeepSettings
 from gpupif.nightly.verify import verify
-from tests.helpers.outcomes import outcome, recorded
+from tests.helpers.recorded_outcomes import outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
 

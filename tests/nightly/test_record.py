@@ -22,7 +22,7 @@ from gpupif.errors import InputError, OutputError, TableReadError
 from gpupif.nightly.history import history
 from gpupif.nightly.outcome import GateResult, InputFile, Status, Verdict
 from gpupif.nightly.record import KILLED_NOTE, RECORD, Record
-from tests.helpers.outcomes import STARTED, outcome, outcomes, recorded
+from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
 
 FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
 

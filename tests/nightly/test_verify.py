@@ -14,7 +14,7 @@ from gpupif.nightly import kept
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import RECORD, Record
 from gpupif.nightly.verify import verify
-from tests.helpers.outcomes import outcome, recorded
+from tests.helpers.recorded_outcomes import outcome, recorded
 
 
 @pytest.fixture(scope="module")

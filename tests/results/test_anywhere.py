@@ -142,6 +142,20 @@ def test_sums_and_percentiles(found, expected):
         pd.testing.assert_series_equal(gains, theirs.rig(), check_exact=True)
 
 
+def test_numbers_of_columns(found, expected):
+    """To the last bit, however the rows are parted; scores that are unknown count nowhere."""
+    for mine, theirs in pairs(found, expected):
+        for measure in ("csf", "wcig"):
+            one, other = mine.percentiles(measure, [0, 12.5, 95]), theirs.percentiles(measure, [0, 12.5, 95])
+            pd.testing.assert_frame_equal(one, other, check_exact=True)
+            pd.testing.assert_series_equal(mine.means(measure), theirs.means(measure), check_exact=True)
+            pd.testing.assert_series_equal(mine.count_above(measure, 0.5), theirs.count_above(measure, 0.5))
+            scores = theirs.array(measure).astype(float)
+            np.testing.assert_allclose(other.T, np.nanpercentile(scores, [0, 12.5, 95], axis=1), rtol=1e-12)
+            np.testing.assert_allclose(theirs.means(measure), np.nanmean(scores, axis=1), rtol=1e-12)
+            assert theirs.count_above(measure, 0.5).tolist() == (scores > 0.5).sum(axis=1).tolist()
+
+
 @pytest.mark.parametrize("by", [None, pytest.param("wcig", marks=pytest.mark.slow), "cohort_size"])
 def test_riskiest_cells(found, expected, by):
     for mine, theirs in pairs(found, expected):

@@ -1,0 +1,118 @@
+"""The commands `gpupif nightly ...`: risk recomputed every night."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .messages import as_options
+from .options import complete, configured, show
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="nightly",
+    help="Risk of a table recomputed every night: gates answered by exit code, and a record of all runs.",
+    no_args_is_help=True,
+)
+
+ConfigFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The configuration, as init writes it.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Use this in place of what FILE says: run.device=cpu."),
+]
+# Exit codes of the command.
+ANYTHING_ELSE, ANOTHER_RUN = 1, 4
+
+Output = Annotated[
+    Path, options.output_option("-o", "--output", metavar="FILE.toml", help="Write the configuration to this file.")
+]
+
+
+def init(
+    table: options.Table,
+    output: Output = Path("risk.toml"),
+    overwrite: options.Overwrite = False,
+    sep: options.Sep = None,
+    memory_limit: options.StreamMemory = None,
+    temp: options.StreamTemp = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Look at TABLE and write a first configuration, commented, to be edited."""
+    from ..io.paths import find_input
+    from ..nightly.new_config import init as write_config
+
+    with configured(quiet, memory_limit=memory_limit, temp=temp):
+        seen = write_config(find_input(table, sep), output, overwrite)
+    complete.append(output)
+
+    command = shlex.join(["gpupif", "nightly", "run", str(output)])
+
+    def facts() -> dict[str, Any]:
+        return {"input": str(table), "output": str(output), **seen.to_dict(), "commands": [command]}
+
+    def draw(console: Console) -> None:
+        seen.print(console)
+        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates, then:\n  {command}")
+
+    show(facts, draw, as_json, quiet)
+
+
+@contextlib.contextmanager
+def _exit_codes() -> Iterator[None]:
+    """Bad input or configuration ends with 2, as everywhere; another run with 4, and anything else with 1."""
+    from ..errors import AnotherRunError, GpupifError, InputError, TableReadError
+
+    try:
+        yield
+    except (InputError, TableReadError):
+        raise
+    except (GpupifError, OSError, MemoryError) as error:
+        _say_error(str(error) or type(error).__name__)
+        raise typer.Exit(ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE) from None
+
+
+def _say_error(text: str) -> None:
+    typer.echo(f"gpupif: error: {as_options(text)}", err=True)
+
+
+def run(
+    file: ConfigFile,
+    settings: Overrides = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Recompute the risk of the table that FILE names, and judge it by its gates.
+
+    Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
+    """
+    from ..nightly.config import load_config
+    from ..nightly.log import logged_to_stderr
+    from ..nightly.report.json_document import document
+    from ..nightly.report.telling import Telling
+    from ..nightly.report.terminal import draw
+    from ..nightly.run import run_and_compare
+
+    with configured(quiet), _exit_codes():
+        config = load_config(file, settings or ())
+        with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
+            outcome, before = run_and_compare(config)
+    if outcome.error:
+        _say_error(outcome.error)
+    told = Telling.of(outcome, before)
+    show(lambda: document(told), lambda console: draw(told.document, told.before, console), as_json, quiet)
+    raise typer.Exit(outcome.exit_code)
+
+
+FUNCTIONS = (init, run)
+COMMANDS = {f"{app.info.name} {function.__name__}": function for function in FUNCTIONS}
+for command in FUNCTIONS:
+    app.command()(command)

@@ -1,0 +1,1 @@
+"""Tables that are the result of a query on a database, read in Arrow batches."""

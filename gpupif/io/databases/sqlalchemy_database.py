@@ -1,0 +1,181 @@
+"""Databases that SQLAlchemy reaches, whose rows become Arrow batches here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
+
+from ...errors import InputError
+from ...utils.validation import check_unique
+from .address import Address, read_only_uri
+from .base import Answer, Database, connecting
+from .python_values import UNKNOWN, ColumnKind, arrow_column, find_kind, sqlite_kind
+from .statement import relation, standard_quote
+
+# What begins a transaction that only reads and sees one state of the database; others keep to their defaults.
+BEGIN = {
+    "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    "sqlite": "BEGIN",
+    "mysql": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    "mariadb": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    "oracle": "SET TRANSACTION READ ONLY",
+}
+# What dialects of SQLAlchemy are called where URLs say something else.
+DIALECTS = {"postgres": "postgresql"}
+# A file is named by a URI; one thread after the other may read it.
+SQLITE_OPTIONS = {"uri": "true", "check_same_thread": "false"}
+# Values that are Python objects at once.
+MOST_CELLS = 1 << 20
+# Stands for % where names are quoted, which libraries that take parameters by it would see twice.
+PERCENT = "\ufffc"
+
+
+class SqlAlchemyDatabase(Database):
+    """A connection by SQLAlchemy, of any dialect whose library is installed."""
+
+    def __init__(self, address: Address, folder: Path) -> None:
+        engine = _engine(address, folder)
+        self.errors = (SQLAlchemyError, engine.dialect.loaded_dbapi.Error, pa.ArrowException, OSError)
+        self._dialect = engine.dialect
+        with connecting(address, type(self), self.errors):
+            self._connection = engine.connect()
+            try:
+                begin = BEGIN.get(engine.dialect.name)
+                if begin:
+                    self._execute(begin)
+            except self.errors:
+                self.close()
+                raise
+
+    def run(self, query: str, rows: int) -> Answer:
+        with contextlib.ExitStack() as opened:
+            begun = opened.enter_context(contextlib.closing(self._begin(query, rows)))
+            check_unique(begun.names, "query")
+            kinds = self._kinds(query, begun)
+            if UNKNOWN in kinds and not begun.is_whole and self._dialect.name != "sqlite":
+                # Some libraries have one result at a time.
+                begun.close()
+                known = zip(begun.names, begun.digits, kinds, strict=True)
+                kinds = [
+                    find_kind(name, [self._some_value(query, name)], digits) if kind is UNKNOWN else kind
+                    for name, digits, kind in known
+                ]
+                begun = opened.enter_context(contextlib.closing(self._begin(query, rows)))
+            opened.pop_all()
+        schema = pa.schema([(name, kind.type) for name, kind in zip(begun.names, kinds, strict=True)])
+        return Answer(schema, begun.batches(kinds, schema), begun.close)
+
+    def value(self, query: str) -> Any:
+        with contextlib.closing(self._execute(query)) as result:
+            row = result.fetchone()
+            return None if row is None else row[0]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def quote(self, name: str) -> str:
+        quoted: str = self._dialect.identifier_preparer.quote(name.replace("%", PERCENT))
+        return quoted.replace(PERCENT, "%")
+
+    @staticmethod
+    def reason(error: Exception) -> str:
+        # What SQLAlchemy says itself has the statement in it.
+        error = getattr(error, "orig", None) or error
+        last = error.args[-1] if error.args else ""
+        return last if isinstance(last, str) and last else str(error)
+
+    def _execute(self, query: str, rows: int | None = None) -> Any:
+        """The result of a statement as it is, a % in it too; rows: to be fetched at once, as they are found."""
+        options = {"no_parameters": True} if rows is None else {"no_parameters": True, "yield_per": rows}
+        return self._connection.exec_driver_sql(query, execution_options=options)
+
+    def _begin(self, query: str, rows: int) -> Begun:
+        """A result of which the first rows have been fetched."""
+        result = self._execute(query, rows)
+        names = [column[0] for column in result.cursor.description]
+        digits = [(column[4], column[5]) for column in result.cursor.description]
+        few = max(1, min(rows, MOST_CELLS // max(1, len(names))))
+        return Begun(result, names, digits, few, result.fetchmany(few))
+
+    def _kinds(self, query: str, begun: Begun) -> list[ColumnKind]:
+        """The kinds of columns by their first values; those of SQLite by all, each of which may be of another type."""
+        if self._dialect.name != "sqlite":
+            columns = list(zip(*begun.first, strict=True)) or [()] * len(begun.names)
+            return [find_kind(*column) for column in zip(begun.names, columns, begun.digits, strict=True)]
+        types = ", ".join(f"group_concat(DISTINCT typeof(gpupif_rows.{standard_quote(name)}))" for name in begun.names)
+        with contextlib.closing(self._execute(f"SELECT {types} FROM {relation(query)}")) as result:
+            found = zip(begun.names, result.fetchone(), strict=True)
+            return [sqlite_kind(name, (several or "").split(",")) for name, several in found]
+
+    def _some_value(self, query: str, name: str) -> Any:
+        """A value of a column of a query's result, None where all are missing."""
+        column = f"gpupif_rows.{self.quote(name)}"
+        statement = f"SELECT {column} FROM {relation(query)} WHERE {column} IS NOT NULL"
+        with contextlib.closing(self._execute(statement, 1)) as result:
+            row = result.fetchone()
+            return None if row is None else row[0]
+
+
+class Begun(NamedTuple):
+    """A result of which the first rows have been fetched.
+
+    digits: of each column's decimals, and how many are behind the point, where the library says it. few: rows that are
+    fetched at once.
+    """
+
+    result: Any
+    names: list[str]
+    digits: list[tuple[int | None, int | None]]
+    few: int
+    first: Sequence[Any]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are no further rows."""
+        return len(self.first) < self.few
+
+    def batches(self, kinds: Sequence[ColumnKind], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """All rows, in columns of these kinds."""
+        rows, done = self.first, 0
+        while rows:
+            columns = zip(self.names, zip(*rows, strict=True), kinds, strict=True)
+            arrays = [arrow_column(name, values, kind, done) for name, values, kind in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            done += len(rows)
+            rows = self.result.fetchmany(self.few)
+
+    def close(self) -> None:
+        """End it; may be said again."""
+        self.result.close()
+
+
+def _engine(address: Address, folder: Path) -> sa.Engine:
+    """What connects to the database. Raises InputError where a library for it is not installed, or its URL is wrong.
+
+    Raises TableReadError for a file of SQLite that is not there.
+    """
+    names = (DIALECTS.get(address.scheme, address.scheme), address.adapter)
+    file = read_only_uri(address, folder) if address.scheme == "sqlite" else None
+    try:
+        url = sa.make_url(address.url).set(drivername="+".join(filter(None, names)))
+        if file is not None:
+            url = url.set(database=file).update_query_dict(SQLITE_OPTIONS)
+        return sa.create_engine(url, poolclass=sa.NullPool)
+    except NoSuchModuleError:
+        raise InputError(
+            f"connection: {address.name}: SQLAlchemy knows no such database. Install its dialect, or a driver of ADBC, "
+            "or mend the scheme."
+        ) from None
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"connection: {address.name}: SQLAlchemy needs the Python package {error.name!r} for it, which is not "
+            f"installed: pip install {error.name}."
+        ) from None
+    except (SQLAlchemyError, ValueError, TypeError):
+        raise InputError(f"connection: {address.name}: SQLAlchemy does not understand its URL.") from None

@@ -1,0 +1,74 @@
+"""A run as JUnit XML, for CI systems: one test case a gate.
+
+It holds to both schemas in use, that of Ant (whose suites all have a host, a time stamp and their output) and Jenkins's
+junit-10.xsd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from . import words
+from .figures import figures
+from .telling import Telling
+
+CLASS = "gpupif.nightly"
+
+
+def text(telling: Telling) -> str:
+    """The whole document."""
+    document = telling.document
+    cases = [_case(gate) for gate in document["gates"]]
+    if document["status"] not in ("passed", "failed"):
+        cases.append(_broken_run(document))
+    suites = ET.Element("testsuites")
+    suite = ET.SubElement(
+        suites,
+        "testsuite",
+        {
+            "name": CLASS,
+            "package": CLASS,
+            "id": "0",
+            "timestamp": document["started"][: len("2026-11-23T02:00:00")],
+            "hostname": words.visible(document["host"]) or "localhost",
+            "tests": str(len(cases)),
+            "failures": str(sum(case.find("failure") is not None for case in cases)),
+            "errors": str(sum(case.find("error") is not None for case in cases)),
+            "time": f"{sum(document['seconds'].values()):.3f}",
+        },
+    )
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _facts(document).items():
+        ET.SubElement(properties, "property", name=name, value=words.visible(value))
+    suite.extend(cases)
+    ET.SubElement(suite, "system-out").text = words.visible(words.closing(document))
+    ET.SubElement(suite, "system-err").text = "\n".join(map(words.visible, document["notes"]))
+    ET.indent(suites)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
+
+
+def _case(gate: Mapping[str, Any]) -> ET.Element:
+    case = ET.Element("testcase", classname=CLASS, name=words.visible(gate["name"]), time="0")
+    if gate["verdict"] != "passed":
+        kind = "failure" if gate["verdict"] == "failed" else "error"
+        value = words.amount(gate["value"], gate["unit"])
+        facts = filter(None, (value, words.limits(gate), words.place(gate), gate["why"]))
+        found = ET.SubElement(case, kind, type=gate["kind"], message=words.visible(gate["why"] or value))
+        found.text = words.visible("; ".join(facts))
+    return case
+
+
+def _broken_run(document: Mapping[str, Any]) -> ET.Element:
+    """A run that has not come to its gates, or not past them."""
+    case = ET.Element("testcase", classname=CLASS, name="run", time="0")
+    closing = words.visible(words.closing(document))
+    ET.SubElement(case, "error", type=document["status"], message=closing).text = closing
+    return case
+
+
+def _facts(document: Mapping[str, Any]) -> dict[str, str]:
+    facts = {key: str(document[key]) for key in ("number", "status", "exit_code", "table", "config_digest", "device")}
+    found = {name: words.amount(figure.value, figure.unit) for name, figure in figures(document).items()}
+    return facts | {f"version of {name}": version for name, version in document["versions"].items()} | found

@@ -1,0 +1,107 @@
+"""A run as metrics of Prometheus, for node_exporter's textfile collector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from . import words
+from .figures import pifs
+from .telling import Telling
+
+ENDED = ("passed", "failed", "refused", "broken", "killed")
+
+
+class Metrics:
+    """Metrics, each with the label `nightly`, which tells the tables of a host apart."""
+
+    def __init__(self, nightly: str) -> None:
+        from prometheus_client import CollectorRegistry
+
+        self.registry = CollectorRegistry()
+        self._nightly = nightly
+        self._gauges: dict[str, Any] = {}
+
+    def set(self, name: str, help_text: str, value: float | None, **labels: str) -> None:
+        """Say what a metric is; None: nothing is said."""
+        from prometheus_client import Gauge
+
+        if value is None:
+            return
+        if name not in self._gauges:
+            self._gauges[name] = Gauge(name, help_text, ["nightly", *labels], registry=self.registry)
+        self._gauges[name].labels(nightly=self._nightly, **labels).set(value)
+
+    def text(self) -> str:
+        """All of them as node_exporter reads them."""
+        from prometheus_client import generate_latest
+
+        return generate_latest(self.registry).decode()
+
+
+def text(telling: Telling, file: Path) -> str:
+    """The metrics of a run; those of several configurations on one host are told apart by the names of their files."""
+    metrics = Metrics(words.visible(file.stem))
+    _run(metrics, telling.document)
+    _table(metrics, telling.document)
+    _gates(metrics, telling.document)
+    # A run that is not good has to say when the last good one was: that is what one wants to be woken by.
+    good = telling.document if telling.document["status"] == "passed" else telling.before
+    if good is not None:
+        help_text = "When the last run whose gates all hold ended, since the epoch."
+        metrics.set("gpupif_last_good_run_timestamp_seconds", help_text, _epoch(good["finished"]))
+    return metrics.text()
+
+
+def _run(metrics: Metrics, document: Mapping[str, Any]) -> None:
+    for status in ENDED:
+        metrics.set("gpupif_run_status", "1 of how the last run ended.", document["status"] == status, status=status)
+    versions, device = document["versions"], words.visible(document["device"])
+    info = "1; what ran."
+    metrics.set("gpupif_run_info", info, 1, version=words.visible(versions.get("gpupif", "")), device=device)
+    metrics.set("gpupif_run_exit_code", "What the command returned.", document["exit_code"])
+    metrics.set("gpupif_run_number", "Which run of the record it is.", document["number"])
+    began, ended = "When the last run began, since the epoch.", "When the last run ended, since the epoch."
+    metrics.set("gpupif_run_started_timestamp_seconds", began, _epoch(document["started"]))
+    metrics.set("gpupif_run_finished_timestamp_seconds", ended, _epoch(document["finished"]))
+    for stage, seconds in document["seconds"].items():
+        metrics.set("gpupif_run_seconds", "Wall time of the last run by stage.", seconds, stage=words.visible(stage))
+    metrics.set("gpupif_run_peak_memory_bytes", "Most memory that the last run had.", document["peak_bytes"])
+
+
+def _table(metrics: Metrics, document: Mapping[str, Any]) -> None:
+    metrics.set("gpupif_rows", "Rows of the table.", document["rows"])
+    metrics.set("gpupif_distinct_rows", "Rows of the table that are not the same.", document["distinct_rows"])
+    if document["rows"] is not None:
+        metrics.set("gpupif_columns", "Columns of the table.", len(document["columns"]))
+        metrics.set("gpupif_input_files", "Files of the table.", len(document["files"]))
+        sizes = sum(file["size"] for file in document["files"])
+        metrics.set("gpupif_input_bytes", "Size of these files.", sizes)
+    if document["changes"] is not None:
+        read = len(document["changes"]["read"])
+        metrics.set("gpupif_input_files_read", "Files of the table that the last run had to read.", read)
+    for attacker, percentile, bits in pifs(document["summary"]):
+        help_text = "Percentile of the row information gain, by attacker where there are several."
+        metrics.set("gpupif_pif_bits", help_text, bits, percentile=percentile, attacker=words.visible(attacker))
+
+
+def _gates(metrics: Metrics, document: Mapping[str, Any]) -> None:
+    for gate in document["gates"]:
+        name, unit = words.visible(gate["name"]), words.visible(gate["unit"])
+        value = "What a gate measured, in its unit; nothing where that is unknown."
+        metrics.set("gpupif_gate_value", value, gate["value"], gate=name, unit=unit)
+        metrics.set("gpupif_gate_change", "Since the last good run.", gate["change"], gate=name, unit=unit)
+        for limit, bound in gate["limits"].items():
+            metrics.set(
+                "gpupif_gate_limit", "A limit of a gate, in its unit.", bound, gate=name, unit=unit, limit=limit
+            )
+        passed = gate["verdict"] == "passed"
+        metrics.set(
+            "gpupif_gate_passed", "1: the gate holds; 0: it does not, or could not be evaluated.", passed, gate=name
+        )
+
+
+def _epoch(time: str | None) -> float | None:
+    return None if time is None else datetime.fromisoformat(time).timestamp()

@@ -1,0 +1,305 @@
+"""A nightly run, from its configuration to its outcome: read what changed, measure, judge, keep, tell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import resource
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError, reason_of
+from ..utils.config import config as resources_of
+from ..utils.display import plural
+from ..utils.progress import Reporter
+from . import kept, log, retention
+from .config import Config, load_config
+from .discretion import without_values
+from .gates import check_columns, evaluate, resolve_gates, values_before
+from .lock import run_lock
+from .measure import measure_table
+from .outcome import KeptScores, RunOutcome, Status, Verdict
+from .private_files import private_folder
+from .record import Record, time_text, utc_now
+from .report.tell import tell
+from .row_keys import READ_ROWS
+from .schema import SchemaChange
+from .table_input import opened_table, table_identity
+from .table_state import KeptTable
+
+
+class RefusedError(InputError):
+    """A table that a run refuses; what it says has no value of the table."""
+
+
+# Errors of what was given, the configuration or the table; others are of the machine.
+REFUSED_FOR = (InputError, TableReadError)
+# Errors that quote names of columns and words of the configuration, and no value of a table.
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
+LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
+# Of temporary files, below the state.
+TEMPORARY = "temporary"
+
+
+def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> RunOutcome:
+    """Recompute the risk of the table that a configuration names, judge it by its gates, and put it on record.
+
+    Only files that changed since the last run are read; the result is that of a full run, to the last bit. A run that
+    is killed leaves the state of the last one, and the next goes on from there.
+
+    Parameters
+    ----------
+    config:
+        The file of the configuration (`gpupif.nightly.init` writes one), or what `load_config` made of it.
+    overrides:
+        Settings in place of the file's: ``["run.device=cpu"]``; with a file only.
+
+    Returns
+    -------
+    RunOutcome
+        Also where a gate failed, where the table was refused, and where the machine failed: ``status``, ``exit_code``,
+        ``gates``, ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        A configuration that cannot be read or is wrong, a state folder of another table: no run is on record then.
+    OutputError
+        A state folder that cannot be written to.
+    AnotherRunError
+        Another run on the same state is on.
+
+    """
+    if isinstance(config, Config) and overrides:
+        raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
+    outcome, _ = run_and_compare(config if isinstance(config, Config) else load_config(config, overrides))
+    return outcome
+
+
+def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
+    """See `run`; with the last good run before it."""
+    gates = resolve_gates(config.settings)
+    wanted = config.settings.run
+    state = config.resolve(wanted.state)
+    with run_lock(state), Record.open(state, writable=True) as record:
+        temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
+        limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
+        given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+        with resources_of(device=wanted.device, temp=temp, **given):
+            before = record.last_good()
+            return _Run(config, gates, state, record).outcome(before), before
+
+
+class _Run:
+    """One run, while the lock is held and the record is open.
+
+    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may quote, for they are no values of the table.
+    """
+
+    def __init__(self, config: Config, gates: Sequence[Any], state: Path, record: Record) -> None:
+        self.config, self.settings = config, config.settings
+        self.gates = gates
+        self.state = state
+        self.record = record
+        self.notes = list(record.notes)
+        self.open = contextlib.ExitStack()
+        self.table: KeptTable | None = None
+        self.types: dict[str, str] = {}
+        self.found: dict[str, Any] = {}
+        self.seconds: dict[str, float] = {}
+        self.words = set(_texts_in(config.document))
+
+    def outcome(self, before: RunOutcome | None) -> RunOutcome:
+        """Run, put it on record, and tell; before: the last good run."""
+        record, identity = self.record, table_identity(self.config)
+        record.check_table(identity)
+        killed = record.mark_killed()
+        self.notes += [f"Run {number} was killed; this one goes on from the last good state." for number in killed]
+        retention.tidy(record)
+        begun = RunOutcome(
+            number=0,
+            status=Status.RUNNING,
+            started=time_text(utc_now()),
+            finished=None,
+            table=identity,
+            config=self.config.document,
+            config_digest=self.config.digest,
+            versions={"gpupif": __version__, "python": platform.python_version()}
+            | {name: version(name) for name in LIBRARIES},
+            host=platform.node(),
+            compared_with=None if before is None else before.number,
+        )
+        begun = replace(begun, number=record.begin(begun))
+        log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
+        with self.open:
+            finished = record.finish(self._ended(begun, before))
+            self._tidy(finished)
+        self._log_end(finished)
+        told = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
+        return replace(finished, notes=[*finished.notes, *told])
+
+    def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
+        """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
+        status, error = Status.BROKEN, ""
+        try:
+            status = self._measure(begun, before)
+        except REFUSED_FOR as refusal:
+            status, error = Status.REFUSED, self._said(refusal)
+        except GpupifError as failure:
+            error = self._said(failure)
+        except MemoryError:
+            error = "not enough memory for this table: raise run.memory_limit, or score fewer columns."
+        except OSError as failure:
+            error = self._said(failure)
+        except BaseException as failure:
+            # Who interrupts a run, or a fault of this package: it goes on to whoever called, and is on record.
+            broken = isinstance(failure, Exception)
+            said = f"{type(failure).__name__}: a fault of gpupif" if broken else "it was interrupted"
+            self.record.finish(self._with_all(begun, Status.BROKEN if broken else Status.KILLED, said))
+            raise
+        return self._with_all(begun, status, error)
+
+    def _with_all(self, begun: RunOutcome, status: Status, error: str) -> RunOutcome:
+        return replace(
+            begun,
+            **self.found,
+            status=status,
+            finished=time_text(utc_now()),
+            seconds=self.seconds,
+            peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            notes=[self.config.redact(note) for note in self.notes],
+            error=error,
+        )
+
+    def _said(self, error: BaseException) -> str:
+        """An error without secrets, and without values of the table unless these may be shown."""
+        text = self.config.redact(reason_of(error)) + "."
+        shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
+        return text if shown else without_values(text, self.words)
+
+    def _measure(self, begun: RunOutcome, before: RunOutcome | None) -> Status:
+        """Read, measure, judge, keep."""
+        table = self._read()
+        self._describe(table, before)
+        self._check_schema()
+        self._check_keys(table)
+        check_columns(self.gates, self.settings, list(self.types))
+        started = time.perf_counter()
+        folder = None if self.settings.keep.scores == "none" else kept.staging_folder(self.state, begun.number)
+        findings = measure_table(
+            table,
+            self.settings,
+            self.gates,
+            self.found["columns"],
+            self.config.resolve,
+            None if folder is None else folder / kept.SCORE_FILE,
+        )
+        scores = findings.scores
+        assert scores is not None
+        gates = evaluate(self.gates, findings, None if before is None else values_before(before.gates))
+        self.found |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
+        self.found |= findings.to_record(self.settings.run.show_values)
+        measured = time.perf_counter()
+        self.seconds["measure"] = measured - started
+        if folder is not None:
+            self.found["kept"] = self._seal(begun, table)
+        held = all(gate.verdict is Verdict.PASSED for gate in gates)
+        if held:
+            table.store_values(begun.number)
+        self.seconds["keep"] = time.perf_counter() - measured
+        return Status.PASSED if held else Status.FAILED
+
+    def _read(self) -> KeptTable:
+        """The table, open until the run is on record."""
+        with Reporter() as report:
+            table = self.table = self.open.enter_context(opened_table(self.config, self.state, report))
+        self.notes += table.notes
+        self.seconds |= table.seconds
+        self.types = table.schema
+        self.words |= {*self.types, *(file.path for file in table.files)}
+        return table
+
+    def _describe(self, table: KeptTable, before: RunOutcome | None) -> None:
+        """Put into the outcome what the table is made of, and what of it changed."""
+        changes = table.changes([] if before is None else before.files)
+        self.found |= {"rows": table.rows, "files": table.files, "changes": changes}
+        self.found["columns"] = table.profile(None if before is None else before.number)
+        read, files = len(table.read_files), len(table.files)
+        log.say("read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows)
+
+    def _check_schema(self) -> None:
+        """Raise InputError where columns came, went or changed their type, unless that is accepted."""
+        measured = self.record.last_measured()
+        if measured is None:
+            return
+        change = SchemaChange.between({column.name: column.type for column in measured.columns}, self.types)
+        if not change:
+            return
+        if self.settings.input.on_schema_change == "accept":
+            self.notes.append(f"The columns of the table changed since run {measured.number}: {change}.")
+            return
+        raise RefusedError(
+            f"input: the columns of the table changed since run {measured.number}: {change}. Mend the table, or set "
+            'input.on_schema_change = "accept" for a run.'
+        )
+
+    def _check_keys(self, table: KeptTable) -> None:
+        """Raise InputError where several rows have the same key."""
+        columns = self.settings.input.row_key
+        if not columns:
+            return
+        found = table.duplicate_keys(columns)
+        if found.rows:
+            listed = ", ".join(map(repr, columns))
+            raise RefusedError(
+                f"input.row_key: {listed}: expected another value in each row, but {found.rows:,} "
+                f"{plural(found.rows, 'row')} have that of another row, the first of them row {found.first[0]} and row "
+                f"{found.first[1]} (from 0). Remove them, or add a column to the key."
+            )
+
+    def _seal(self, begun: RunOutcome, table: KeptTable) -> KeptScores:
+        """Bring the scores that were written to the disk, with their keys and a manifest."""
+        given, columns = self.settings.keep, self.settings.input.row_key
+        keys = (batch for _, piece in table.read(columns, READ_ROWS, 0) for batch in piece.to_batches())
+        return kept.seal(
+            self.state,
+            begun.number,
+            given.scores,
+            given.where,
+            keys if columns else None,
+            config_digest=begun.config_digest,
+            show_values=self.settings.run.show_values,
+        )
+
+    def _tidy(self, finished: RunOutcome) -> None:
+        """What is to be done once the run is on record, or by the next run where this one is killed here."""
+        if finished.kept is not None:
+            kept.publish(self.state, finished.number)
+        if self.table is not None and finished.gates:
+            good = self.record.last_good()
+            self.table.forget_unused(None if good is None else good.number)
+        retention.apply(self.record, self.settings.keep, utc_now())
+
+    def _log_end(self, finished: RunOutcome) -> None:
+        say = log.say if finished.status is Status.PASSED else log.fail
+        failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
+        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else "all gates hold")
+        say("ended", f"run {finished.number} {finished.status}: {why}", run=finished.number, status=finished.status)
+
+
+def _texts_in(document: Any) -> Iterator[str]:
+    """All texts of a document, keys and values."""
+    if isinstance(document, Mapping):
+        yield from document
+        document = list(document.values())
+    if isinstance(document, list | tuple):
+        for one in document:
+            yield from _texts_in(one)
+    elif isinstance(document, str):
+        yield document

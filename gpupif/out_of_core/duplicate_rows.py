@@ -1,0 +1,66 @@
+"""Rows that others are equal to, found exactly within the memory limit, in as many passes as that takes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import Rows
+from ..rows.threads import Workers
+from .chunks import TableChunks
+
+# Of a row while equal ones are looked for: copies of its key, and numbers of rows.
+KEY_COPIES, NUMBER_BYTES = 3, 32
+# An odd number with as many ones as zeros, so that all bits of a key change the high ones of its hash.
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class DuplicateRows(NamedTuple):
+    """How many rows have the same values as another one, and the first of them, by their numbers from 0."""
+
+    rows: int
+    first: list[int]
+
+
+def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> DuplicateRows:
+    """The rows of a table that are not alone; missing values are equal. memory: bytes that finding them may take."""
+    layout = KeyLayout.of([column.cardinality for column in chunks.columns])
+    row = KEY_COPIES * 8 * layout.words + NUMBER_BYTES
+    passes = max(1, -(-chunks.rows * row // max(1, memory)))
+    found, first = 0, np.empty(0, np.int64)
+    with Workers() as workers:
+        for turn in range(passes):
+            keys, numbers = _some_keys(chunks, layout, turn, passes, workers)
+            if not len(keys):
+                continue
+            distinct = distinct_rows(Rows(keys), len(keys), workers)
+            again = np.flatnonzero(np.asarray(distinct.rows.counts)[distinct.number] > 1)
+            found += len(again)
+            first = np.sort(np.append(first, numbers[again[:shown]]))[:shown]
+    return DuplicateRows(found, first.tolist())
+
+
+def _some_keys(
+    chunks: TableChunks, layout: KeyLayout, turn: int, turns: int, workers: Workers
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The keys of the rows whose turn it is, by their hash, and the numbers of these rows."""
+    keys, numbers, start = [], [], 0
+    for number, size in enumerate(chunks.sizes):
+        packed = layout.pack(chunks.codes(number), workers)
+        own = np.arange(size) if turns == 1 else np.flatnonzero(_hashes(packed) % np.uint64(turns) == turn)
+        keys.append(packed if turns == 1 else packed[own])
+        numbers.append(own + start)
+        start += size
+    return np.concatenate(keys), np.concatenate(numbers)
+
+
+def _hashes(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    found = np.zeros(len(keys), np.uint64)
+    for word in keys.T:
+        found = (found ^ word) * _SPREAD
+        found ^= found >> np.uint64(32)
+    return found

@@ -1,0 +1,385 @@
+"""A table whose encoded parts are kept: only what has none is read, and what all have is merged once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gpupif.kernels import codes as kernels
+
+from .._version import __version__
+from ..encoding.column import Column
+from ..encoding.encoded_source import EncodedSource
+from ..encoding.merge import ValueCounts, final_order, merged_column, recode
+from ..errors import TableReadError
+from ..io.base import Input, Source
+from ..io.common import decode
+from ..io.ipc_batches import disk_errors
+from ..io.read import in_chunks, read_table
+from ..io.temporary_folder import temporary_folder
+from ..rows.keys import code_type
+from ..rows.partition import index_type
+from ..rows.threads import Workers
+from ..utils.arrays import read_only
+from ..utils.config import resources
+from ..utils.progress import Reporter
+from .budget import plan_reading
+from .chunks import TableChunks
+from .merged_values import check_values, merge_values, missing_error
+from .part_store import FORMAT, Part, PartKey, PartStore
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Rows of a chunk of a part at most: so few that they fit into any memory in which a table can be scored.
+CHUNK_ROWS = 1 << 17
+# Pieces of files that a chunk is made of, at least.
+PIECES = 4
+
+
+class KeptParts(NamedTuple):
+    """The part of each file of a table. read: the numbers of the files that were read for want of one; other: how many
+    of these had a part that another version made, or that was read in another way.
+    """
+
+    parts: Sequence[Part]
+    keys: Sequence[PartKey]
+    read: Sequence[int]
+    other: int
+
+
+def keep_files(
+    source: Source, names: Sequence[str], contents: Sequence[str], store: PartStore, report: Reporter
+) -> KeptParts:
+    """The parts of a table's files; what has none, or a damaged one, is read and encoded, several files at a time.
+
+    contents: digests of the files. Raises InputError, TableReadError, OutputError.
+    """
+    # Names of folders may hold columns.
+    places = [
+        file.relative_to(source.found.base).parent.as_posix() if source.folder_columns else ""
+        for file in source.found.files
+    ]
+    schema, read_by = source.nothing().schema, [source.found.format.name, source.found.sep]
+    recipes = {place: _recipe(schema, names, [*read_by, place]) for place in set(places)}
+    keys = [PartKey(content, recipes[place]) for content, place in zip(contents, places, strict=True)]
+    different = list(dict.fromkeys(keys))
+    with Workers() as workers:
+        report.stage("open kept parts", len(different), "files")
+        found = dict(zip(different, workers.run(store.find, [(key,) for key in different]), strict=True))
+        wanting = {key: file for key, file in zip(keys, source.found.files, strict=True) if found[key] is None}
+        budget = plan_reading(resources().memory, len(names))
+        rows = min(CHUNK_ROWS, budget.chunk_rows)
+        at_once = max(1, min(workers.threads, len(wanting), budget.chunk_rows // rows))
+        memory = budget.values_bytes() // at_once
+        report.stage("read and encode", len(wanting), "files")
+
+        def read(key: PartKey, file: Path, helpers: Workers | None) -> Part:
+            pieces = source.read_file(file, names, rows, memory // PIECES)
+            part = store.write(key, in_chunks(pieces, rows, memory), names, helpers)
+            report.advance()
+            return part
+
+        if at_once > 1:
+            with Workers(at_once) as readers:
+                made = readers.run(read, [(key, file, None) for key, file in wanting.items()])
+        else:
+            made = [read(key, file, workers) for key, file in wanting.items()]
+    there = found | dict(zip(wanting, made, strict=True))
+    parts = [part for key in keys if (part := there[key]) is not None]
+    read_files = [number for number, key in enumerate(keys) if key in wanting]
+    return KeptParts(parts, keys, read_files, sum(map(store.has_other, wanting)))
+
+
+def keep_stream(
+    schema: pa.Schema,
+    batches: Callable[[], Iterable[pa.RecordBatch]],
+    origin: str,
+    names: Sequence[str],
+    content: str,
+    store: PartStore,
+    report: Reporter,
+) -> KeptParts:
+    """The part of a table that comes in batches; it is read where there is none of this content. origin: where from.
+
+    Raises InputError, OutputError, and what `batches` raises.
+    """
+    key = PartKey(content, _recipe(schema, names, [origin]))
+    part = store.find(key)
+    if part is not None:
+        return KeptParts([part], [key], [], 0)
+    budget = plan_reading(resources().memory, len(names))
+    rows, memory = min(CHUNK_ROWS, budget.chunk_rows), budget.values_bytes()
+    report.stage("read and encode", None, "rows")
+
+    def pieces() -> Iterator[pa.Table]:
+        for batch in batches():
+            yield pa.Table.from_batches([batch]).select(names)
+            report.advance(batch.num_rows)
+
+    with Workers() as workers:
+        part = store.write(key, in_chunks(pieces(), rows, memory), names, workers)
+    return KeptParts([part], [key], [0], int(store.has_other(key)))
+
+
+def _recipe(schema: pa.Schema, names: Sequence[str], read_by: Sequence[str | None]) -> str:
+    """A digest of all that codes hang on beside what was read."""
+    columns = [[name, str(schema.field(name).type)] for name in names]
+    document = json.dumps([FORMAT, __version__, pa.__version__, list(read_by), columns])
+    return hashlib.blake2b(document.encode(), digest_size=32).hexdigest()
+
+
+class KeptSource(EncodedSource):
+    """A table of encoded parts, that stands wherever a path does; a context manager, which deletes temporary files.
+
+    It has the columns `names` of its files. full_schema: of all columns, with the types that the files have. live: the
+    files, None where the parts came from elsewhere.
+    """
+
+    def __init__(
+        self, found: Input, names: Sequence[str], schema: pa.Schema, parts: Sequence[Part], live: Source | None
+    ) -> None:
+        self.found = found
+        self.names = list(names)
+        self.stamps = {} if live is None else live.stamps
+        self.bytes = sum(stamp.size for stamp in self.stamps.values())
+        self.rows: int = sum(part.rows for part in parts)
+        self.ascending = True if live is None else live.ascending
+        self.index_names = [] if live is None else [name for name in live.index_names if name in self.names]
+        self.folder_columns = [] if live is None else live.folder_columns
+        self.full_schema = schema
+        self._parts = list(parts)
+        self._live = live
+        self._opened = contextlib.ExitStack()
+        self._in_memory: dict[str, Column] = {}
+        if not self.rows:
+            listed = ", ".join(self.names)
+            raise TableReadError(f"{found.path}: expected at least one row, got none (columns: {listed}).")
+
+    def __enter__(self) -> KeptSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete temporary files, and free the codes that are in memory."""
+        self._in_memory.clear()
+        self.__dict__.pop("_merged", None)
+        self._opened.close()
+
+    @property
+    def typed_by_values(self) -> bool:
+        """Whether the types of columns are only what all of their values say, as in text."""
+        return self._live is not None and self._live.found.format.as_text
+
+    def merge(self) -> None:
+        """Merge the values of all parts now, not when they are asked for.
+
+        Raises InputError for more values than memory holds, or columns whose parts do not go together.
+        """
+        _ = self._merged
+
+    def about_rows(self) -> int:
+        """See `Source`; known."""
+        return self.rows
+
+    def check_unchanged(self, files: Any) -> None:
+        """See `Source`; what came from no file does not change."""
+        super().check_unchanged(file for file in files if file in self.stamps)
+
+    def nothing(self) -> pa.Table:
+        return pa.schema([self.full_schema.field(name) for name in self.names]).empty_table()
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        return piece if self._live is None else self._live.as_given(piece)
+
+    def labels(self, merged: pa.Array) -> pa.Array:
+        return merged if self._live is None else self._live.labels(merged)
+
+    def labels_in_parts(self, parts: Callable[[], Iterator[pa.Array]]) -> Iterator[pa.Array]:
+        return parts() if self._live is None else self._live.labels_in_parts(parts)
+
+    def part_key(self, merged: pa.Array) -> pa.Array:
+        return merged if self._live is None else self._live.part_key(merged)
+
+    def read_file(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[pa.Table]:
+        """See `Source`; files are read again."""
+        if self._live is not None:
+            yield from self._live.read_file(file, columns, rows, size)
+            return
+        places = [self.names.index(name) for name in columns]
+        for part in self._parts:
+            for chunk, total in enumerate(part.sizes):
+                values = pa.table({self.names[place]: _values(part, chunk, place) for place in places})
+                for start in range(0, total, rows):
+                    yield values.slice(start, rows)
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        return self.read_file(file, columns, rows, size)
+
+    def table(self, names: Sequence[str]) -> pa.Table:
+        if self._live is not None:
+            return decode(read_table(self.found, lambda _: list(names)))
+        return pa.concat_tables(piece for _, piece in self.read(names, CHUNK_ROWS, 0))
+
+    def column(self, name: str) -> Column:
+        """A column without the codes of rows: its values, and how often each occurs."""
+        return self._merged.columns[self.names.index(name)]
+
+    def encoded(self, names: Sequence[str]) -> list[Column]:
+        """See `EncodedSource`; they stay in memory until the table is closed."""
+        wanted = [name for name in names if name not in self._in_memory]
+        if wanted:
+            places = [self.names.index(name) for name in wanted]
+            columns = [self._merged.columns[place] for place in places]
+            codes = [np.empty(self.rows, code_type(column.cardinality)) for column in columns]
+            chunks = [(number, chunk) for number, part in enumerate(self._parts) for chunk in range(len(part.sizes))]
+            starts = np.cumsum([0, *(size for part in self._parts for size in part.sizes)]).tolist()
+
+            def fill(number: int, part: int, chunk: int, start: int, stop: int) -> None:
+                for place, out in zip(places, codes, strict=True):
+                    own = read_only(self._parts[part].codes(chunk, place))
+                    kernels.recode(own, 0, self._merged.new_codes(number, place), out[start:stop])
+
+            with Workers() as workers:
+                tasks = zip(chunks, pairwise(starts), strict=True)
+                workers.run(fill, [(number, *chunk, *edges) for number, (chunk, edges) in enumerate(tasks)])
+            for name, column, own in zip(wanted, columns, codes, strict=True):
+                self._in_memory[name] = Column(name, own, column.counts, column.labels, column.missing)
+        return [self._in_memory[name] for name in names]
+
+    def facts(
+        self, names: Sequence[Any], missing: str, chunk_rows: int, memory: int, done: Callable[[int], None]
+    ) -> dict[str, Any]:
+        """See `encode_files`: what `chunks` needs."""
+        places = [self.names.index(name) for name in names]
+        for name, place in zip(names, places, strict=True):
+            column = self._merged.columns[place]
+            check_values(name, ValueCounts(pa.array(column.labels), column.counts, 0), memory)
+            if missing == "error" and column.missing:
+                raise missing_error(name, self._first_missing(place))
+        done(self.rows)
+        return {
+            "sizes": [stop - start for _, _, start, stop in _pieces(self._parts, chunk_rows)],
+            "file_rows": [part.rows for part in self._parts],
+            "missing": [self._merged.columns[place].missing_rows for place in places],
+            "chunk rows": chunk_rows,
+        }
+
+    def chunks(self, names: Sequence[Any], facts: Mapping[str, Any] | None = None) -> KeptChunks:
+        """Some columns, chunk by chunk; facts: what `facts` said."""
+        rows = CHUNK_ROWS if facts is None else facts["chunk rows"]
+        places = [self.names.index(name) for name in names]
+        return KeptChunks(self._parts, self._merged, places, rows)
+
+    def _first_missing(self, place: int) -> int:
+        """The first row without a value in a column that has such rows."""
+        start = 0
+        for part in self._parts:
+            for chunk, size in enumerate(part.sizes):
+                rows = np.flatnonzero(part.codes(chunk, place) == part.labels[chunk][place])
+                if len(rows):
+                    return start + int(rows[0])
+                start += size
+        raise AssertionError(place)
+
+    @cached_property
+    def _merged(self) -> MergedColumns:
+        folder = self._opened.enter_context(temporary_folder(resources().temp))
+        memory = plan_reading(resources().memory, len(self.names)).values_bytes()
+        with Workers() as workers, disk_errors(folder):
+            tasks = [(name, place, memory, folder) for place, name in enumerate(self.names)]
+            return MergedColumns(*zip(*workers.run(self._merge, tasks), strict=True))
+
+    def _merge(
+        self, name: str, place: int, memory: int, folder: Path
+    ) -> tuple[Column, npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """A column of all parts; see `MergedColumns`."""
+        kind = np.dtype(index_type(self.rows))
+        chunks = [(part, chunk) for part in self._parts for chunk in range(len(part.sizes))]
+        ends = np.cumsum([0, *(part.labels[chunk][place] for part, chunk in chunks)])
+        file = folder / f"numbers-{place}"
+        with file.open("wb") as sink:
+            parts = (part.values(chunk, place) for part, chunk in chunks)
+            values = merge_values(name, parts, lambda numbers: sink.write(numbers.astype(kind).tobytes()), memory)
+        numbers = np.memmap(file, kind, "r") if os.path.getsize(file) else np.empty(0, kind)
+        values = values._replace(missing=sum(part.missing[place] for part in self._parts))
+        labels = self.labels(values.labels)
+        rank = final_order(labels, self.ascending)
+        return merged_column(name, values, rank, labels), rank, numbers, ends
+
+
+class MergedColumns(NamedTuple):
+    """What the columns of all parts have.
+
+    By column: its values; the code of each, as merged; for the values of each chunk in turn which of the merged they
+    are, and where those of each chunk begin.
+    """
+
+    columns: Sequence[Column]
+    ranks: Sequence[npt.NDArray[np.int64]]
+    numbers: Sequence[npt.NDArray[Any]]
+    starts: Sequence[npt.NDArray[np.int64]]
+
+    def new_codes(self, chunk: int, place: int) -> npt.NDArray[np.int64]:
+        """The code of each value of a chunk's column in the whole table, and last that of missing values."""
+        own = slice(self.starts[place][chunk], self.starts[place][chunk + 1])
+        rank = self.ranks[place]
+        return np.append(rank[self.numbers[place][own]], len(rank))
+
+
+class KeptChunks(TableChunks):
+    """Columns of kept parts in chunks of at most so many rows, brought to the codes of the whole table."""
+
+    def __init__(self, parts: Sequence[Part], merged: MergedColumns, places: Sequence[int], rows: int) -> None:
+        self._pieces = list(_pieces(parts, rows))
+        self.sizes = [stop - start for _, _, start, stop in self._pieces]
+        self.columns = [merged.columns[place] for place in places]
+        self._numbers = {
+            (number, chunk): place
+            for place, (number, chunk) in enumerate(
+                (number, chunk) for number, part in enumerate(parts) for chunk in range(len(part.sizes))
+            )
+        }
+        self._parts = parts
+        self._merged = merged
+        self._places = places
+
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        part, chunk, start, stop = self._pieces[number]
+        whole = self._numbers[part, chunk]
+        own = [self._places[place] for place in places]
+        return [
+            recode(self._parts[part].codes(chunk, place)[start:stop], self._merged.new_codes(whole, place))
+            for place in own
+        ]
+
+    def close(self) -> None:
+        """See `Chunks`: the files are those of the table."""
+
+
+def _pieces(parts: Sequence[Part], rows: int) -> Iterator[tuple[int, int, int, int]]:
+    """Parts cut into so many rows at most: the number of the part and of its chunk, and the rows of it."""
+    for number, part in enumerate(parts):
+        for chunk, size in enumerate(part.sizes):
+            for start in range(0, size, rows):
+                yield number, chunk, start, min(start + rows, size)
+
+
+def _values(part: Part, chunk: int, place: int) -> pa.Array:
+    """The values of a chunk's column."""
+    codes, labels = part.codes(chunk, place), part.values(chunk, place).labels
+    missing = codes == len(labels)
+    numbers = pa.array(codes.astype(np.int64), mask=missing)
+    return pa.DictionaryArray.from_arrays(numbers, labels).dictionary_decode()

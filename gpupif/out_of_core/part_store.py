@@ -1,0 +1,227 @@
+"""Encoded parts that are kept between runs: each the rows of one file, whatever else there is in the table.
+
+A part is found again by what was in its file and how it was read, so that a file that changed, or is read in another
+way, has another one. It is a file of sections with a checksum, and appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import ipc
+
+from ..encoding.merge import ValueCounts, encode_part
+from ..errors import OutputError
+from ..io.common import denied
+from ..io.ipc_batches import disk_errors
+from ..io.section_file import DamagedFileError, Section, SectionWriter, checked_facts, read_section, write_sections
+from ..io.write import BESIDE
+from ..rows.threads import Workers
+
+# Of what is in the file of a part.
+FORMAT = 1
+ENDING, DAMAGED = ".part", "damaged-"
+# Digits of digests in the names of files; in them they stand whole.
+CONTENT_DIGITS, RECIPE_DIGITS = 40, 16
+
+
+class PartKey(NamedTuple):
+    """What a part is found by: digests of what was read, and of how."""
+
+    content: str
+    recipe: str
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file."""
+        return f"{self.content[:CONTENT_DIGITS]}-{self.recipe[:RECIPE_DIGITS]}{ENDING}"
+
+
+class _Codes(NamedTuple):
+    """Where the codes of a chunk's column are, and their type."""
+
+    place: Section
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Encoded rows in chunks, each with codes of its own numbering.
+
+    sizes: rows of the chunks. missing: rows without a value, by column. labels: by chunk and column, how many different
+    values there are.
+    """
+
+    file: Path
+    sizes: Sequence[int]
+    missing: Sequence[int]
+    labels: Sequence[Sequence[int]]
+    _kinds: Sequence[pa.DataType]
+    _codes: Sequence[Sequence[_Codes]]
+    _values: Sequence[Sequence[Section]]
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return sum(self.sizes)
+
+    def codes(self, chunk: int, place: int) -> npt.NDArray[Any]:
+        """The codes of a chunk's column, missing values last."""
+        where, dtype = self._codes[chunk][place]
+        return np.frombuffer(self._read(where), dtype)
+
+    def values(self, chunk: int, place: int) -> ValueCounts:
+        """What the codes of a chunk's column stand for, and how often each occurs; of missing values 0."""
+        batch = ipc.read_record_batch(self._read(self._values[chunk][place]), _values_schema(self._kinds[place]))
+        return ValueCounts(batch.column(0), batch.column(1).to_numpy(), 0)
+
+    def _read(self, where: Section) -> pa.Buffer:
+        try:
+            return read_section(self.file, where)
+        except (DamagedFileError, OSError) as error:
+            raise OutputError(f"{self.file}: an encoded part is damaged or gone. Run again.") from error
+
+
+def _values_schema(kind: pa.DataType) -> pa.Schema:
+    return pa.schema([("label", kind), ("count", pa.int64())])
+
+
+class PartStore:
+    """A folder of parts, readable by its owner only; used by one run at a time.
+
+    say: is told, in a sentence, what was found damaged.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
+        self.folder = folder
+        self._say = say
+        # Names of files that were there at first, by the content that they are of.
+        self._there: dict[str, set[str]] = {}
+
+    def prepare(self) -> None:
+        """Make the folder, and remove what a killed run left in the middle of writing."""
+        with disk_errors(self.folder):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+            for left in self.folder.glob(BESIDE):
+                left.unlink(missing_ok=True)
+            self._there = defaultdict(set)
+            for file in self.folder.glob(f"*{ENDING}"):
+                self._there[file.name.partition("-")[0]].add(file.name)
+
+    def find(self, key: PartKey) -> Part | None:
+        """The part of a key, every byte of it checked; None where there is none, or a damaged one, put aside.
+
+        Raises TableReadError where it may not be read, OutputError where it cannot be put aside.
+        """
+        file = self.folder / key.file_name
+        try:
+            facts = checked_facts(file)
+        except FileNotFoundError:
+            return None
+        except DamagedFileError:
+            facts = {}
+        except OSError as error:
+            raise denied(file, error) from error
+        if facts.get("key") != list(key):
+            with disk_errors(file):
+                aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
+            self._say(f"{file}: damaged; put aside as {aside.name}, and made again.")
+            return None
+        return _opened(file, facts)
+
+    def has_other(self, key: PartKey) -> bool:
+        """Whether there was a part of the same content, but read in another way or by another version."""
+        return bool(self._there.get(key.content[:CONTENT_DIGITS], set()) - {key.file_name})
+
+    def write(
+        self, key: PartKey, chunks: Iterable[pa.Table], names: Sequence[str], workers: Workers | None = None
+    ) -> Part:
+        """Encode chunks of rows as the part of a key; workers: several columns at a time.
+
+        Raises ColumnTypeError, OutputError, and what `chunks` raises.
+        """
+        file = self.folder / key.file_name
+        with write_sections(file) as writer:
+            facts = writer.facts = _write_chunks(writer, chunks, names, workers) | {"key": list(key)}
+        return _opened(file, facts)
+
+    def forget_unused(self, keys: Collection[PartKey]) -> None:
+        """Delete all parts but those of these keys; damaged ones that stand beside these stay, to be looked at."""
+        used = {key.file_name for key in keys}
+        with disk_errors(self.folder):
+            for file in self.folder.glob(f"*{ENDING}"):
+                if file.name.removeprefix(DAMAGED) not in used:
+                    file.unlink(missing_ok=True)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the parts, a sentence each; nothing is changed."""
+
+        def check(file: Path) -> list[str]:
+            with contextlib.suppress(FileNotFoundError):
+                try:
+                    key = PartKey(*checked_facts(file)["key"])
+                    return [] if key.file_name == file.name else [f"{file}: this is another part, {key.file_name}."]
+                except DamagedFileError:
+                    return [f"{file}: damaged; the next run makes it again."]
+            return []
+
+        files = [file for file in sorted(self.folder.glob(f"*{ENDING}")) if not file.name.startswith(DAMAGED)]
+        with Workers() as workers:
+            return [problem for problems in workers.run(check, [(file,) for file in files]) for problem in problems]
+
+
+def _write_chunks(
+    writer: SectionWriter, chunks: Iterable[pa.Table], names: Sequence[str], workers: Workers | None
+) -> dict[str, Any]:
+    """Add the codes and values of chunks to a file; what has to be said of them."""
+    sizes: list[int] = []
+    codes: list[list[list[Any]]] = []
+    values: list[list[list[int]]] = []
+    missing, kinds = [0] * len(names), [pa.null()] * len(names)
+    for chunk in _with_rows(chunks):
+        tasks = [(name, chunk.column(name)) for name in names]
+        parts = [encode_part(*task) for task in tasks] if workers is None else workers.run(encode_part, tasks)
+        kinds = [part.values.labels.type for part in parts]
+        codes.append([[*writer.add(part.codes), part.codes.dtype.str] for part in parts])
+        values.append([])
+        for place, part in enumerate(parts):
+            labels = part.values.labels
+            batch = pa.record_batch([labels, pa.array(part.values.counts)], schema=_values_schema(labels.type))
+            values[-1].append([*writer.add(batch.serialize()), len(labels)])
+            missing[place] += part.values.missing
+        sizes.append(chunk.num_rows)
+    schema = pa.schema([(str(place), kind) for place, kind in enumerate(kinds)]).serialize().to_pybytes()
+    return {
+        "sizes": sizes,
+        "missing": missing,
+        "kinds": base64.b64encode(schema).decode(),
+        "codes": codes,
+        "values": values,
+    }
+
+
+def _with_rows(chunks: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    return (chunk for chunk in chunks if chunk.num_rows)
+
+
+def _opened(file: Path, facts: dict[str, Any]) -> Part:
+    """The part that this is said of."""
+    return Part(
+        file,
+        facts["sizes"],
+        facts["missing"],
+        [[count for *_, count in chunk] for chunk in facts["values"]],
+        ipc.read_schema(pa.py_buffer(base64.b64decode(facts["kinds"]))).types,
+        [[_Codes(Section(*where), dtype) for *where, dtype in chunk] for chunk in facts["codes"]],
+        [[Section(*where) for *where, _ in chunk] for chunk in facts["values"]],
+    )

@@ -1,0 +1,86 @@
+"""The commands `gpupif nightly ...`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import gpupif
+from gpupif.cli.main import COMMANDS, NAMES
+from gpupif.cli.messages import as_options
+from gpupif.nightly.config import load_config
+from tests.helpers.command_line import assert_refused
+
+
+def test_the_group_says_what_there_is(run):
+    told = run("nightly", "--help")
+    assert told.code == 0
+    assert "init" in told.out
+    shown = run("nightly")
+    assert (shown.code, shown.err) == (2, "")
+    assert "Usage:" in shown.out
+    assert set(COMMANDS) < set(NAMES)
+    for name in NAMES:
+        told = run(*name.split(), "--help")
+        assert (told.code, f"gpupif {name}" in told.out) == (0, True)
+
+
+def test_a_configuration_is_written_and_can_be_read(run, folder):
+    told = run("nightly", "init", "people.csv")
+    assert (told.code, told.err) == (0, "")
+    assert "\nConfiguration written to risk.toml. Check what it says, above all its gates, then:\n" in told.out
+    assert run(*told.out.splitlines()[-1].split()[1:], "-q").code == 0
+    config = load_config("risk.toml")
+    assert config.table == folder / "people.csv"
+    found = json.loads(run("nightly", "init", "people.csv", "-o", "other.toml", "--sep", ",", "--json").out)
+    assert (found["input"], found["output"], found["rows"]) == ("people.csv", "other.toml", 5)
+    assert found["commands"] == ["gpupif nightly run other.toml"]
+    assert found["roles"] == gpupif.inspect("people.csv").to_dict()["roles"]
+    assert load_config("other.toml").settings.input.separator == ","
+    arguments = ["nightly", "init", "people.csv", "--overwrite", "-q", "--memory-limit", "16GiB"]
+    assert (run(*arguments).out, load_config("risk.toml").digest) == ("", config.digest)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["init"], ["Missing argument", "gpupif nightly init --help` says what there is."]),
+        (["init", "-o"], ["Option '-o' requires an argument. `gpupif nightly init --help` says what there is."]),
+        (["init", "people.csv", "--outptu", "a"], ["No such option: --outptu", "gpupif nightly init --help`"]),
+        (["intt"], ["No such command 'intt'.", "gpupif nightly --help`"]),
+        (["init", "none.csv"], ["none.csv: no such file"]),
+        (["init", "people.csv", "-o", "risk.json"], ["risk.json: expected an output name ending in .toml"]),
+        (["init", "people.csv", "-o", "there.toml"], ["there.toml: exists already", "--overwrite"]),
+        (["init", "people.csv", "--sep", "ab"], ["--sep", "'ab'"]),
+        (["init", "people.csv", "--memory-limit", "1MB"], ["--memory-limit: expected at least"]),
+    ],
+)
+def test_refused(run, folder, arguments, fragments):
+    (folder / "there.toml").touch()
+    assert_refused(run("nightly", *arguments), fragments)
+    assert {file.name for file in folder.iterdir()} == {"people.csv", "there.toml"}
+
+
+def test_without_the_packages_that_it_needs(run, monkeypatch):
+    monkeypatch.setattr("gpupif.nightly.installed.find_spec", lambda name: None)
+    assert_refused(run("nightly", "init", "people.csv"), ["need pydantic", "pip install 'gpupif[nightly]'"])
+
+
+def test_keys_of_a_configuration_are_no_options():
+    for message in (
+        "risk.toml: run.device='gpu' is none",
+        "--set score.columns=[1]: no",
+        "gates.0.k=3, tell.top=('a')",
+    ):
+        assert as_options(message) == message
+    assert as_options("Leave it out, or columns='a'") == "Leave it out, or --columns a"
+
+
+@pytest.mark.subprocess
+def test_nothing_that_it_needs_is_imported_for_other_commands():
+    code = "import sys, gpupif.cli.main; print([name for name in ('pydantic', 'urllib3') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,73 @@
+"""Nightly runs on the result of a query: read only where the watermark or the database is another."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+
+import pandas as pd
+
+import gpupif
+from gpupif.nightly import run as nightly_run
+from gpupif.nightly.config import load_config
+from gpupif.nightly.outcome import Status
+
+CONFIGURATION = """
+[input]
+connection = "${RISK_DATABASE}"
+query = "SELECT age, illness, changed FROM people ORDER BY person"
+watermark = "changed"
+
+[score]
+columns = ["age", "illness"]
+"""
+ROWS = [(1, 30, "flu", 1), (2, 30, "cold", 1), (3, 41, "flu", 2), (4, None, "flu", 2)]
+
+
+def database(file, rows):
+    """A new SQLite database, and its URL."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE people (person, age, illness, changed)")
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+    return f"sqlite:///{file.name}"
+
+
+def change(file, statement):
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_rows_are_read_where_the_watermark_or_the_database_is_another(tmp_path):
+    file = tmp_path / "risk.toml"
+    file.write_text(CONFIGURATION)
+    url = database(tmp_path / "people.db", ROWS)
+    another = database(tmp_path / "others.db", [*ROWS, (5, 60, "cold", 2)])
+
+    def night(url):
+        return nightly_run.run(load_config(file, environ={"RISK_DATABASE": url}))
+
+    first, second = night(url), night(url)
+    assert (first.status, first.rows, len(first.changes.read)) == (Status.PASSED, 4, 1)
+    assert (second.rows, second.changes.read, second.summary["columns"]) == (4, [], first.summary["columns"])
+    # What the watermark does not tell of is not seen.
+    change(tmp_path / "people.db", "DELETE FROM people WHERE person = 2")
+    assert night(url).rows == 4
+    change(tmp_path / "people.db", "UPDATE people SET changed = 3 WHERE person = 1")
+    third = night(url)
+    assert (third.rows, len(third.changes.read)) == (3, 1)
+    table = pd.DataFrame([row[1:3] for row in ROWS if row[0] != 2], columns=["age", "illness"])
+    assert third.summary["columns"] == gpupif.score(table).summary().to_dict()["columns"]
+    assert night(another).rows == 5
+
+
+def test_a_query_that_fails_is_a_run_that_is_refused(tmp_path):
+    file = tmp_path / "risk.toml"
+    file.write_text(CONFIGURATION)
+    environ = {"RISK_DATABASE": "postgresql://custodian:secret@127.0.0.1:1/people"}
+    refused = nightly_run.run(load_config(file, environ=environ))
+    assert (refused.status, refused.exit_code) == (Status.REFUSED, 2)
+    assert "could not connect" in refused.error
+    assert "secret" not in json.dumps(refused.to_dict(), default=str)

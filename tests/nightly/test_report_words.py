@@ -1,0 +1,135 @@
+"""What is told of a run in words: the same on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from gpupif.nightly.outcome import EXIT_CODES, GateResult, InputChanges, Status, Verdict
+from gpupif.nightly.report import markdown, terminal, words
+from gpupif.nightly.report.telling import Telling
+from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
+
+
+def drawn(outcome, before=None, width=200):
+    out = io.StringIO()
+    terminal.draw(outcome.to_dict(), before and before.to_dict(), Console(file=out, width=width))
+    return out.getvalue()
+
+
+def as_markdown(outcome, before=None):
+    return markdown.text(Telling.of(outcome, before))
+
+
+def test_an_outcome_prints_itself():
+    printed = str(failed_run())
+    assert "4.75 bits" in printed
+    assert printed.rstrip().endswith("Exit code 3: the release must wait.")
+    assert json.loads(failed_run().to_json())["gates"][0]["change"] == 0.75
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_gates_and_what_changed(draw):
+    said = draw(failed_run(), good_run())
+    gate = next(line for line in said.splitlines() if "PIF 95" in line and "at most" in line)
+    assert ["4.75 bits" in gate, "at most 4.5" in gate, "+0.75 bits" in gate, "4.75 is above 4.5" in gate] == [True] * 4
+    assert "Since run 1, the last good one" in said
+    assert "columns removed: 1 (town)" in said
+    assert "columns of another type: 1 (age int64 -" in said
+    assert "files unchanged: 2" in said
+    assert re.search(r"rows\W+1,000 rows\W+1,200 rows\W+200 rows", said)
+    # What is the same is not among what changed.
+    assert "PIF 100" not in said
+    assert "the state of another version was not used" in said
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_a_first_run_has_nothing_to_compare_with(draw):
+    said = draw(good_run(changes=InputChanges(added=["one.parquet"], read=["one.parquet"])))
+    assert "No good run before it to compare with" in said
+    assert "added" not in said
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_names_are_text_and_nothing_else(draw):
+    said = draw(failed_run(), good_run())
+    assert all(own.isprintable() or own == "\n" for own in said)
+    assert said.encode()
+    assert r"x1b" in said
+
+
+def test_markdown_tables_keep_their_cells():
+    said = as_markdown(failed_run(), good_run())
+    lines = [line for line in said.splitlines() if line.startswith("|")]
+    assert len(lines) == 5 + 6
+    cells = [len(re.findall(r"(?<!\\)\|", line)) - 1 for line in lines]
+    assert cells == [7] * 5 + [4] * 6
+    assert "<i>" not in said
+    assert not re.search(r"(?<!\\)`", said)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_last_line_has_the_verdict_and_the_exit_code(status):
+    outcome = refused_run(status=status, gates=failed_run().gates)
+    said = words.closing(outcome.to_dict())
+    assert said.startswith(status.value.upper())
+    assert f"Exit code {EXIT_CODES.get(status, 1)}" in said
+    assert drawn(outcome).rstrip().endswith(words.visible(said))
+
+
+def test_a_failed_run_names_its_gates():
+    assert "2 of 3 gates do not hold: PIF 95, a|b" in words.closing(failed_run().to_dict())
+    assert "1 of 1 gate does not hold: PIF 95." in words.closing(failed_run(gates=failed_run().gates[:1]).to_dict())
+
+
+def test_a_refused_run_has_no_tables():
+    said = drawn(refused_run(), good_run())
+    assert "no file matches" in said
+    assert "rows" not in said
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (None, "rows", "unknown"),
+        (1.0, "rows", "1 row"),
+        (1.0, "classes", "1 class"),
+        (12_345_678.0, "rows", "12,345,678 rows"),
+        (0.25, "share", "0.25"),
+        (1.0, "probability", "1"),
+        (4.123456789, "bits", "4.12346 bits"),
+        (float("inf"), "", "infinite"),
+        (-2.0, "bits", "-2 bits"),
+    ],
+)
+def test_amounts(value, unit, expected):
+    assert words.amount(value, unit) == expected
+
+
+def test_long_lists_are_cut():
+    assert words.listed(map(str, range(7))) == "0, 1, 2, 3, 4 and 2 more"
+
+
+def test_an_unknown_gate_says_where_and_why():
+    gate = GateResult("t", "t", "", None, None, {}, Verdict.UNKNOWN, "no classes", "town", "neighbour")
+    document = good_run(gates=[gate]).to_dict()
+    headings, (line,) = words.gates_table(document)
+    assert dict(zip(headings, line, strict=True)) == {
+        "gate": "t",
+        "value": "unknown",
+        "limits": "",
+        "change": "",
+        "where": "column town, attacker neighbour",
+        "verdict": "unknown: no classes",
+    }
+    assert "where" not in words.gates_table(good_run().to_dict())[0]
+
+
+def test_a_narrow_terminal_still_has_all_numbers():
+    said = re.sub(r"\s", "", drawn(failed_run(), good_run(), width=60))
+    assert "4.75bits" in said
+    assert re.sub(r"\s", "", words.visible(AWKWARD))[:6] in said

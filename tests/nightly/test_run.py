@@ -1,0 +1,224 @@
+"""Nightly runs from configuration to outcome: what they come to, and what they refuse."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import ExitStack
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.errors import AnotherRunError, InputError, OutputError
+from gpupif.nightly import lock
+from gpupif.nightly import run as nightly_run
+from gpupif.nightly.outcome import Status, Verdict
+from gpupif.nightly.record import Record
+from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
+
+
+@pytest.fixture
+def nights(tmp_path):
+    return Nights(tmp_path)
+
+
+def whole_table():
+    return pd.concat([pd.DataFrame(FIRST), pd.DataFrame(SECOND)])
+
+
+def test_a_first_run_measures_what_score_and_risk_do(nights):
+    outcome = nights.run()
+    assert (outcome.number, outcome.status, outcome.exit_code) == (1, Status.PASSED, 0)
+    table = whole_table()
+    scores = gpupif.score(table, columns=["age", "illness"])
+    risk = gpupif.risk(table, ["age"], ["illness"])
+    assert outcome.rows == 8
+    assert outcome.summary["pif"] == {str(share): value for share, value in scores.summary().pif.items()}
+    figures = {column.pop("column"): column for column in [dict(one) for one in outcome.summary["columns"]]}
+    for column, row in scores.summary().columns.iterrows():
+        assert figures[column] == pytest.approx(dict(row), abs=0, rel=0)
+    assert outcome.risk["classes"]["k"] == risk.k == 2
+    (gate,) = outcome.gates
+    assert (gate.value, gate.before, gate.verdict) == (2, None, Verdict.PASSED)
+    assert [file.path for file in outcome.files] == outcome.changes.added == ["a.parquet", "b.parquet"]
+    assert {column.name: column.missing for column in outcome.columns} == {"age": 0, "illness": 1, "person": None}
+    with Record.open(nights.state) as record:
+        assert record.last_good().summary == outcome.summary
+
+
+def test_only_what_changed_is_read_and_the_last_good_run_is_compared_with(nights):
+    nights.run()
+    nights.write("b", {**SECOND, "age": [40, 50, 50, 99], "illness": ["flu", "cold", "cold", "new"]})
+    outcome = nights.run()
+    assert outcome.compared_with == 1
+    assert outcome.changes.read == outcome.changes.changed == ["b.parquet"]
+    (gate,) = outcome.gates
+    assert (gate.value, gate.before, gate.change) == (1, 2, -1)
+    assert {column.name: column.new_values for column in outcome.columns} == {"age": 1, "illness": 1, "person": None}
+
+
+def test_a_gate_that_fails_is_no_good_run(nights):
+    nights.run()
+    failed = nights.run("gates.0.min=3")
+    assert (failed.status, failed.exit_code) == (Status.FAILED, 3)
+    assert nights.run().compared_with == 1
+
+
+@pytest.mark.parametrize("keep", ["all", "cells"])
+def test_scores_are_kept(tmp_path, keep):
+    where = '\nwhere = "cig >= 0.5"' if keep == "cells" else ""
+    nights = Nights(tmp_path, f'\n[keep]\nscores = "{keep}"{where}\n')
+    outcome = nights.run()
+    folder = nights.state / outcome.kept.path
+    scores = gpupif.open_scores(folder / "scores.parquet")
+    expected = gpupif.score(whole_table(), columns=["age", "illness"])
+    if keep == "all":
+        np.testing.assert_array_equal(scores.cig.to_pandas(), expected.cig)
+    else:
+        found = scores.cells().to_pandas()
+        assert list(found["cig"]) == list(expected.cells("cig >= 0.5").to_pandas()["cig"])
+        assert len(found)
+
+
+def test_files_are_readable_by_their_owner_only(tmp_path):
+    more = '\n[keep]\nscores = "all"\n[tell]\njson_file = "risk.json"\nprometheus = "risk.prom"\n'
+    nights = Nights(tmp_path, more)
+    before = os.umask(0)
+    try:
+        nights.run()
+    finally:
+        os.umask(before)
+    made = [nights.state, *nights.state.rglob("*"), tmp_path / "risk.json", tmp_path / "risk.prom"]
+    assert len(made) > 10
+    wider = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert wider == []
+
+
+def refused(nights, *overrides):
+    """What a run that is on record says that it was refused for; the last good one stays."""
+    good = nights.run()
+    return good, lambda: _refused(nights, good, overrides)
+
+
+def _refused(nights, good, overrides):
+    outcome = nights.run(*overrides)
+    assert (outcome.status, outcome.exit_code) == (Status.REFUSED, 2)
+    with Record.open(nights.state) as record:
+        assert record.last_good().number == good.number
+        assert record.run(outcome.number).error == outcome.error
+    return outcome.error
+
+
+def test_columns_that_came_went_or_changed_their_type(nights):
+    _, run = refused(nights)
+    nights.write("a", {"age": ["x"] * 4, "illness": FIRST["illness"], "home": ["here"] * 4})
+    nights.write("b", {"age": ["x"] * 4, "illness": SECOND["illness"], "home": ["here"] * 4})
+    error = run()
+    assert "since run 1: new 'home'; gone 'person'; 'age' was int64, is " in error
+    assert 'on_schema_change = "accept"' in error
+    accepted = nights.run("input.on_schema_change=accept")
+    assert accepted.status is Status.PASSED
+    assert any("since run 1: new 'home'" in note for note in accepted.notes)
+    assert nights.run().status is Status.PASSED
+
+
+def test_a_key_with_duplicates(nights):
+    _, run = refused(nights, 'input.row_key=["person"]')
+    nights.write("b", {**SECOND, "person": [5, 6, 7, 2]})
+    error = run()
+    assert "input.row_key: 'person': expected another value in each row, but 2 rows have that of another" in error
+    assert "row 1 and row 7" in error
+
+
+def test_an_input_that_matches_no_file_or_has_no_rows(nights):
+    _, run = refused(nights)
+    for file in nights.table.iterdir():
+        file.unlink()
+    assert "table" in run()
+    nights.write("a", {name: [] for name in FIRST})
+    assert "expected at least one row" in run()
+
+
+def test_a_gate_on_a_column_that_is_not_there(nights):
+    _, run = refused(nights, 'gates=[{kind="missing_share", column="aeg", max=1}]')
+    error = run()
+    assert "gates.0.column: no column 'aeg'" in error
+    assert "Did you mean 'age'?" in error
+
+
+def test_values_are_not_in_what_is_kept_unless_they_may_be(tmp_path):
+    nights = Nights(tmp_path, configuration=CONFIGURATION.replace("[risk]", 'weights = "person"\n\n[risk]'))
+    nights.write("a", {**FIRST, "person": [1.0, 2.0, 3.0, 4.0]})
+    nights.write("b", {**SECOND, "person": [5, 6, -17.25, 8]})
+    outcome = nights.run()
+    assert outcome.status is Status.REFUSED
+    assert "17.25" not in outcome.error
+    assert "person" in outcome.error
+    assert "17.25" in nights.run("run.show_values=true").error
+    assert b"17.25" not in b"".join(
+        path.read_bytes() for path in nights.state.rglob("*") if path.is_file() and path.suffix == ".json"
+    )
+
+
+def test_no_value_is_on_record(tmp_path):
+    nights = Nights(tmp_path)
+    nights.write("a", {**FIRST, "illness": ["shingles", "shingles", "flu", "flu"]})
+    nights.run()
+    assert b"shingles" not in (nights.state / "record.sqlite").read_bytes()
+    nights.run("run.show_values=true")
+    assert b"shingles" in (nights.state / "record.sqlite").read_bytes()
+
+
+def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
+    nights.run()
+    (tmp_path / "other").mkdir()
+    pd.DataFrame(FIRST).to_parquet(tmp_path / "other" / "a.parquet")
+    with pytest.raises(InputError, match=r"run\.state: .* is the state of another table: .*table.*other"):
+        nights.run("input.path=other")
+    with Record.open(nights.state) as record:
+        assert record.numbers() == [1]
+
+
+def test_one_run_at_a_time(nights):
+    nights.run()
+    with lock.run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):
+        nights.run()
+
+
+def test_a_state_that_cannot_be_written_to(nights, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file"):
+        nights.run("run.state=file/state")
+
+
+def test_a_run_that_is_interrupted_is_on_record(nights, monkeypatch):
+    nights.run()
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(nightly_run, "measure_table", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        nights.run()
+    with Record.open(nights.state) as record:
+        assert record.run(2).status is Status.KILLED
+        assert record.last_good().number == 1
+
+
+def test_a_fault_of_the_machine_is_no_refusal(nights, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(nightly_run, "measure_table", full)
+    outcome = nights.run()
+    assert (outcome.status, outcome.exit_code) == (Status.BROKEN, 1)
+    assert "No space left on device" in outcome.error
+
+
+def test_overrides_go_with_a_file(nights):
+    from gpupif.nightly.config import load_config
+
+    with ExitStack(), pytest.raises(InputError, match="overrides: expected none"):
+        nightly_run.run(load_config(nights.config), overrides=["run.device=cpu"])
