@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import stat
 import time
@@ -19,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.errors import InputError, TableReadError
+from gpupif.errors import InputError, OutputError, TableReadError
 from gpupif.nightly import kept, retention
 from gpupif.nightly.lock import run_lock
 from gpupif.nightly.outcome import Status
@@ -199,6 +200,22 @@ def test_manifests_that_are_damaged(tmp_path, scores):
         (folder / kept.MANIFEST).write_bytes(content)
         with pytest.raises(TableReadError, match="manifest"):
             kept.read_manifest(folder)
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
+    night(tmp_path, scores, KeepSettings())
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+        try:
+            kept.stage(tmp_path, 2, scores, "all", keys=keys_of(200))
+        except OutputError as error:
+            os._exit(0 if "could not be written" in str(error) and "\n" not in str(error) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    night(tmp_path, scores, KeepSettings())
+    assert verify(tmp_path).problems == []
 
 
 @pytest.mark.slow

@@ -137,6 +137,31 @@ def test_it_is_read_while_a_run_writes(tmp_path):
             assert len(reader.runs()) == 2
 
 
+def test_it_is_read_while_another_process_writes(tmp_path):
+    recorded(tmp_path, outcome(files=FILES))
+    child = os.fork()
+    if child == 0:
+        try:
+            while True:
+                recorded(tmp_path, outcome(files=FILES, notes=("whole",)))
+        finally:
+            os._exit(1)
+    try:
+        seen = []
+        while len(set(seen)) < 10:
+            with Record.open(tmp_path) as record, record.snapshot():
+                assert record.problems() == []
+                runs = record.runs()
+            assert [run.number for run in runs] == [*range(1, len(runs) + 1)]
+            # The last one may be on.
+            assert all(run.notes == ("whole",) and run.is_good for run in runs[1:-1])
+            seen.append(len(runs))
+        assert seen == sorted(seen)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 @pytest.fixture
 def readable(tmp_path):
     """A folder that others may read too."""
