@@ -85,12 +85,16 @@ class Record:
             from ..io.common import denied
 
             raise denied(file, error) from error
-        record = cls(folder, _reading(file))
         with _said(file, "read"):
-            if not _has_tables(record._connection):
-                record.close()
-                raise _no_runs(folder)
-            _check_version(record._connection, file)
+            record = cls(folder, _reading(file))
+        try:
+            with _said(file, "read"):
+                if not _has_tables(record._connection):
+                    raise _no_runs(folder)
+                _check_version(record._connection, file)
+        except BaseException:
+            record.close()
+            raise
         return record
 
     @classmethod
@@ -420,30 +424,30 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
 
 def _reading(file: Path) -> sqlite3.Connection:
     """A connection that reads; what a run that was killed left half done is taken back first."""
-    with _said(file, "read"):
-        connection = _connect(file, "ro")
-        try:
-            connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if not _name_of(error).startswith("SQLITE_READONLY"):
-                raise
-            connection = _mended(file)
-        return connection
-
-
-def _mended(file: Path) -> sqlite3.Connection:
-    """A connection that reads, for which what a run that was killed left half done was taken back."""
-    connection = _connect(file, "rw")
     try:
-        connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
+        return _looked_at(file, "ro")
     except sqlite3.OperationalError as error:
-        connection.close()
+        if not _name_of(error).startswith("SQLITE_READONLY"):
+            raise
+    try:
+        connection = _looked_at(file, "rw")
+    except sqlite3.OperationalError as error:
         raise TableReadError(
             f"{file}: a run was killed while it wrote the record. The next run mends that, or whoever may write the "
             "file and its folder, by reading it."
         ) from error
     connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _looked_at(file: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a file that SQLite can read."""
+    connection = _connect(file, mode)
+    try:
+        connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
