@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,20 +232,35 @@ def _rise(a: float | None, b: float | None) -> float | None:
 
 
 def _gates(before: RunOutcome, after: RunOutcome) -> list[GateChange]:
-    old, new = ({gate.name: gate for gate in run.gates} for run in (before, after))
-
-    def of(gate: GateResult | None, fact: Callable[[GateResult], Any]) -> Any:
-        return None if gate is None else fact(gate)
-
+    """Gates of both runs, in the order of the later one; those that it lacks last."""
+    waiting = list(before.gates)
+    past: dict[str, GateResult] = {}
+    # What measures the same is the same gate, whatever it is called; of several first the one of the same name.
+    for named in (True, False):
+        for gate in after.gates:
+            same = [
+                one for one in waiting if one.definition == gate.definition and (one.name == gate.name or not named)
+            ]
+            if gate.name not in past and same and (named or gate.definition):
+                past[gate.name] = same[0]
+                waiting.remove(same[0])
     return [
-        GateChange(
-            name,
-            (new.get(name) or old[name]).unit,
-            *(of(gates.get(name), lambda gate: gate.value) for gates in (old, new)),
-            *(of(gates.get(name), lambda gate: str(gate.verdict)) for gates in (old, new)),
-        )
-        for name in dict.fromkeys([*new, *old])
+        *(_gate(past.get(gate.name), gate) for gate in after.gates),
+        *(_gate(gate, None) for gate in waiting),
     ]
+
+
+def _gate(before: GateResult | None, after: GateResult | None) -> GateChange:
+    one = after or before
+    assert one is not None
+    return GateChange(
+        one.name,
+        one.unit,
+        None if before is None else before.value,
+        None if after is None else after.value,
+        None if before is None else str(before.verdict),
+        None if after is None else str(after.verdict),
+    )
 
 
 def _scores(

@@ -11,6 +11,7 @@ killed behind that, one that the next run publishes.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -234,6 +235,6 @@ def check(folder: Path, kept: KeptScores) -> Iterator[str]:
             continue
         if found != (size, digest):
             yield f"{folder / name}: is not as it was kept: its checksum, or its size, is another one."
-    for file in sorted(folder.iterdir()):
-        if file.name not in kept.files:
-            yield f"{file}: belongs to no run."
+    for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
+        if name not in kept.files:
+            yield f"{folder / name}: belongs to no run."

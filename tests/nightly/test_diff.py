@@ -269,6 +269,22 @@ def test_figures_columns_and_gates(tmp_path):
     assert json.loads(found.to_json()) == found.to_dict()
 
 
+def test_gates_are_the_same_by_what_they_measure(tmp_path):
+    def gate(name, definition, value):
+        return GateResult(name, "k", "rows", value, None, {}, Verdict.PASSED, definition=definition)
+
+    before = (gate("k", "a", 1), gate("k again", "a", 1), gate("t", "b", 2), gate("rows", "c", 3))
+    after = (gate("k again", "a", 4), gate("least class", "a", 4), gate("t", "d", 5))
+    recorded(tmp_path, outcome(gates=before), outcome(gates=after))
+    assert [(one.name, one.before, one.after) for one in diff(tmp_path).gates] == [
+        ("k again", 1, 4),
+        ("least class", 1, 4),
+        ("t", None, 5),
+        ("t", 2, None),
+        ("rows", 3, None),
+    ]
+
+
 contents = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("123"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import stat
 import time
@@ -19,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.errors import InputError, TableReadError
+from gpupif.errors import InputError, OutputError, TableReadError
 from gpupif.nightly import kept, retention
 from gpupif.nightly.lock import run_lock
 from gpupif.nightly.outcome import Status
@@ -201,12 +202,28 @@ def test_manifests_that_are_damaged(tmp_path, scores):
             kept.read_manifest(folder)
 
 
+def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
+    night(tmp_path, scores, KeepSettings())
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+        try:
+            kept.stage(tmp_path, 2, scores, "all", keys=keys_of(200))
+        except OutputError as error:
+            os._exit(0 if "could not be written" in str(error) and "\n" not in str(error) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    night(tmp_path, scores, KeepSettings())
+    assert verify(tmp_path).problems == []
+
+
 @pytest.mark.slow
 def test_killed_at_random_moments(tmp_path, scores):
     """Runs one after the other, each of which may be killed: all is whole at any time, and no good run is lost."""
     chance = random.Random(19)
     good, kills = 0, 0
-    for _ in range(60):
+    for _ in range(40):
         child = os.fork()
         if child == 0:
             try:
@@ -231,7 +248,7 @@ def test_killed_at_random_moments(tmp_path, scores):
             assert (run.kept is None) == (run.status in (Status.RUNNING, Status.KILLED))
             if run.kept is not None:
                 assert list(kept.check(kept.find(tmp_path, run.number), run.kept)) == []
-    assert kills == 60
+    assert kills == 40
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
     assert verify(tmp_path).problems == []
