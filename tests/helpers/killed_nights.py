@@ -22,9 +22,9 @@ import pandas as pd
 import gpupif
 from gpupif.nightly import kept
 from gpupif.nightly.config import load_config
+from gpupif.nightly.nightly_run import run
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import Record
-from gpupif.nightly.run import run
 from gpupif.nightly.table_state import verify_state
 
 FILES = 4

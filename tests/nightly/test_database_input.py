@@ -9,7 +9,7 @@ import sqlite3
 import pandas as pd
 
 import gpupif
-from gpupif.nightly import run as nightly_run
+from gpupif.nightly import nightly_run
 from gpupif.nightly.config import load_config
 from gpupif.nightly.outcome import Status
 

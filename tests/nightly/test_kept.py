@@ -27,7 +27,7 @@ from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import Record, time_text, utc_now
 from gpupif.nightly.row_keys import KEY, ROW, RowKeys, row_digests
 from gpupif.nightly.settings import KeepSettings
-from gpupif.nightly.verify import verify
+from gpupif.nightly.verification import check_state
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
@@ -73,7 +73,7 @@ def test_what_is_kept_is_opened_again(tmp_path, scores, kind):
     assert pq.read_table(folder / kept.KEY_FILE).column_names == [ROW, KEY]
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert modes == {0o600}
-    assert verify(tmp_path).exit_code == 0
+    assert check_state(tmp_path).exit_code == 0
 
 
 def test_keys_of_the_rows_that_are_needed(tmp_path, scores):
@@ -178,7 +178,7 @@ def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
             if known:
                 record.finish(outcome(number=number, kept=facts))
         assert kept.find(tmp_path, 2) == staged(2)
-        assert verify(tmp_path).exit_code == 0
+        assert check_state(tmp_path).exit_code == 0
         record.mark_killed()
         retention.tidy(record)
         assert [*kept.kept_numbers(tmp_path)] == [2]
@@ -215,7 +215,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     night(tmp_path, scores, KeepSettings())
-    assert verify(tmp_path).problems == []
+    assert check_state(tmp_path).problems == []
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_killed_at_random_moments(tmp_path, scores):
     assert kills == 40
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
-    assert verify(tmp_path).problems == []
+    assert check_state(tmp_path).problems == []
     left = {path.name for path in (tmp_path / "scores").iterdir()} - {"key"}
     assert left <= {f"run-{one:06}" for one in range(number + 1)}
     assert len(left) <= 3

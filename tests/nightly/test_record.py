@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 
 from gpupif.errors import InputError, OutputError, TableReadError
-from gpupif.nightly.history import history
 from gpupif.nightly.outcome import GateResult, InputFile, Status, Verdict
 from gpupif.nightly.record import KILLED_NOTE, RECORD, Record
+from gpupif.nightly.run_history import read_history
 from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
 
 FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
@@ -198,7 +198,7 @@ def test_it_is_read_where_nothing_can_be_written(readable):
     def look():
         with Record.open(readable) as record:
             assert record.runs() == known
-        assert [run.number for run in history(readable).runs] == [1, 2]
+        assert [run.number for run in read_history(readable).runs] == [1, 2]
         with pytest.raises(OutputError, match=r"could not be written: .*Check the rights of the fo"):
             Record.open(readable, writable=True)
 

@@ -12,8 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import AnotherRunError, InputError, OutputError
-from gpupif.nightly import lock
-from gpupif.nightly import run as nightly_run
+from gpupif.nightly import lock, nightly_run
 from gpupif.nightly.outcome import Status, Verdict
 from gpupif.nightly.record import Record
 from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights

@@ -52,14 +52,12 @@ def tell(
     settings: TellSettings,
     resolve: Resolve,
     redact: Callable[[str], str],
-    changed: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Tell a run in every way that is asked for; what kept any of them from it, one sentence each, also logged.
 
     before: the last good run before it. resolve: a path of the configuration as a file. redact: a text without secrets.
-    changed: what `gpupif nightly diff` says of the two runs, as plain values.
     """
-    telling = Telling.of(outcome, before, changed)
+    telling = Telling.of(outcome, before)
     problems: list[str] = []
     for key, way in WAYS.items():
         try:

@@ -12,7 +12,8 @@ from ..errors import InputError, TableReadError
 from ..utils.display import Displayable
 from . import kept
 from .changes import ColumnChange, ComparedRun, FigureChange, GateChange, ScoreChanges
-from .outcome import GateResult, InputChanges, InputFile, RunOutcome, Status
+from .input_files import input_changes
+from .outcome import GateResult, InputChanges, RunOutcome, Status
 from .record import Record
 from .summary_figures import Figure, figures_of_columns, figures_of_table
 
@@ -72,7 +73,7 @@ class RunDiff(Displayable):
             console.print(sentence, highlight=False, markup=False)
 
 
-def diff(
+def diff_runs(
     state: Path,
     run_a: int | str | None = None,
     run_b: int | str | None = None,
@@ -165,28 +166,6 @@ def _number(record: Record, ended: Sequence[int], name: int | str, before: int |
         return int(name)
     except ValueError:
         raise InputError(f"run: expected a number, {LAST!r} or {GOOD!r}, got {name!r}.") from None
-
-
-def input_changes(before: Iterable[InputFile], after: Iterable[InputFile]) -> InputChanges:
-    """How files differ: those of a path by content; one that came with the content of one that went was renamed."""
-    old, new = ({file.path: file.digest for file in files} for files in (before, after))
-    gone = {path: digest for path, digest in old.items() if path not in new}
-    came = {path: digest for path, digest in new.items() if path not in old}
-    renamed = []
-    for path, digest in sorted(came.items()):
-        past = next((one for one, content in sorted(gone.items()) if content == digest), None)
-        if past is not None:
-            renamed.append((past, path))
-            del gone[past]
-    new_names = {path for _, path in renamed}
-    shared = sorted(old.keys() & new.keys())
-    return InputChanges(
-        added=tuple(sorted(path for path in came if path not in new_names)),
-        removed=tuple(sorted(gone)),
-        changed=tuple(path for path in shared if old[path] != new[path]),
-        renamed=tuple(renamed),
-        unchanged=sum(old[path] == new[path] for path in shared),
-    )
 
 
 def _schema(before: RunOutcome, after: RunOutcome) -> list[ColumnChange]:

@@ -19,8 +19,9 @@ from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
 from . import kept, log, retention
-from .config import Config, load_config
+from .config import Config
 from .discretion import without_values
+from .functions import loaded
 from .gates import check_columns, evaluate, resolve_gates, values_before
 from .lock import run_lock
 from .measure import measure_table
@@ -76,9 +77,7 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
         Another run on the same state is on.
 
     """
-    if isinstance(config, Config) and overrides:
-        raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
-    outcome, _ = run_and_compare(config if isinstance(config, Config) else load_config(config, overrides))
+    outcome, _ = run_and_compare(loaded(config, overrides))
     return outcome
 
 
