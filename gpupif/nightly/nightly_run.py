@@ -83,9 +83,11 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
 
 def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
     """See `run`; with the last good run before it."""
-    gates = resolve_gates(config.settings)
+    with _said_of(config.file):
+        gates = resolve_gates(config.settings)
     wanted = config.settings.run
     state = config.resolve(wanted.state)
+    _check_place(config, state)
     with run_lock(state), Record.open(state, writable=True) as record:
         temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
@@ -95,10 +97,29 @@ def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
             return _Run(config, gates, state, record).outcome(before), before
 
 
+@contextlib.contextmanager
+def _said_of(file: Path) -> Iterator[None]:
+    """Have errors in the configuration name its file."""
+    try:
+        yield
+    except InputError as error:
+        raise RefusedError(f"{file}: {reason_of(error)}.") from None
+
+
+def _check_place(config: Config, state: Path) -> None:
+    """Raise InputError for a state within the folder of the table, whose files would be taken for parts of it."""
+    table = config.table
+    if table is not None and table.is_dir() and state.resolve().is_relative_to(table.resolve()):
+        raise InputError(
+            f"{config.file}: run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere."
+        )
+
+
 class _Run:
     """One run, while the lock is held and the record is open.
 
-    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may quote, for they are no values of the table.
+    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may
+    quote, for they are no values of the table.
     """
 
     def __init__(self, config: Config, gates: Sequence[Any], state: Path, record: Record) -> None:
@@ -140,8 +161,10 @@ class _Run:
             finished = record.finish(self._ended(begun, before))
             self._tidy(finished)
         self._log_end(finished)
-        told = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
-        return replace(finished, notes=[*finished.notes, *told])
+        untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
+        if untold:
+            record.add_notes(finished.number, untold)
+        return replace(finished, notes=[*finished.notes, *untold])
 
     def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
         """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
@@ -188,7 +211,8 @@ class _Run:
         self._describe(table, before)
         self._check_schema()
         self._check_keys(table)
-        check_columns(self.gates, self.settings, list(self.types))
+        with _said_of(self.config.file):
+            check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
         folder = None if self.settings.keep.scores == "none" else kept.staging_folder(self.state, begun.number)
         findings = measure_table(

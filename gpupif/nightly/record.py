@@ -187,6 +187,12 @@ class Record:
             self._put(recorded)
         return recorded
 
+    def add_notes(self, number: int, notes: Sequence[str]) -> None:
+        """What there was to say of a run after it was on record. Raises OutputError where it cannot be written."""
+        with self._changing():
+            outcome = self._load(number)
+            self._put(replace(outcome, notes=(*outcome.notes, *notes)))
+
     def mark_killed(self) -> list[int]:
         """What stands as RUNNING becomes KILLED; the numbers of these. Who asks has the lock, so that none is on."""
         with self._changing():

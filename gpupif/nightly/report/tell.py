@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...errors import GpupifError, OutputError
 from ...io.write import check_parent, write_text

@@ -180,6 +180,21 @@ def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
         assert record.numbers() == [1]
 
 
+def test_a_state_in_the_folder_of_the_table(nights):
+    with pytest.raises(InputError, match=r"run\.state: .*table/state lies in the folder of the table"):
+        nights.run("run.state=table/state")
+    assert not (nights.table / "state").exists()
+
+
+def test_what_could_not_be_told_is_on_record(nights):
+    outcome = nights.run("tell.markdown=nowhere/risk.md")
+    assert outcome.status is Status.PASSED
+    (note,) = outcome.notes
+    assert "nowhere" in note
+    with Record.open(nights.state) as record:
+        assert list(record.run(1).notes) == [note]
+
+
 def test_one_run_at_a_time(nights):
     nights.run()
     with lock.run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):
