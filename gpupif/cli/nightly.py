@@ -105,8 +105,6 @@ def run(
         config = load_config(file, settings or ())
         with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
             outcome, before = run_and_compare(config)
-    if outcome.error:
-        _say_error(outcome.error)
     told = Telling.of(outcome, before)
     show(lambda: document(told), lambda console: draw(told.document, told.before, console), as_json, quiet)
     raise typer.Exit(outcome.exit_code)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError, reason_of
+from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
@@ -103,7 +103,7 @@ def _said_of(file: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise RefusedError(f"{file}: {reason_of(error)}.") from None
+        raise RefusedError(f"{file}: {error}") from None
 
 
 def _check_place(config: Config, state: Path) -> None:
@@ -201,7 +201,7 @@ class _Run:
 
     def _said(self, error: BaseException) -> str:
         """An error without secrets, and without values of the table unless these may be shown."""
-        text = self.config.redact(reason_of(error)) + "."
+        text = self.config.redact(" ".join(str(error).split()))
         shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
         return text if shown else without_values(text, self.words)
 
