@@ -44,6 +44,8 @@ REFUSED_FOR = (InputError, TableReadError)
 # Errors that quote names of columns and words of the configuration, and no value of a table.
 WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
+# How runs end that came to results.
+ENDED = (Status.PASSED, Status.FAILED)
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
 
@@ -298,13 +300,14 @@ class _Run:
             keys if columns else None,
             config_digest=begun.config_digest,
             show_values=self.settings.run.show_values,
+            say=self.notes.append,
         )
 
     def _tidy(self, finished: RunOutcome) -> None:
         """What is to be done once the run is on record, or by the next run where this one is killed here."""
         if finished.kept is not None:
             kept.publish(self.state, finished.number)
-        if self.table is not None and finished.gates:
+        if self.table is not None and finished.status in ENDED:
             good = self.record.last_good()
             self.table.forget_unused(None if good is None else good.number)
         retention.apply(self.record, self.settings.keep, utc_now())
