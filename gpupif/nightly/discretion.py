@@ -15,7 +15,9 @@ ROW_OF_CSV = re.compile(
 # Numbers, but for parts of words and names.
 NUMBER = re.compile(r"(?<![\w./-])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\w)")
 # What a number counts, or is the number of, that is no value of a table.
-COUNTED_BEFORE = re.compile(r"(?:\b[Rr]ows?|\blines?|\bcolumn|\brun|\bversion|\bat least|\bat most|\bexpected|\bcolumns, got)\s*#?$")
+COUNTED_BEFORE = re.compile(
+    r"(?:\b[Rr]ows?|\blines?|\bcolumn|\brun|\bversion|\bat least|\bat most|\bexpected|\bcolumns, got)\s*#?$"
+)
 COUNTED_AFTER = re.compile(
     r"\s*(?:different|rows?|columns?|files?|classes|cells?|values|bytes|[KMGT]i?B|%|seconds|s\b|more)"
 )
