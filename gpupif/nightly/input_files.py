@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..io.common import Stamp, denied
 from ..io.ipc_batches import disk_errors
-from ..io.write import replacing
+from ..io.section_file import DamagedFileError, checked_facts, write_sections
 from ..rows.threads import Workers
 from .outcome import InputChanges, InputFile
 
-# Nobody else may read it.
-PRIVATE = 0o600
 # A file that changed less than so long before it was looked at may have changed again, and have the same time still.
 SETTLED_NS = 2_000_000_000
 DIGEST_BYTES = 32
 # Bytes that are read and hashed at once.
 _STEP = 1 << 20
 FORMAT = 1
+DAMAGED = "damaged-"
 
 
 class _Seen(NamedTuple):
@@ -43,11 +41,13 @@ class _Seen(NamedTuple):
 class FileIndex:
     """The digests of files, kept from run to run, so that what did not change need not be read.
 
-    file: where they are kept. What is damaged, or of other files, is not used: all are hashed then.
+    file: where they are kept, with a checksum. What is damaged is put aside, what is of other files is not used: all
+    are hashed then. say: is told, in a sentence, what was found damaged.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
         self._file = file
+        self._say = say
 
     def digests(self, base: Path, stamps: Mapping[Path, Stamp]) -> list[str]:
         """The BLAKE2b digest of what is in each file, as it is now; base: the folder that all lie in.
@@ -74,19 +74,35 @@ class FileIndex:
 
     def _load(self, base: Path) -> dict[str, _Seen]:
         try:
-            document = json.loads(self._file.read_text())
-            if document["format"] != FORMAT or document["base"] != str(base.resolve()):
-                return {}
-            return {name: _Seen(*seen) for name, seen in document["files"].items()}
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            document = checked_facts(self._file)
+        except FileNotFoundError:
             return {}
         except OSError as error:
             raise denied(self._file, error) from error
+        except DamagedFileError:
+            with disk_errors(self._file):
+                aside = self._file.replace(self._file.with_name(f"{DAMAGED}{self._file.name}"))
+            self._say(f"{self._file}: damaged; put aside as {aside.name}, and all files are hashed again.")
+            return {}
+        if (document.get("format"), document.get("base")) != (FORMAT, str(base.resolve())):
+            return {}
+        return {name: _Seen(*seen) for name, seen in document["files"].items()}
 
     def _store(self, base: Path, found: Mapping[str, _Seen]) -> None:
-        document = {"format": FORMAT, "base": str(base.resolve()), "files": found}
-        with disk_errors(self._file), replacing(self._file, overwrite=True, mode=PRIVATE) as sink:
-            sink.write(json.dumps(document).encode())
+        with disk_errors(self._file), write_sections(self._file) as writer:
+            writer.facts = {"format": FORMAT, "base": str(base.resolve()), "files": found}
+
+    def verify(self) -> list[str]:
+        """What is wrong with what is kept, as a sentence."""
+        try:
+            checked_facts(self._file)
+        except FileNotFoundError:
+            return []
+        except DamagedFileError:
+            return [f"{self._file}: damaged; the next run hashes all files again."]
+        except OSError as error:
+            return [str(denied(self._file, error))]
+        return []
 
 
 def _digest(file: Path) -> str:

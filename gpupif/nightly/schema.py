@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# Of a column in which all values are missing.
+# Of a column in which all values are missing, or of texts that were not read.
 NO_TYPE = "null"
 
 
@@ -13,7 +13,7 @@ NO_TYPE = "null"
 class SchemaChange:
     """Columns that came and went; and by name the types, before and now, of those that changed theirs.
 
-    A column without any value has no type that could change.
+    A column of which no value is known has no type that could change.
     """
 
     came: tuple[str, ...]

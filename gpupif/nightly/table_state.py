@@ -30,7 +30,7 @@ from .kept_values import KeptValues
 from .outcome import ColumnProfile, InputChanges, InputFile
 
 # What lies in the folder of a state: encoded parts, digests of files, and the values of columns, by run.
-PARTS, FILES, VALUES = "parts", "files.json", "values-{}.kept"
+PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
 # After which a file of scores is called of a table that came from no file.
 STREAM_FILE = Path("query.feather")
 
@@ -85,7 +85,7 @@ class KeptTable(KeptSource):
         source = open_source(find_input(path, separator))
         names = _chosen(source.names, columns)
         notes, store = _open_store(folder)
-        digests = FileIndex(folder / FILES).digests(source.found.base, source.stamps)
+        digests = FileIndex(folder / FILES, notes.append).digests(source.found.base, source.stamps)
         source.check_unchanged(source.found.files)
         looked_at = time.perf_counter()
         kept = keep_files(source, names, digests, store, report or Reporter(visible=False))
@@ -153,8 +153,11 @@ class KeptTable(KeptSource):
 
     @property
     def schema(self) -> dict[str, str]:
-        """The types of all columns of the table, as its files have them; of CSV, what the texts of its columns are."""
-        types = {field.name: field.type for field in self.full_schema}
+        """The types of all columns of the table, as its files have them; of CSV, what the texts of its columns are.
+
+        Of texts that were not read that is not known: null.
+        """
+        types = {field.name: pa.null() if self.typed_by_values else field.type for field in self.full_schema}
         if self.typed_by_values:
             types |= {name: self.column(name).labels.type for name in self.names}
         return {name: _type_name(kind) for name, kind in types.items()}
@@ -208,7 +211,7 @@ class KeptTable(KeptSource):
 def verify_state(folder: Path) -> list[str]:
     """What is wrong with the state of a table in a folder, a sentence each; nothing is changed."""
     values = [problem for file in sorted(folder.glob(VALUES.format("*"))) for problem in KeptValues.verify(file)]
-    return [*PartStore(folder / PARTS).verify(), *values]
+    return [*PartStore(folder / PARTS).verify(), *FileIndex(folder / FILES).verify(), *values]
 
 
 def _open_store(folder: Path) -> tuple[list[str], PartStore]:

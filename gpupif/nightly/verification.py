@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import TableReadError
+from ..io.temporary_folder import PREFIX
 from ..utils.display import Displayable, Heading, draw_table
 from . import kept
 from .outcome import KeptScores
@@ -77,7 +78,7 @@ def check_state(state: Path) -> Verification:
     ]
     parts = len(list((state / PARTS).glob("*")))
     checks.append(Check("encoded parts", parts, verify_state(state)))
-    places = [state, *(Path(folder, name) for folder, *names in os.walk(state) for name in sorted(chain(*names)))]
+    places = list(_places(state))
     return Verification(str(state), [*checks, Check("rights of files and folders", len(places), list(_rights(places)))])
 
 
@@ -122,6 +123,14 @@ def _of_no_run(state: Path, runs: _Runs) -> Iterator[str]:
         for number, folder in kept.kept_numbers(state).items():
             if number not in runs.kept:
                 yield f"{folder}: holds scores of run {number}, of which the record has none. Remove it, or keep it."
+
+
+def _places(state: Path) -> Iterator[Path]:
+    """The state, and all that is in it; of folders that a run is filling nothing but themselves, which let nobody in."""
+    yield state
+    for folder, folders, files in os.walk(state):
+        yield from (Path(folder, name) for name in sorted(chain(folders, files)))
+        folders[:] = [name for name in folders if not name.startswith((kept.STAGED, PREFIX))]
 
 
 def _rights(places: Sequence[Path]) -> Iterator[str]:

@@ -43,7 +43,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def look(tmp_path, files):
-    return lambda: FileIndex(tmp_path / "files.json").digests(tmp_path / "in", stamps_of(files))
+    return lambda say=None: FileIndex(tmp_path / "files.kept", say).digests(tmp_path / "in", stamps_of(files))
 
 
 def test_only_what_changed_is_read(files, look, hashed):
@@ -79,12 +79,20 @@ def test_a_clock_that_was_set_back_is_not_believed(files, look, hashed, monkeypa
     assert sorted(hashed) == ["a", "a", "b", "b"]
 
 
-@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"format": 1}', b"\xff"])
-def test_what_is_damaged_is_not_used(tmp_path, look, hashed, damaged):
+@pytest.mark.parametrize("place", [0, 100, -1])
+def test_what_is_damaged_is_put_aside(tmp_path, look, hashed, place):
     expected = look()
-    (tmp_path / "files.json").write_bytes(damaged)
-    assert look() == look() == expected
+    file = tmp_path / "files.kept"
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+    assert FileIndex(file).verify() == [f"{file}: damaged; the next run hashes all files again."]
+    said = []
+    assert look(said.append) == look(said.append) == expected
     assert len(hashed) == 4
+    assert said == [f"{file}: damaged; put aside as damaged-files.kept, and all files are hashed again."]
+    assert (tmp_path / "damaged-files.kept").read_bytes() == content
+    assert FileIndex(file).verify() == []
 
 
 def test_changes():

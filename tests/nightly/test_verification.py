@@ -101,7 +101,7 @@ def test_a_record_that_cannot_be_read(state):
 
 def test_encoded_parts_and_a_run_that_is_on(state):
     recorded(state, outcome(Status.RUNNING))
-    kept.staging_folder(state, 3)
+    (kept.staging_folder(state, 3) / kept.SCORE_FILE).touch(0o644)
     part = state / "parts" / "a.part"
     part.parent.mkdir(mode=0o700)
     part.touch(0o600)
