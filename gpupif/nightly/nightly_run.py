@@ -52,29 +52,44 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
     """Recompute the risk of the table that a configuration names, judge it by its gates, and put it on record.
 
     Only files that changed since the last run are read; the result is that of a full run, to the last bit. A run that
-    is killed leaves the state of the last one, and the next goes on from there.
+    is killed leaves the state of the last one, and the next goes on from there. Files and webhooks of ``tell`` are
+    told; what happens meanwhile goes to the logger "gpupif.nightly".
 
     Parameters
     ----------
     config:
         The file of the configuration (`gpupif.nightly.init` writes one), or what `load_config` made of it.
     overrides:
-        Settings in place of the file's: ``["run.device=cpu"]``; with a file only.
+        Settings in place of the file's: ``["run.device=cpu"]``, see `load_config`; with a file only.
 
     Returns
     -------
     RunOutcome
-        Also where a gate failed, where the table was refused, and where the machine failed: ``status``, ``exit_code``,
-        ``gates``, ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
+        Also where a gate failed, where the table was refused (bad input, a file or database that cannot be read), and
+        where the machine failed (a full disk, no such device, no memory): see ``status``, ``exit_code``, ``gates``,
+        ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        A configuration that cannot be read or is wrong, a state folder of another table: no run is on record then.
+        A configuration that cannot be read or is wrong, a state folder of another table, or in the folder of the table:
+        no run is on record then.
     OutputError
         A state folder that cannot be written to.
     AnotherRunError
         Another run on the same state is on.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> gpupif.datasets.census(1000).to_parquet(f"{folder.name}/people.parquet")
+    >>> file = pathlib.Path(folder.name, "risk.toml")
+    >>> _ = file.write_text('gates = [{ kind = "rows", min = 900 }, { kind = "pif", percentile = 95, max = 1 }]')
+    >>> outcome = gpupif.nightly.run(file, overrides=["input.path=people.parquet", "run.device=cpu"])
+    >>> outcome.exit_code, [f"{gate.name}: {gate.verdict}" for gate in outcome.gates]
+    (3, ['rows: passed', 'PIF 95: failed'])
+    >>> folder.cleanup()
 
     """
     outcome, _ = run_and_compare(loaded(config, overrides))
