@@ -133,7 +133,7 @@ class RunOutcome(Displayable):
     What a run has not come to is None or empty.
 
     number: 1 and up, of this record. status: "passed" (all gates hold), "failed", "refused" (bad input), "broken"
-    (anything else), "killed" or "running". started, finished: UTC, ISO 8601. table: the identity of the input: its path,
+    (anything else), "killed" or "running". started, finished: UTC, ISO 8601. table: the identity of the input, its path
     or connection without secrets and query. config, config_digest: the configuration, secrets unresolved, and its
     BLAKE2b. versions: of gpupif, Python and libraries. host, device: where it ran.
 
