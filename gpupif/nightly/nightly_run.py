@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError
+from ..errors import ColumnNotFoundError, GpupifError, InputError, OutputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
@@ -41,8 +41,8 @@ class RefusedError(InputError):
 
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
-# Errors that quote names of columns and words of the configuration, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
+# Errors that quote names of columns, words of the configuration and places, and no value of a table.
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
@@ -201,7 +201,8 @@ class _Run:
 
     def _said(self, error: BaseException) -> str:
         """An error without secrets, and without values of the table unless these may be shown."""
-        text = self.config.redact(" ".join(str(error).split()))
+        said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
+        text = self.config.redact(" ".join(said.split()))
         shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
         return text if shown else without_values(text, self.words)
 
