@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError
+from ..errors import ColumnNotFoundError, GpupifError, InputError, OutputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
@@ -41,8 +41,8 @@ class RefusedError(InputError):
 
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
-# Errors that quote names of columns and words of the configuration, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
+# Errors that quote names of columns, words of the configuration and places, and no value of a table.
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
@@ -174,12 +174,12 @@ class _Run:
         log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
         with self.open:
             finished = record.finish(self._ended(begun, before))
-            self._tidy(finished)
+            left = self._tidied(finished)
         self._log_end(finished)
         untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
-        if untold:
-            record.add_notes(finished.number, untold)
-        return replace(finished, notes=[*finished.notes, *untold])
+        if left or untold:
+            record.add_notes(finished.number, [*left, *untold])
+        return replace(finished, notes=[*finished.notes, *left, *untold])
 
     def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
         """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
@@ -216,7 +216,8 @@ class _Run:
 
     def _said(self, error: BaseException) -> str:
         """An error without secrets, and without values of the table unless these may be shown."""
-        text = self.config.redact(" ".join(str(error).split()))
+        said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
+        text = self.config.redact(" ".join(said.split()))
         shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
         return text if shown else without_values(text, self.words)
 
@@ -315,14 +316,20 @@ class _Run:
             show_values=self.settings.run.show_values,
         )
 
-    def _tidy(self, finished: RunOutcome) -> None:
-        """What is to be done once the run is on record, or by the next run where this one is killed here."""
-        if finished.kept is not None:
-            kept.publish(self.state, finished.number)
-        if self.table is not None and finished.gates:
-            good = self.record.last_good()
-            self.table.forget_unused(None if good is None else good.number)
-        retention.apply(self.record, self.settings.keep, utc_now())
+    def _tidied(self, finished: RunOutcome) -> list[str]:
+        """Do what is left once the run is on record; what keeps it from that, which the next run makes good."""
+        try:
+            if finished.kept is not None:
+                kept.publish(self.state, finished.number)
+            if self.table is not None and finished.gates:
+                good = self.record.last_good()
+                self.table.forget_unused(None if good is None else good.number)
+            retention.apply(self.record, self.settings.keep, utc_now())
+        except (GpupifError, OSError) as error:
+            left = f"What is no longer needed could not be removed: {self._said(error)}"
+            log.warn("not tidied", left)
+            return [left]
+        return []
 
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail
