@@ -14,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,8 +97,12 @@ def seal(
     *,
     config_digest: str = "",
     show_values: bool = False,
+    say: Callable[[str], None] = lambda _: None,
 ) -> KeptScores:
-    """Bring a staged folder, which has its scores, to the disk with all else that belongs in it; see `stage`."""
+    """Bring a staged folder, which has its scores, to the disk with all else that belongs in it; see `stage`.
+
+    say: is told, in a sentence, what was found damaged.
+    """
     from ..results.open import open_scores
     from .row_keys import name_of_secret, secret_of, write_keys
 
@@ -107,7 +111,7 @@ def seal(
     scores = open_scores(folder / SCORE_FILE)
     secret = None
     if keys is not None:
-        secret = secret_of(place)
+        secret = secret_of(place, say)
         wanted = _rows_of_cells(folder / SCORE_FILE) if kind == "cells" else None
         write_keys(folder / KEY_FILE, keys, scores.rows, wanted, secret, show_values)
     files = {}

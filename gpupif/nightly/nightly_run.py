@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, GpupifError, InputError, OutputError, TableReadError
+from ..errors import ColumnNotFoundError, DeviceError, GpupifError, InputError, OutputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
@@ -42,8 +42,10 @@ class RefusedError(InputError):
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
 # Errors that quote names of columns, words of the configuration and places, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, OutputError, OSError)
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
+# How runs end that came to results.
+ENDED = (Status.PASSED, Status.FAILED)
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
 
@@ -107,18 +109,20 @@ def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
         temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-        with resources_of(device=wanted.device, temp=temp, **given):
+        with _said_of(config.file, "run."):
+            resources = resources_of(device=wanted.device, temp=temp, **given)
+        with resources:
             before = record.last_good()
             return _Run(config, gates, state, record).outcome(before), before
 
 
 @contextlib.contextmanager
-def _said_of(file: Path) -> Iterator[None]:
-    """Have errors in the configuration name its file."""
+def _said_of(file: Path, section: str = "") -> Iterator[None]:
+    """Have errors in the configuration name its file, and the section before their key."""
     try:
         yield
-    except InputError as error:
-        raise RefusedError(f"{file}: {error}") from None
+    except (InputError, OutputError) as error:
+        raise RefusedError(f"{file}: {section}{error}") from None
 
 
 def _check_place(config: Config, state: Path) -> None:
@@ -314,6 +318,7 @@ class _Run:
             keys if columns else None,
             config_digest=begun.config_digest,
             show_values=self.settings.run.show_values,
+            say=self.notes.append,
         )
 
     def _tidied(self, finished: RunOutcome) -> list[str]:
@@ -321,7 +326,7 @@ class _Run:
         try:
             if finished.kept is not None:
                 kept.publish(self.state, finished.number)
-            if self.table is not None and finished.gates:
+            if self.table is not None and finished.status in ENDED:
                 good = self.record.last_good()
                 self.table.forget_unused(None if good is None else good.number)
             retention.apply(self.record, self.settings.keep, utc_now())

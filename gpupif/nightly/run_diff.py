@@ -265,6 +265,9 @@ def _scores(
             raise TableReadError(
                 f"run {run.number}: its kept scores are gone. `gpupif nightly verify` says what else is."
             )
+        assert run.kept is not None
+        for problem in kept.check(folder, run.kept):
+            raise TableReadError(problem)
         sides.append(Side(folder, kept.read_manifest(folder)))
     reason = why_not(*sides)
     if reason is not None:

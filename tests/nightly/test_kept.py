@@ -25,7 +25,7 @@ from gpupif.nightly import kept, retention
 from gpupif.nightly.lock import run_lock
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import Record, time_text, utc_now
-from gpupif.nightly.row_keys import KEY, ROW, RowKeys, row_digests
+from gpupif.nightly.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
 from gpupif.nightly.settings import KeepSettings
 from gpupif.nightly.verification import check_state
 from tests.helpers.recorded_outcomes import outcome, recorded
@@ -200,6 +200,19 @@ def test_manifests_that_are_damaged(tmp_path, scores):
         (folder / kept.MANIFEST).write_bytes(content)
         with pytest.raises(TableReadError, match="manifest"):
             kept.read_manifest(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"short", bytes(33), bytes(100)])
+def test_a_secret_that_is_damaged_is_put_aside_and_drawn_anew(tmp_path, content):
+    first = secret_of(tmp_path)
+    (tmp_path / SECRET).write_bytes(content)
+    said = []
+    second = secret_of(tmp_path, said.append)
+    assert len(second) == len(first)
+    assert first != second == secret_of(tmp_path, said.append)
+    assert len(said) == 1
+    assert "damaged-key" in said[0]
+    assert (tmp_path / "damaged-key").read_bytes() == content
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):

@@ -170,6 +170,26 @@ def test_no_value_is_on_record(tmp_path):
     assert b"shingles" in (nights.state / "record.sqlite").read_bytes()
 
 
+def test_a_row_of_csv_that_is_too_long_is_not_on_record(tmp_path):
+    nights = Nights(tmp_path)
+    pd.DataFrame(FIRST).to_csv(nights.table / "a.csv", index=False)
+    with (nights.table / "a.csv").open("a") as file:
+        file.write("30,shingles,9,O'Hara\n")
+    outcome = nights.run("input.path=table/*.csv")
+    assert outcome.status is Status.REFUSED
+    assert "Expected 3 columns, got 4: ***" in outcome.error
+    assert b"shingles" not in (nights.state / "record.sqlite").read_bytes()
+
+
+def test_runs_without_gates_leave_no_more_than_the_last_one(tmp_path):
+    nights = Nights(tmp_path, configuration=CONFIGURATION.partition("[[gates]]")[0])
+    for night in range(3):
+        nights.write("a", {**FIRST, "age": [30, 30, 40, night]})
+        assert nights.run().status is Status.PASSED
+    assert len(list((nights.state / "parts").iterdir())) == 2
+    assert [file.name for file in nights.state.glob("values-*")] == ["values-000003.kept"]
+
+
 def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
     nights.run()
     (tmp_path / "other").mkdir()

@@ -298,4 +298,8 @@ def test_kept_scores_that_are_damaged(tmp_path):
         file.write_bytes(content[: len(content) // 2])
         with pytest.raises(TableReadError, match="run-000001"):
             diff_runs(tmp_path)
+        middle = len(content) // 2
+        file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+        with pytest.raises(TableReadError, match=f"{name}: is not as it was kept"):
+            diff_runs(tmp_path)
         file.write_bytes(content)
