@@ -1,6 +1,9 @@
 """Risk recomputed every night: gates with limits, a record of all runs, and only what changed is read.
 
-`run` takes the configuration that `init` writes, and answers; `history`, `diff` and `verify` look at what is on record.
+`init` looks at a table and writes a configuration; `run` computes what it asks for and answers with a `RunOutcome`;
+`history`, `diff` and `verify` look at what is on record. Each takes the file of a configuration, or the `Config` that
+`load_config` makes of it. What they give back prints as tables, and ``.to_dict()`` and ``.to_json()`` make plain values
+of it. On the command line: ``gpupif nightly``. It needs the extra "nightly".
 """
 
 from .config import Config, load_config

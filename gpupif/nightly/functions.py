@@ -33,14 +33,16 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
     Returns
     -------
     History
-        ``.runs``; prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_json()``.
+        ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
+        (bits, against the worst attacker), gates_passed, gates_failed, seconds. Prints as a table; ``.to_frame()``,
+        ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        A configuration that is wrong; no record where it says.
+        A configuration that is wrong; no record where it says, or one of another version.
     TableReadError
-        A record that is damaged.
+        A record that is damaged or cannot be read.
 
     """
     return read_history(_state(loaded(config, overrides)))
@@ -73,7 +75,10 @@ def diff(
     Returns
     -------
     RunDiff
-        Prints as tables; ``.to_dict()``, ``.to_json()``.
+        ``.inputs`` (files), ``.schema``, ``.table`` and ``.columns`` (figures that changed, each with its unit),
+        ``.gates``, ``.scores`` (newly unique rows and the cells whose risk rose most, in units of the measure; None
+        where that cannot be said), ``.missing`` (why, and which setting it takes). Prints as tables; ``.to_dict()``,
+        ``.to_json()``.
 
     Raises
     ------
@@ -94,7 +99,8 @@ def diff(
 def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
     """Check all that the runs of a configuration keep: the record, kept scores, encoded parts, and who may read them.
 
-    All of it is read and held against its checksums, and the record against the files.
+    All of it is read and held against its checksums, and the record against the files of scores; the table itself is
+    not read. A run may be on.
 
     Parameters
     ----------
@@ -104,12 +110,13 @@ def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] 
     Returns
     -------
     Verification
-        ``.problems``, one sentence each; ``.exit_code``: 0, or 3 where there are any; prints as tables.
+        ``.problems``, one sentence each, also of a record that is damaged; ``.checks``, of what there are how many;
+        ``.exit_code``: 0, or 3 where there are problems. Prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        A configuration that is wrong; no record where it says.
+        A configuration that is wrong; no record where it says, or one of another version.
 
     """
     return check_state(_state(loaded(config, overrides)))

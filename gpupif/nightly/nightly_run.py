@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError
+from ..errors import ColumnNotFoundError, DeviceError, GpupifError, InputError, OutputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
@@ -41,8 +41,8 @@ class RefusedError(InputError):
 
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
-# Errors that quote names of columns and words of the configuration, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
+# Errors that quote names of columns, words of the configuration and places, and no value of a table.
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
 # How runs end that came to results.
 ENDED = (Status.PASSED, Status.FAILED)
@@ -54,29 +54,44 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
     """Recompute the risk of the table that a configuration names, judge it by its gates, and put it on record.
 
     Only files that changed since the last run are read; the result is that of a full run, to the last bit. A run that
-    is killed leaves the state of the last one, and the next goes on from there.
+    is killed leaves the state of the last one, and the next goes on from there. Files and webhooks of ``tell`` are
+    told; what happens meanwhile goes to the logger "gpupif.nightly".
 
     Parameters
     ----------
     config:
         The file of the configuration (`gpupif.nightly.init` writes one), or what `load_config` made of it.
     overrides:
-        Settings in place of the file's: ``["run.device=cpu"]``; with a file only.
+        Settings in place of the file's: ``["run.device=cpu"]``, see `load_config`; with a file only.
 
     Returns
     -------
     RunOutcome
-        Also where a gate failed, where the table was refused, and where the machine failed: ``status``, ``exit_code``,
-        ``gates``, ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
+        Also where a gate failed, where the table was refused (bad input, a file or database that cannot be read), and
+        where the machine failed (a full disk, no such device, no memory): see ``status``, ``exit_code``, ``gates``,
+        ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        A configuration that cannot be read or is wrong, a state folder of another table: no run is on record then.
+        A configuration that cannot be read or is wrong, a state folder of another table, or in the folder of the table:
+        no run is on record then.
     OutputError
         A state folder that cannot be written to.
     AnotherRunError
         Another run on the same state is on.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> gpupif.datasets.census(1000).to_parquet(f"{folder.name}/people.parquet")
+    >>> file = pathlib.Path(folder.name, "risk.toml")
+    >>> _ = file.write_text('gates = [{ kind = "rows", min = 900 }, { kind = "pif", percentile = 95, max = 1 }]')
+    >>> outcome = gpupif.nightly.run(file, overrides=["input.path=people.parquet", "run.device=cpu"])
+    >>> outcome.exit_code, [f"{gate.name}: {gate.verdict}" for gate in outcome.gates]
+    (3, ['rows: passed', 'PIF 95: failed'])
+    >>> folder.cleanup()
 
     """
     outcome, _ = run_and_compare(loaded(config, overrides))
@@ -94,18 +109,20 @@ def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
         temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-        with resources_of(device=wanted.device, temp=temp, **given):
+        with _said_of(config.file, "run."):
+            resources = resources_of(device=wanted.device, temp=temp, **given)
+        with resources:
             before = record.last_good()
             return _Run(config, gates, state, record).outcome(before), before
 
 
 @contextlib.contextmanager
-def _said_of(file: Path) -> Iterator[None]:
-    """Have errors in the configuration name its file."""
+def _said_of(file: Path, section: str = "") -> Iterator[None]:
+    """Have errors in the configuration name its file, and the section before their key."""
     try:
         yield
-    except InputError as error:
-        raise RefusedError(f"{file}: {error}") from None
+    except (InputError, OutputError) as error:
+        raise RefusedError(f"{file}: {section}{error}") from None
 
 
 def _check_place(config: Config, state: Path) -> None:
@@ -161,12 +178,12 @@ class _Run:
         log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
         with self.open:
             finished = record.finish(self._ended(begun, before))
-            self._tidy(finished)
+            left = self._tidied(finished)
         self._log_end(finished)
         untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
-        if untold:
-            record.add_notes(finished.number, untold)
-        return replace(finished, notes=[*finished.notes, *untold])
+        if left or untold:
+            record.add_notes(finished.number, [*left, *untold])
+        return replace(finished, notes=[*finished.notes, *left, *untold])
 
     def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
         """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
@@ -203,7 +220,8 @@ class _Run:
 
     def _said(self, error: BaseException) -> str:
         """An error without secrets, and without values of the table unless these may be shown."""
-        text = self.config.redact(" ".join(str(error).split()))
+        said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
+        text = self.config.redact(" ".join(said.split()))
         shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
         return text if shown else without_values(text, self.words)
 
@@ -303,14 +321,20 @@ class _Run:
             say=self.notes.append,
         )
 
-    def _tidy(self, finished: RunOutcome) -> None:
-        """What is to be done once the run is on record, or by the next run where this one is killed here."""
-        if finished.kept is not None:
-            kept.publish(self.state, finished.number)
-        if self.table is not None and finished.status in ENDED:
-            good = self.record.last_good()
-            self.table.forget_unused(None if good is None else good.number)
-        retention.apply(self.record, self.settings.keep, utc_now())
+    def _tidied(self, finished: RunOutcome) -> list[str]:
+        """Do what is left once the run is on record; what keeps it from that, which the next run makes good."""
+        try:
+            if finished.kept is not None:
+                kept.publish(self.state, finished.number)
+            if self.table is not None and finished.status in ENDED:
+                good = self.record.last_good()
+                self.table.forget_unused(None if good is None else good.number)
+            retention.apply(self.record, self.settings.keep, utc_now())
+        except (GpupifError, OSError) as error:
+            left = f"What is no longer needed could not be removed: {self._said(error)}"
+            log.warn("not tidied", left)
+            return [left]
+        return []
 
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail

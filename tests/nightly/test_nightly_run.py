@@ -261,6 +261,19 @@ def test_a_fault_of_the_machine_is_no_refusal(nights, monkeypatch):
     assert "No space left on device" in outcome.error
 
 
+def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
+    def refuse(*_):
+        raise OSError(30, "Read-only file system", "old")
+
+    monkeypatch.setattr(nightly_run.retention, "apply", refuse)
+    outcome = nights.run()
+    assert outcome.status is Status.PASSED
+    (note,) = outcome.notes
+    assert "could not be removed: old: Read-only file system." in note
+    with Record.open(nights.state) as record:
+        assert list(record.run(1).notes) == [note]
+
+
 def test_overrides_go_with_a_file(nights):
     from gpupif.nightly.config import load_config
 
