@@ -126,7 +126,7 @@ def _of_no_run(state: Path, runs: _Runs) -> Iterator[str]:
 
 
 def _places(state: Path) -> Iterator[Path]:
-    """The state, and all that is in it; of folders that a run is filling nothing but themselves, which let nobody in."""
+    """The state, and all that is in it; of folders that a run is filling only themselves, which let nobody in."""
     yield state
     for folder, folders, files in os.walk(state):
         yield from (Path(folder, name) for name in sorted(chain(folders, files)))
