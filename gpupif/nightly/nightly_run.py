@@ -9,6 +9,7 @@ import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -126,9 +127,14 @@ def _said_of(file: Path, section: str = "") -> Iterator[None]:
 
 
 def _check_place(config: Config, state: Path) -> None:
-    """Raise InputError for a state within the folder of the table, whose files would be taken for parts of it."""
+    """Raise InputError for a state within the table's folder or pattern, whose files would be taken for parts of it."""
     table = config.table
-    if table is not None and table.is_dir() and state.resolve().is_relative_to(table.resolve()):
+    if table is None:
+        return
+    # Of patterns only ** finds scores, which lie some folders below the state.
+    scores = state / kept.SCORES / kept.folder_name(1) / kept.SCORE_FILE
+    is_found = "**" in table.parts and fnmatch(str(scores), str(table))
+    if is_found or (table.is_dir() and state.resolve().is_relative_to(table.resolve())):
         raise InputError(
             f"{config.file}: run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere."
         )

@@ -216,6 +216,12 @@ def test_a_state_in_the_folder_of_the_table(nights):
     assert not (nights.table / "state").exists()
 
 
+def test_a_state_in_which_a_pattern_finds_files(nights):
+    with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*\*/\*\.parquet"):
+        nights.run("input.path=**/*.parquet")
+    assert nights.run("input.path=table/**/*.parquet").status is Status.PASSED
+
+
 def test_what_could_not_be_told_is_on_record(nights):
     outcome = nights.run("tell.markdown=nowhere/risk.md")
     assert outcome.status is Status.PASSED
