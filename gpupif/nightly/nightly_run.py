@@ -32,8 +32,9 @@ from .record import Record, time_text, utc_now
 from .report.tell import tell
 from .row_keys import READ_ROWS
 from .schema import SchemaChange
+from .settings import TELL_FILES
 from .table_input import opened_table, table_identity
-from .table_state import KeptTable
+from .table_state import PARTS, KeptTable
 
 
 class RefusedError(InputError):
@@ -105,7 +106,7 @@ def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
         gates = resolve_gates(config.settings)
     wanted = config.settings.run
     state = config.resolve(wanted.state)
-    _check_place(config, state)
+    _check_places(config, state)
     with run_lock(state), Record.open(state, writable=True) as record:
         temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
@@ -126,18 +127,38 @@ def _said_of(file: Path, section: str = "") -> Iterator[None]:
         raise RefusedError(f"{file}: {section}{error}") from None
 
 
-def _check_place(config: Config, state: Path) -> None:
-    """Raise InputError for a state within the table's folder or pattern, whose files would be taken for parts of it."""
+def _check_places(config: Config, state: Path) -> None:
+    """Raise InputError where files that a run writes would be taken for parts of the table, or take their place."""
     table = config.table
-    if table is None:
-        return
     # Of patterns only ** finds scores, which lie some folders below the state.
     scores = state / kept.SCORES / kept.folder_name(1) / kept.SCORE_FILE
-    is_found = "**" in table.parts and fnmatch(str(scores), str(table))
-    if is_found or (table.is_dir() and state.resolve().is_relative_to(table.resolve())):
+    is_found = table is not None and "**" in table.parts and fnmatch(str(scores), str(table))
+    if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
         raise InputError(
             f"{config.file}: run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere."
         )
+    for key, file in _told_files(config):
+        taken = (
+            "the configuration" if _is_within(file, config.file) else "of the state" if _is_within(file, state) else ""
+        )
+        if table is not None and (_is_within(file, table) or fnmatch(str(file), str(table))):
+            taken = "of the table"
+        if taken:
+            raise InputError(
+                f"{config.file}: tell.{key}: {file} is {taken}, which it would replace. Name another file."
+            )
+
+
+def _told_files(config: Config) -> Iterator[tuple[str, Path]]:
+    """The files that a run is told by, with their keys."""
+    for key in TELL_FILES:
+        path = getattr(config.settings.tell, key)
+        if path is not None:
+            yield key, config.resolve(path)
+
+
+def _is_within(place: Path, folder: Path) -> bool:
+    return place.resolve().is_relative_to(folder.resolve())
 
 
 class _Run:
@@ -164,6 +185,9 @@ class _Run:
         """Run, put it on record, and tell; before: the last good run."""
         record, identity = self.record, table_identity(self.config)
         record.check_table(identity)
+        if not record.heads() and (self.state / PARTS).exists():
+            lost = f"{record.file}: has no run, while the state is of some: it was removed or emptied. No gate can tell"
+            self.notes.append(f"{lost} what changed.")
         killed = record.mark_killed()
         self.notes += [f"Run {number} was killed; this one goes on from the last good state." for number in killed]
         retention.tidy(record)

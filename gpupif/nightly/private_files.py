@@ -43,7 +43,10 @@ def private_folder(folder: Path) -> Path:
     Raises OutputError where that cannot be.
     """
     with state_errors(folder):
-        folder.mkdir(OWNER_FOLDER, parents=True, exist_ok=True)
+        for above in reversed(folder.parents):
+            if not above.exists():
+                above.mkdir(OWNER_FOLDER, exist_ok=True)
+        folder.mkdir(OWNER_FOLDER, exist_ok=True)
         if stat.S_IMODE(folder.stat().st_mode) & OTHERS:
             folder.chmod(OWNER_FOLDER)
     return folder

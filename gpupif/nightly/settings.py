@@ -23,6 +23,8 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 FAULT, EXPECTED = "fault", "expected"
 # A gate's limits.
 LIMITS = ("max", "min", "max_rise", "max_fall")
+# Who is told by a file.
+TELL_FILES = ("json_file", "markdown", "junit", "prometheus")
 # Of what several types a value may be: its type goes into the location of an error under such a name.
 LIST, TEXT, COUNT, TABLE = TAGS = ("(list)", "(text)", "(count)", "(table)")
 
@@ -385,7 +387,7 @@ class TellSettings(Section):
     webhooks: list[WebhookSettings] = Field(default=[], description="Addresses that the outcome is posted to.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        named = {key: getattr(self, key) for key in ("json_file", "markdown", "junit", "prometheus")}
+        named = {key: getattr(self, key) for key in TELL_FILES}
         yield from self.blank(*named)
         times = Counter(path for path in named.values() if path)
         for path, several in times.items():

@@ -222,6 +222,34 @@ def test_a_state_in_which_a_pattern_finds_files(nights):
     assert nights.run("input.path=table/**/*.parquet").status is Status.PASSED
 
 
+@pytest.mark.parametrize("file", ["risk.toml", "table/a.parquet", "table/new.md", "gpupif-nightly/record.sqlite"])
+def test_files_that_a_report_would_replace(nights, file):
+    before = (nights.table / "a.parquet").read_bytes()
+    with pytest.raises(InputError, match=r"risk\.toml: tell\.markdown: .*, which it would replace"):
+        nights.run(f"tell.markdown={file}")
+    with pytest.raises(InputError, match="of the table"):
+        nights.run("input.path=table/*.parquet", "tell.json_file=table/a.parquet")
+    assert (nights.table / "a.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("remove", [lambda file: file.unlink(), lambda file: file.write_bytes(b"")])
+def test_a_record_that_is_gone_is_said(nights, remove):
+    assert not nights.run().notes
+    remove(nights.state / "record.sqlite")
+    (note,) = nights.run().notes
+    assert "record.sqlite: has no run, while the state is of some" in note
+    assert not nights.run().notes
+
+
+def test_folders_above_the_state_are_its_owners_alone(nights, tmp_path):
+    mask = os.umask(0)
+    try:
+        nights.run("run.state=above/it/state")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "above").stat().st_mode) == 0o700
+
+
 def test_what_could_not_be_told_is_on_record(nights):
     outcome = nights.run("tell.markdown=nowhere/risk.md")
     assert outcome.status is Status.PASSED
