@@ -39,10 +39,13 @@ class Section(BaseModel):
         yield from ()
 
     def blank(self, *keys: str) -> Iterator[tuple[str, str]]:
-        """As `faults`, of those of some keys that are there, but without text."""
+        """As `faults`, of those of some keys that are there, but without text, or with what no path has."""
         for key in keys:
-            if getattr(self, key) is not None and not getattr(self, key).strip():
+            text = getattr(self, key)
+            if text is not None and not text.strip():
                 yield key, "expected text in its quotes, got none. Write it there, or remove the key."
+            if text is not None and "\0" in text:
+                yield key, "expected text without NUL, which no path has. Remove it."
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -122,6 +122,7 @@ def test_the_digest_is_of_what_is_meant(load):
         ("[[input]]\npath = 'a'", ["input: expected a table, got a list. Write [input], in one bracket and once."]),
         ("input = 'a'", ["input: expected a table, got text 'a'."]),
         ("[input]\npath = ' '", ["input.path: expected text in its quotes, got none."]),
+        ("[input]\npath = 'a\\u0000b'".replace("'", chr(34)), ["input.path: expected text without NUL"]),
         (
             "[input]\npath = 'a'\nconnection = 'b'\nquery = 'c'",
             ["input.connection: expected it or a path, which is there too. Remove one of them."],
