@@ -36,7 +36,10 @@ class KeptValues:
         except DamagedFileError:
             with disk_errors(file):
                 aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
-            say(f"{file}: damaged; put aside as {aside.name}. Which values are new is not known this time.")
+            say(
+                f"{file}: damaged; put aside as {aside.name}. Which values are new is not known until all gates hold: "
+                "leave out those of kind new_values once."
+            )
             return
         if facts["format"] == FORMAT:
             self._columns = facts["columns"]

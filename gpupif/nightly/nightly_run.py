@@ -293,6 +293,8 @@ class _Run:
         with Reporter() as report:
             table = self.table = self.open.enter_context(opened_table(self.config, self.state, report))
         self.notes += table.notes
+        # What is found damaged later on is said too.
+        table.notes = self.notes
         self.seconds |= table.seconds
         self.types = table.schema
         self.words |= {*self.types, *(file.path for file in table.files)}

@@ -241,6 +241,17 @@ def test_a_record_that_is_gone_is_said(nights, remove):
     assert not nights.run().notes
 
 
+def test_kept_values_that_are_damaged_are_said(nights):
+    nights.run()
+    (nights.state / "values-000001.kept").write_bytes(b"")
+    outcome = nights.run()
+    assert outcome.status is Status.PASSED
+    (note,) = outcome.notes
+    assert "values-000001.kept: damaged; put aside as damaged-values-000001.kept" in note
+    assert {column.new_values for column in outcome.columns} == {None}
+    assert {column.new_values for column in nights.run().columns} == {0, None}
+
+
 def test_folders_above_the_state_are_its_owners_alone(nights, tmp_path):
     mask = os.umask(0)
     try:
