@@ -248,7 +248,7 @@ class FoldWriter:
                 self._write_cells(cells.take(np.arange(first, last)), start)
                 start += size
         facts = {
-            fold: {"figures": Figures.together(*self._figures[fold]).as_json(), "best": _listed(best.found())}
+            fold: {"figures": Figures.together(*self._figures[fold]).to_stored(), "best": _listed(best.found())}
             for fold, best in self._best.items()
         }
         with disk_errors(self._files.facts):

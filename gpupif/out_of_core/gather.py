@@ -44,13 +44,13 @@ class ChunkFacts(NamedTuple):
     def read(cls, file: Path) -> ChunkFacts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
-        return cls(Figures(**facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
+        return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
         beside = file.with_suffix(".tmp")
         with disk_errors(file):
-            beside.write_text(json.dumps({"figures": self.figures.as_json(), "top": self.top}))
+            beside.write_text(json.dumps({"figures": self.figures.to_stored(), "top": self.top}))
             beside.replace(file)
 
 

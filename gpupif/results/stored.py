@@ -80,7 +80,7 @@ class FileBacking(StoredBacking):
 
     def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
-        figures, top = self._look(query) if query.figures or query.by else (Figures({}, {}, {}, {}), [])
+        figures, top = self._look(query) if query.figures or query.by else (Figures({}), [])
         columns, every = {}, range(len(self.about.columns))
         for score, asked in query.of_columns.items():
             columns[score] = self._answers(score, asked, every)

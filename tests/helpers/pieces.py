@@ -68,10 +68,10 @@ def assert_same_summary(scores, expected):
 
 
 def assert_same_summaries(mine, theirs):
-    """Sums over parts of a table are rounded in another order."""
-    pd.testing.assert_frame_equal(mine.columns, theirs.columns, rtol=1e-12, atol=1e-12)
-    assert mine.pif == pytest.approx(theirs.pif, abs=1e-12)
-    pd.testing.assert_frame_equal(mine.top, theirs.top)
+    """To the last bit."""
+    pd.testing.assert_frame_equal(mine.columns, theirs.columns, check_exact=True)
+    assert mine.pif == theirs.pif
+    pd.testing.assert_frame_equal(mine.top, theirs.top, check_exact=True)
 
 
 def nothing_left(folder):
