@@ -242,7 +242,7 @@ class Scores:
         return self._backing.array(self._score(measure))
 
     def fig(self) -> pd.Series[float]:
-        """Feature information gain: the sum of the CIG of each column, in bits, rounded once (manual, section 1.7.1)."""
+        """Feature information gain: the sum of the CIG of each column in bits, rounded once (manual, section 1.7.1)."""
         score, summary = self._score("cig"), self._made_summary
         if summary is not None:
             sums = summary.columns["fig"].tolist()

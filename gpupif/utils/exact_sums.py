@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.float_sums import LOW_BITS, SIGNED_EXPONENTS, add_up
+from gpupif.kernels.float_sums import EXPONENTS, LOW_BITS, NOT_FINITE, add_up
 
 from .arrays import is_on_device, read_only
 from .percentiles import ONCE
@@ -63,27 +63,32 @@ class ExactSum(NamedTuple):
 
 def _sum_on_host(numbers: npt.NDArray[Any], times: npt.NDArray[np.int64]) -> ExactSum:
     ready = np.ascontiguousarray(numbers, None if numbers.dtype in ADDED else np.float64)
-    sums = np.zeros((SIGNED_EXPONENTS, 2), np.int64)
-    terms, infinite = add_up(read_only(ready), read_only(times), sums)
-    positive, negative = np.split(sums, 2)
-    by_exponent, units = positive - negative, 0
-    for exponent in np.flatnonzero(by_exponent.any(axis=1)).tolist():
-        high, low = by_exponent[exponent].tolist()
+    sums = np.zeros((2, EXPONENTS, 2), np.int64)
+    add_up(read_only(ready), read_only(times), sums.reshape(-1, 2))
+    terms, infinite = int(times.sum()) if len(times) else len(ready), 0.0
+    if sums[:, NOT_FINITE].any():
+        known = ready == ready
+        terms, infinite = int((times[known] if len(times) else known).sum()), _infinite(ready)
+    high, low = (sums[0] - sums[1])[:NOT_FINITE].T
+    units = 0
+    for exponent in np.flatnonzero(high | low).tolist():
         # The exponent of the least numbers, 0, stands for the same power as 1.
-        units += ((high << LOW_BITS) + low) << max(0, exponent - 1)
+        units += ((int(high[exponent]) << LOW_BITS) + int(low[exponent])) << max(0, exponent - 1)
     return ExactSum(units, terms, infinite)
 
 
 def _sum_on_device(numbers: Any) -> ExactSum:
     numbers = numbers.astype(np.float64, copy=False)
-    known = numbers == numbers
-    finite = np.isfinite(numbers)
-    infinite = [sign for sign in (math.inf, -math.inf) if bool((numbers == sign).any())]
     # Digits of all numbers at once, the highest first, until nothing is left of any: what a digit leaves is exact.
-    rest, units = numbers[finite], 0
+    rest, units = numbers[np.isfinite(numbers)], 0
     while len(rest) and (highest := float(abs(rest).max())):
         place = max(math.frexp(highest)[1] - DIGIT_BITS, -LEAST_BITS)
         digits = np.trunc(np.ldexp(rest, -place))
         units += int(digits.astype(np.int64).sum()) << (place + LEAST_BITS)
         rest = rest - np.ldexp(digits, place)
-    return ExactSum(units, int(known.sum()), float(sum(infinite)))
+    return ExactSum(units, int((numbers == numbers).sum()), _infinite(numbers))
+
+
+def _infinite(numbers: Any) -> float:
+    """The sum of the numbers that are infinite."""
+    return float(sum(sign for sign in (math.inf, -math.inf) if (numbers == sign).any()))
