@@ -13,6 +13,7 @@ from ..rows.threads import Workers
 from ..utils.arrays import is_on_device
 from ..utils.percentiles import ONCE, count_repeated, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
+from ..utils.row_sums import sum_rows
 from .base import QueryResult, RiskyCell, ScoreQuery
 from .distribution import ColumnAnswer, ColumnQuery, answer_column, answer_on_device
 from .figures import ColumnFigures, Figures
@@ -135,12 +136,7 @@ class QuerySearch:
 
 def sum_gains(columns: Iterable[ColumnPiece], rows: slice = ALL_ROWS) -> Any:
     """The sums of the gains of some rows over all columns, in their order; None where they are not asked for."""
-    sums: Any = None
-    for column in columns:
-        if column.gains is not None:
-            own = column.gains[rows]
-            sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
-    return sums
+    return sum_rows(column.gains[rows] for column in columns if column.gains is not None)
 
 
 def _how_often(column: ScoreColumn) -> tuple[Any, npt.NDArray[np.int64]]:
