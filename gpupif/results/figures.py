@@ -52,7 +52,8 @@ class ColumnFigures(NamedTuple):
         if total.terms < (times.sum() if len(times) else len(scores)):
             # Cells whose value is missing, and no category, may have none.
             scores = scores[scores == scores]
-        highest = float(scores.max()) if len(scores) else -math.inf
+        # Adding zero makes -0.0 the 0.0 that it is.
+        highest = float(scores.max()) + 0.0 if len(scores) else -math.inf
         positive = scores[scores > 0] if "min" in ROW_MEASURES.get(measure, ()) else scores[:0]
         return cls(total, highest, float(positive.min()) if len(positive) else math.inf)
 
