@@ -1,6 +1,7 @@
 """The public names of gpupif, each said here alone: `__init__.py` has them imported when they are first used."""
 
 from . import datasets as datasets
+from . import nightly as nightly
 from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown

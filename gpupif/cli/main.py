@@ -107,6 +107,8 @@ def main() -> None:
     except _Interrupted as signalled:
         kept = "--resume" in sys.argv
         left = "what is done is kept, and the same command goes on with it" if kept else "nothing was written"
+        if sys.argv[1:3] == ["nightly", "run"]:
+            left = "the last good state is as it was"
         if complete:
             left = f"the scores are complete: {complete[0]}"
         print(f"gpupif: interrupted; {left}.", file=sys.stderr)

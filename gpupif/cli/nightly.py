@@ -96,23 +96,79 @@ def run(
     """
     from ..nightly.config import load_config
     from ..nightly.log import logged_to_stderr
+    from ..nightly.nightly_run import run_and_compare
     from ..nightly.report.json_document import document
     from ..nightly.report.telling import Telling
     from ..nightly.report.terminal import draw
-    from ..nightly.run import run_and_compare
 
     with configured(quiet), _exit_codes():
         config = load_config(file, settings or ())
         with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
             outcome, before = run_and_compare(config)
-    if outcome.error:
-        _say_error(outcome.error)
     told = Telling.of(outcome, before)
     show(lambda: document(told), lambda console: draw(told.document, told.before, console), as_json, quiet)
     raise typer.Exit(outcome.exit_code)
 
 
-FUNCTIONS = (init, run)
+def history(
+    file: ConfigFile,
+    settings: Overrides = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead, and nothing else.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """List the runs of FILE: when, rows, PIF 95, gates, seconds."""
+    from ..errors import InputError
+    from ..nightly.functions import history as find_history
+
+    if as_csv and as_json:
+        raise InputError("--csv: goes without --json. Leave one of them out.")
+    with _exit_codes():
+        found = find_history(file, overrides=settings or ())
+    if as_csv:
+        typer.echo(found.to_csv(), nl=False)
+    else:
+        show(found.to_dict, found.print, as_json, quiet=False)
+
+
+RunNumber = Annotated[
+    str | None, typer.Argument(help="A number, 'last', or 'good'. Default: the two last runs that came to results.")
+]
+
+
+def diff(
+    file: ConfigFile,
+    run_a: RunNumber = None,
+    run_b: RunNumber = None,
+    settings: Overrides = None,
+    top: Annotated[int, typer.Option(metavar="N", help="How many cells and rows to list.")] = 20,
+    as_json: options.Json = False,
+) -> None:
+    """Say what changed from RUN_A to RUN_B: columns, gates, classes, rows, and the cells whose risk rose most."""
+    from ..nightly.functions import diff as find_diff
+    from ..utils.validation import whole_number
+
+    top = whole_number("top", top, "cells")
+    with _exit_codes():
+        found = find_diff(file, run_a, run_b, most=top, overrides=settings or ())
+    show(found.to_dict, found.print, as_json, quiet=False)
+
+
+def verify(
+    file: ConfigFile, settings: Overrides = None, as_json: options.Json = False, quiet: options.Quiet = False
+) -> None:
+    """Hold all that is kept against its checksums, and the record against the files.
+
+    Exit code: 0 all is as it was left, 3 there are problems, 2 no record there, 1 anything else.
+    """
+    from ..nightly.functions import verify as check
+
+    with _exit_codes():
+        found = check(file, overrides=settings or ())
+    show(found.to_dict, found.print, as_json, quiet)
+    raise typer.Exit(found.exit_code)
+
+
+FUNCTIONS = (init, run, history, diff, verify)
 COMMANDS = {f"{app.info.name} {function.__name__}": function for function in FUNCTIONS}
 for command in FUNCTIONS:
     app.command()(command)

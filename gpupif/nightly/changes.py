@@ -40,7 +40,7 @@ class ColumnChange:
 
 @dataclass(frozen=True)
 class GateChange:
-    """A gate of either run; value and verdict None in a run that lacked it."""
+    """A gate of either run, under its later name; value and verdict None in a run that did not measure it."""
 
     name: str
     unit: str

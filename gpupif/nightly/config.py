@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 class Config:
     """A configuration that was read and checked; made by `load_config`.
 
-    file: its path, absolute. settings: with secrets in it, never to be shown; each gate has a name. document: the same
-    as plain values, all keys, with ${NAME} as it is written and *** for passwords that stand in the file: what may be
-    kept. redact: puts *** in place of every secret in a text.
+    file: its path, absolute. settings: by table what the file says, or the default: ``settings.run.device``,
+    ``settings.gates[0].max``; with secrets in it, never to be shown; each gate has a name. document: the same as plain
+    values, all keys, with ${NAME} as it is written and *** for passwords that stand in the file: what may be kept.
+    redact: puts *** in place of every secret in a text.
     """
 
     file: Path
@@ -75,15 +76,35 @@ def load_config(
         A file of TOML, as `gpupif nightly init` writes it; its keys are those of `Settings`.
     overrides:
         Keys that are set in place of what the file says, each KEY=VALUE, such as "run.device=cpu", "gates.0.max=3", or
-        by the name of a gate "gates.pif 95.max=3". A value is what TOML makes of it, or else the text itself.
+        by the name of a gate "gates.PIF 95.max=3". A value is what TOML makes of it, or else the text itself.
     environ:
         What ${NAME} is taken from, in any text but what reports have, such as names of columns; $${ stands for ${.
+
+    Returns
+    -------
+    Config
+        What `run` and all others take in place of the file.
 
     Raises
     ------
     InputError
         No such file, no TOML in UTF-8, keys that there are not, values of other types or out of range, or that do not
         go together, variables that are not set: all of it, with file and key. It says no secret.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "risk.toml")
+    >>> _ = file.write_text('input.path = "people/*.parquet"')
+    >>> config = gpupif.nightly.load_config(file, ["run.threads=4"])
+    >>> config.settings.run.threads, config.settings.score.measures
+    (4, ['cig', 'csf'])
+    >>> gpupif.nightly.load_config(file, ["run.thread=4"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    gpupif.errors.InputError: ...: --set run.thread: ... Did you mean 'threads'? ...
+    >>> folder.cleanup()
 
     """
     check_path("config", path, "a configuration of nightly runs")

@@ -80,7 +80,7 @@ def _figures(title: str, figures: Sequence[FigureChange], with_column: bool) -> 
     rows = [
         (
             *((one.column,) if with_column else ()),
-            f"{one.name}{f', {one.unit}' if one.unit and one.unit != one.name else ''}",
+            f"{one.name}{f', {one.unit}' if one.unit and not one.name.endswith(one.unit) else ''}",
             *((one.attacker,) if attackers else ()),
             *(one.before, one.after, one.change),
         )

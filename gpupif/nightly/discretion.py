@@ -8,10 +8,16 @@ from collections.abc import Collection
 HIDDEN = "***"
 # Texts in quotes, as `repr` writes them.
 QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
+# A row of CSV of another length, which Arrow quotes without quotation marks: to the end, but for where it is.
+ROW_OF_CSV = re.compile(
+    r"(CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got \d+): .*?(, after row [\d,]+)?(\)\.|)$", re.DOTALL
+)
 # Numbers, but for parts of words and names.
 NUMBER = re.compile(r"(?<![\w./-])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\w)")
 # What a number counts, or is the number of, that is no value of a table.
-COUNTED_BEFORE = re.compile(r"(?:\brows?|\blines?|\bcolumn|\brun|\bversion|\bat least|\bat most|\bexpected)\s*#?$")
+COUNTED_BEFORE = re.compile(
+    r"(?:\b[Rr]ows?|\blines?|\bcolumn|\brun|\bversion|\bat least|\bat most|\bexpected|\bcolumns, got)\s*#?$"
+)
 COUNTED_AFTER = re.compile(
     r"\s*(?:different|rows?|columns?|files?|classes|cells?|values|bytes|[KMGT]i?B|%|seconds|s\b|more)"
 )
@@ -23,6 +29,7 @@ def without_values(message: str, known: Collection[str]) -> str:
     Kept are texts in quotes that are among `known` (names of columns, words of the configuration), and numbers that say
     how many, or which row.
     """
+    message = ROW_OF_CSV.sub(rf"\1: {HIDDEN}\2\3", message)
     plain: list[str] = []
     place = 0
     for found in QUOTED.finditer(message):

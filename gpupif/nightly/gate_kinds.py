@@ -51,7 +51,8 @@ class Kind:
     to be, and may be there beside limits. measures: that have to be scored. asks: what it asks of the scores of its
     measure, if anything. high_is_bad: whether the highest of several values is the worst, else the lowest; None: as of
     the measure. depends: keys of `RiskSettings` that change its meaning. sensitive: whether it is of sensitive
-    attributes. is_change: whether it compares with the last good run itself.
+    attributes. is_change: whether it compares with the last good run itself. title: what gates of it are called by, if
+    that is not its name.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Kind:
     depends: tuple[str, ...] = ()
     sensitive: bool = False
     is_change: bool = False
+    title: str = ""
 
     def unit_of(self, settings: GateSettings) -> str:
         """The unit of a gate's values."""
@@ -105,6 +107,7 @@ def _named(what: str, column: str | None, by_column: Mapping[str, Any]) -> list[
 def _measured(
     name: str,
     meaning: str,
+    title: str,
     share: Callable[[GateSettings], float] | None,
     needs: tuple[str, ...] = (),
     high_is_bad: bool | None = None,
@@ -132,6 +135,7 @@ def _measured(
         ("column", "attacker"),
         asks=asks,
         high_is_bad=high_is_bad,
+        title=title,
     )
 
 
@@ -238,26 +242,19 @@ def _all_kinds() -> Iterator[Kind]:
         ("percentile",),
         ("attacker",),
         ("cig",),
+        title="PIF {percentile}",
     )
-    yield _measured("mean", "mean of a measure over the cells of a column", None)
+    yield _measured("mean", "mean of a measure over the cells of a column", "mean {measure}", None)
     yield _measured(
         "percentile",
         "that percentile of a measure over the cells of a column",
+        "percentile {percentile} of {measure}",
         _percentile,
         ("percentile",),
     )
-    yield _measured(
-        "max",
-        "highest value of a measure in a column",
-        lambda _: 100.0,
-        high_is_bad=True,
-    )
-    yield _measured(
-        "min",
-        "lowest value of a measure in a column",
-        lambda _: 0.0,
-        high_is_bad=False,
-    )
+    highest, lowest = "highest value of a measure in a column", "lowest value of a measure in a column"
+    yield _measured("max", highest, "highest {measure}", lambda _: 100.0, high_is_bad=True)
+    yield _measured("min", lowest, "lowest {measure}", lambda _: 0.0, high_is_bad=False)
     yield Kind(
         "cells_above",
         "cells whose score is above a threshold, in a column or in all",
@@ -269,18 +266,24 @@ def _all_kinds() -> Iterator[Kind]:
         ("column", "attacker"),
         asks=lambda settings: _asked(above=(_threshold(settings),)),
         high_is_bad=None,
+        title="cells with {measure} above {above}",
     )
     share, some = "0 to 1", "1 and up"
     below, limit = ("k",), ("k", "threshold")
     yield _of_classes("unique_rows", "rows alone in their equivalence class", "rows", lambda one: one.uniques)
     yield _of_classes(
-        "unique_share", "share of the rows that are alone in theirs", "share", lambda one: one.unique_share, share
+        "unique_share", "share of the rows that are alone in their class", "share", lambda one: one.unique_share, share
     )
     yield _of_classes(
         "rows_below_k", "rows in classes of fewer than k rows", "rows", lambda one: one.rows_below, depends=below
     )
     yield _of_classes(
-        "share_below_k", "these as a share of all", "share", lambda one: one.share_below, share, depends=below
+        "share_below_k",
+        "share of the rows that are in classes of fewer than k",
+        "share",
+        lambda one: one.share_below,
+        share,
+        depends=below,
     )
     yield _of_classes(
         "classes_below_k", "classes of fewer than k rows", "classes", lambda one: one.classes_below, depends=below

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# What a gate measures, in the order in which its name says it.
-SAID = ("kind", "percentile", "measure", "above", "column", "attacker")
+from .gate_kinds import GATES
 
 
 def gate_names(gates: Sequence[Any]) -> list[str]:
@@ -27,17 +25,20 @@ def gate_names(gates: Sequence[Any]) -> list[str]:
 
 
 def _after(gate: Mapping[str, Any]) -> str:
-    parts = [gate[key] for key in SAID if gate.get(key) is not None]
-    return " ".join(map(_short, parts))
+    """What a gate measures, in words."""
+    word = str(gate.get("kind", "gate"))
+    title = (GATES[word].title if word in GATES else "") or word.replace("_", " ").replace("{", "{{").replace("}", "}}")
+    said = title.format(**{key: _text(gate.get(key)) for key in ("percentile", "measure", "above")})
+    where = {"of": gate.get("column"), "against": gate.get("attacker")}
+    return " ".join([said, *(f"{word} {name}" for word, name in where.items() if name is not None)])
 
 
-def _short(part: Any) -> str:
-    """A part of a name; the same for a number with and without a fraction of nothing."""
-    if isinstance(part, int | float):
-        # Of what no float is as large as, all digits.
-        with contextlib.suppress(OverflowError):
-            return f"{part:.12g}"
-    return str(part)
+def _text(value: Any) -> str:
+    """A number in as few digits as tell it from all others; anything else as it is."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _unlike(taken: set[str], name: str) -> str:

@@ -143,8 +143,8 @@ def _check_keys(key: Key, gate: GateSettings, kind: Kind) -> None:
     allowed = (*kind.needs, *kind.takes)
     for name in given:
         if name not in allowed:
-            takes = ", ".join(allowed) or "none of " + ", ".join(SUBJECT)
-            raise InputError(f"{key(name)}: a gate of kind {kind.name!r} does not take it, but {takes}. Remove it.")
+            takes = f"only {', '.join(allowed)}" if allowed else "limits alone"
+            raise InputError(f"{key(name)}: a gate of kind {kind.name!r} takes {takes}. Remove it.")
     for name in kind.needs:
         if name not in given:
             raise InputError(f"{key(name)}: a gate of kind {kind.name!r} needs it, and it is not there. Add it.")

@@ -11,9 +11,10 @@ killed behind that, one that the next run publishes.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,8 +97,12 @@ def seal(
     *,
     config_digest: str = "",
     show_values: bool = False,
+    say: Callable[[str], None] = lambda _: None,
 ) -> KeptScores:
-    """Bring a staged folder, which has its scores, to the disk with all else that belongs in it; see `stage`."""
+    """Bring a staged folder, which has its scores, to the disk with all else that belongs in it; see `stage`.
+
+    say: is told, in a sentence, what was found damaged.
+    """
     from ..results.open import open_scores
     from .row_keys import name_of_secret, secret_of, write_keys
 
@@ -106,7 +111,7 @@ def seal(
     scores = open_scores(folder / SCORE_FILE)
     secret = None
     if keys is not None:
-        secret = secret_of(place)
+        secret = secret_of(place, say)
         wanted = _rows_of_cells(folder / SCORE_FILE) if kind == "cells" else None
         write_keys(folder / KEY_FILE, keys, scores.rows, wanted, secret, show_values)
     files = {}
@@ -234,6 +239,6 @@ def check(folder: Path, kept: KeptScores) -> Iterator[str]:
             continue
         if found != (size, digest):
             yield f"{folder / name}: is not as it was kept: its checksum, or its size, is another one."
-    for file in sorted(folder.iterdir()):
-        if file.name not in kept.files:
-            yield f"{file}: belongs to no run."
+    for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
+        if name not in kept.files:
+            yield f"{folder / name}: belongs to no run."

@@ -60,6 +60,18 @@ def init(
     OutputError
         A file that cannot be written, or that exists.
 
+    Examples
+    --------
+    >>> import tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> gpupif.datasets.census(1000).to_parquet(f"{folder.name}/people.parquet")
+    >>> file = f"{folder.name}/risk.toml"
+    >>> gpupif.nightly.init(f"{folder.name}/people.parquet", file).rows
+    1000
+    >>> [gate.name for gate in gpupif.nightly.load_config(file).settings.gates]
+    ['rows', 'missing share', 'PIF 95', 'unique share', 'share below k']
+    >>> folder.cleanup()
+
     """
     check_installed()
     from ..inspection.inspect import inspect

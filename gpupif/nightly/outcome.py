@@ -128,13 +128,22 @@ class KeptScores:
 
 @dataclass(frozen=True)
 class RunOutcome(Displayable):
-    """A run, as the record has it; times are UTC, ISO 8601.
+    """What a run came to, as the record has it; made by `gpupif.nightly.run`. Prints as tables.
 
-    number: 1 and up, of this record. table: the identity of the input (path or connection without secrets, and query).
-    config, config_digest: the configuration, secrets unresolved, and its BLAKE2b. summary: `Summary.to_dict` of the
-    scores, without cells unless values may be shown; risk: `DisclosureRisk.to_dict` likewise, None without
-    quasi-identifiers. error: of what did not end well, one sentence. peak_bytes: of memory. compared_with: number of
-    the last good run before it. notes: what else was said, one sentence each. seconds: by stage, in order.
+    What a run has not come to is None or empty.
+
+    number: 1 and up, of this record. status: "passed" (all gates hold), "failed", "refused" (bad input), "broken"
+    (anything else), "killed" or "running". started, finished: UTC, ISO 8601. table: the identity of the input, its path
+    or connection without secrets and query. config, config_digest: the configuration, secrets unresolved, and its
+    BLAKE2b. versions: of gpupif, Python and libraries. host, device: where it ran.
+
+    rows, distinct_rows: of the table. files: that it is made of, see `InputFile`. changes: of these since the last good
+    run, see `InputChanges`. columns: see `ColumnProfile`. gates: in the order of the configuration, see `GateResult`.
+    summary: `Summary.to_dict` of the scores, without cells unless values may be shown; risk: `DisclosureRisk.to_dict`
+    likewise, without classes, None without quasi-identifiers. kept: which scores are kept, see `KeptScores`.
+
+    seconds: wall time by stage, in order. peak_bytes: most memory of the process. compared_with: number of the last
+    good run before it. notes: what else was said, one sentence each. error: of what did not end well, one sentence.
     """
 
     number: int
@@ -169,7 +178,7 @@ class RunOutcome(Displayable):
 
     @property
     def exit_code(self) -> int:
-        """What the command returns."""
+        """What the command returns: 0 all gates hold, 3 a gate failed, 2 the input was refused, 1 anything else."""
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
 
     def to_dict(self) -> dict[str, Any]:

@@ -77,14 +77,24 @@ class Record:
             private_folder(folder)
             return cls._open_to_write(folder)
         file = folder / RECORD
-        if not file.exists():
-            raise _no_runs(folder)
-        record = cls(folder, _reading(file))
+        try:
+            file.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise _no_runs(folder) from None
+        except OSError as error:
+            from ..io.common import denied
+
+            raise denied(file, error) from error
         with _said(file, "read"):
-            if not _has_tables(record._connection):
-                record.close()
-                raise _no_runs(folder)
-            _check_version(record._connection, file)
+            record = cls(folder, _reading(file))
+        try:
+            with _said(file, "read"):
+                if not _has_tables(record._connection):
+                    raise _no_runs(folder)
+                _check_version(record._connection, file)
+        except BaseException:
+            record.close()
+            raise
         return record
 
     @classmethod
@@ -176,6 +186,12 @@ class Record:
             recorded = replace(outcome, notes=(*outcome.notes, *note))
             self._put(recorded)
         return recorded
+
+    def add_notes(self, number: int, notes: Sequence[str]) -> None:
+        """What there was to say of a run after it was on record. Raises OutputError where it cannot be written."""
+        with self._changing():
+            outcome = self._load(number)
+            self._put(replace(outcome, notes=(*outcome.notes, *notes)))
 
     def mark_killed(self) -> list[int]:
         """What stands as RUNNING becomes KILLED; the numbers of these. Who asks has the lock, so that none is on."""
@@ -330,7 +346,7 @@ class Record:
         return max(kept_numbers(self.folder), default=0)
 
     def _is_whole(self) -> bool:
-        """Whether SQLite finds nothing wrong, the file is a record, and the run to be compared with is whole.
+        """Whether SQLite finds nothing wrong, the file is a record, and all runs in it are as they were recorded.
 
         Raises InputError and OutputError as `open`.
         """
@@ -341,9 +357,8 @@ class Record:
                     return False
                 if _has_tables(self._connection):
                     _check_version(self._connection, self.file)
-                    good = self._good()
-                    if good is not None:
-                        self._rows(good)
+                    for number in self._numbers("1"):
+                        self._rows(number)
                 return True
         except TableReadError:
             return False
@@ -415,17 +430,31 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
 
 def _reading(file: Path) -> sqlite3.Connection:
     """A connection that reads; what a run that was killed left half done is taken back first."""
-    with _said(file, "read"):
-        connection = _connect(file, "ro")
-        try:
-            connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if not _name_of(error).startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
-                raise
-            connection = _connect(file, "rw")
-            connection.execute("PRAGMA query_only = ON")
-        return connection
+    try:
+        return _looked_at(file, "ro")
+    except sqlite3.OperationalError as error:
+        if not _name_of(error).startswith("SQLITE_READONLY"):
+            raise
+    try:
+        connection = _looked_at(file, "rw")
+    except sqlite3.OperationalError as error:
+        raise TableReadError(
+            f"{file}: a run was killed while it wrote the record. The next run mends that, or whoever may write the "
+            "file and its folder, by reading it."
+        ) from error
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _looked_at(file: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a file that SQLite can read."""
+    connection = _connect(file, mode)
+    try:
+        connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

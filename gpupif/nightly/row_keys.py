@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,30 @@ READ_ROWS = 1 << 16
 Rows = npt.NDArray[np.int64]
 
 
-def secret_of(folder: Path) -> bytes:
-    """The secret of a folder of kept scores, drawn when it is first asked for. Raises OutputError, TableReadError."""
+def secret_of(folder: Path, say: Callable[[str], None] = lambda _: None) -> bytes:
+    """The secret of a folder of kept scores, drawn when it is first asked for.
+
+    say: is told, in a sentence, that it was damaged. Raises OutputError, TableReadError.
+    """
     file = folder / SECRET
-    if not file.exists():
-        write_private(file, secrets.token_bytes(SECRET_BYTES))
     try:
-        return file.read_bytes()
+        secret = file.read_bytes()
+    except FileNotFoundError:
+        return _new_secret(file)
     except OSError as error:
         raise TableReadError(f"{file}: could not be read: {reason_of(error)}.") from error
+    if len(secret) == SECRET_BYTES:
+        return secret
+    with state_errors(file):
+        aside = file.replace(file.with_name(f"damaged-{SECRET}"))
+    say(f"{file}: damaged; put aside as {aside.name}. Rows are not the same by their keys as those of runs before.")
+    return _new_secret(file)
+
+
+def _new_secret(file: Path) -> bytes:
+    secret = secrets.token_bytes(SECRET_BYTES)
+    write_private(file, secret)
+    return secret
 
 
 def name_of_secret(secret: bytes) -> str:

@@ -7,8 +7,9 @@ rows lie together; a part of both fits into memory.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,18 +27,17 @@ from ..io.temporary_folder import temporary_folder
 from ..measures import Measure, as_risk, find_measure
 from ..results.cell_layout import COLUMN, ROW, VALUE
 from ..results.condition import parse_condition
-from ..results.open import open_scores
-from ..results.outputs import ScoreView
+from ..results.outputs import ScoreView, outputs_of
 from ..results.provenance import read_description
 from .changes import CellChange, NewlyUnique, ScoreChanges
 from .kept import KEY_FILE, SCORE_FILE, Manifest
 from .row_keys import READ_ROWS, RowKeys, values_of
 
 # Of both tables, what a part takes in memory, about; and into how many parts a table is cut at most.
-PART_BYTES = 1 << 27
-MOST_PARTS = 256
+PART_BYTES = 1 << 26
+MOST_PARTS = 512
 # Rows that are cut at once.
-CUT_ROWS = 1 << 20
+CUT_ROWS = 1 << 18
 # By which measures of a row it is unique, where they are 1.
 UNIQUE_MEASURES = ("unique", "class_size")
 IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
@@ -153,20 +153,27 @@ def _keeps_unique(where: str | None, measure: str) -> bool:
 class _Reader:
     """Kept scores of one run as tables: identity of the row, its place, whether it is unique, and scores.
 
-    Of all scores those of each column, one row for each row; of cells column and score, one row for each cell.
+    Of all scores those of each column, one row for each row; of cells column and score, one row for each cell. Raises
+    TableReadError for a file that does not say what it is of.
     """
 
     def __init__(self, side: Side, measure: Measure, unique: str | None) -> None:
+        description = read_description(side.file)
+        if description is None:
+            raise TableReadError(f"{side.file}: expected scores that gpupif wrote, which say what they are of.")
+        attackers = tuple(outcome.attacker for outcome in description.outcomes)
+        view = ScoreView(description.about.measures, attackers, description.about.dtype)
         self._side = side
-        self._measure = measure
-        self._unique = unique
         self._whole = side.manifest.kind == "all"
-        self._scores = open_scores(side.file)
-        self.columns = [str(name) for name in self._scores.columns]
+        # The worst over attackers.
+        self._score = view.score(measure)
+        self._unique = None if unique is None else view.score(find_measure(unique))
+        self._outputs = outputs_of([self._score, *([] if self._unique is None else [self._unique])])
+        self.columns = [str(name) for name in description.about.columns]
 
     def bytes(self, columns: Sequence[str]) -> int:
         """What it takes in memory, about."""
-        rows = self._scores.rows if self._whole else pq.read_metadata(self._side.file).num_rows
+        rows: int = pq.read_metadata(self._side.file).num_rows
         return rows * (48 + 8 * (len(columns) if self._whole else 4))
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -175,60 +182,47 @@ class _Reader:
             keys = None
             if self._side.manifest.secret is not None:
                 keys = closing.enter_context(RowKeys(self._side.keys))
-            for rows, unique, scores in self._of_all(columns) if self._whole else self._of_cells(columns):
+            file = closing.enter_context(pq.ParquetFile(self._side.file))
+            for rows, unique, scores in self._of_all(file, columns) if self._whole else self._of_cells(file, columns):
                 identity = pa.array(rows) if keys is None else keys.of(rows)
                 yield pa.table({IDENTITY: identity, ROW: rows, UNIQUE: unique, **scores})
 
-    def _of_all(self, columns: Sequence[str]) -> Iterator[tuple[Numbers, Numbers, dict[str, Any]]]:
-        names = [self._measure.name, *([] if self._unique is None else [self._unique])]
+    def _of_all(
+        self, file: pq.ParquetFile, columns: Sequence[str]
+    ) -> Iterator[tuple[Numbers, Numbers, dict[str, Any]]]:
+        names = {output: [f"{output}_{column}" for column in columns] for output in self._outputs}
         start = 0
-        for batches in _aligned([self._scores[name].to_batches() for name in names]):
-            rows = np.arange(start, start + len(batches[0]))
-            unique = np.zeros(len(rows), bool)
-            for column in batches[1].columns if len(batches) > 1 else ():
-                unique |= column.to_numpy(zero_copy_only=False) == 1
-            yield rows, unique, {str(place): batches[0].column(name) for place, name in enumerate(columns)}
+        for batch in file.iter_batches(READ_ROWS, columns=[name for several in names.values() for name in several]):
+            rows = np.arange(start, start + len(batch))
+            arrays = {output: np.stack([_numbers(batch, name) for name in names[output]]) for output in names}
+            unique = self._is_unique(arrays, rows)
+            yield rows, unique, {str(place): scores for place, scores in enumerate(self._score.of(arrays))}
             start += len(rows)
 
-    def _of_cells(self, columns: Sequence[str]) -> Iterator[tuple[Numbers, Numbers, dict[str, Any]]]:
+    def _of_cells(
+        self, file: pq.ParquetFile, columns: Sequence[str]
+    ) -> Iterator[tuple[Numbers, Numbers, dict[str, Any]]]:
         places = pa.array(columns, pa.string())
-        score = self._output_of(self._measure.name)
-        is_unique = None if self._unique is None else self._output_of(self._unique)
-        for batch in self._scores.cells().to_batches():
-            target = pc.index_in(batch.column(COLUMN), value_set=places)
-            batch, target = batch.filter(target.is_valid()), target.drop_null()
-            unique = np.zeros(len(batch), bool) if is_unique is None else is_unique(batch) == 1
-            scores = {COLUMN: target, SCORE: score(batch)}
-            yield batch.column(ROW).to_numpy(), unique, scores
+        names = [ROW, COLUMN, *self._outputs]
+        # A table for a file without cells, too.
+        nothing = pa.RecordBatch.from_pylist([], pa.schema([file.schema_arrow.field(name) for name in names]))
+        for found in chain([nothing], file.iter_batches(READ_ROWS, columns=names)):
+            target = pc.index_in(found.column(COLUMN), value_set=places)
+            batch = found.filter(target.is_valid())
+            arrays = {output: _numbers(batch, output)[None] for output in self._outputs}
+            rows = _numbers(batch, ROW)
+            yield rows, self._is_unique(arrays, rows), {COLUMN: target.drop_null(), SCORE: self._score.of(arrays)[0]}
 
-    def _output_of(self, measure: str) -> Callable[[pa.RecordBatch], Numbers]:
-        """The worst score of a measure, of columns of cells by attacker."""
-        description = read_description(self._side.file)
-        assert description is not None
-        attackers = tuple(outcome.attacker for outcome in description.outcomes)
-        view = ScoreView(description.about.measures, attackers, description.about.dtype)
-        score = view.score(find_measure(measure))
-
-        def scores_of(batch: pa.RecordBatch) -> Numbers:
-            worst: Numbers = score.of({name: batch.column(name).to_numpy()[None] for name in score.outputs})[0]
-            return worst
-
-        return scores_of
+    def _is_unique(self, arrays: Mapping[str, Numbers], rows: Numbers) -> Numbers:
+        """Whether rows are unique by any of their cells (columns, rows); none where that is not known."""
+        found: Numbers = np.zeros(len(rows), bool) if self._unique is None else (self._unique.of(arrays) == 1).any(0)
+        return found
 
 
-def _aligned(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """The same rows of several streams, however these cut them."""
-    waiting = [pa.record_batch({})] * len(streams)
-    while True:
-        for place, stream in enumerate(streams):
-            while not len(waiting[place]):
-                following = next(stream, None)
-                if following is None:
-                    return
-                waiting[place] = following
-        rows = min(map(len, waiting))
-        yield [batch.slice(0, rows) for batch in waiting]
-        waiting = [batch.slice(rows) for batch in waiting]
+def _numbers(batch: pa.RecordBatch, name: str) -> Numbers:
+    """A column of a file."""
+    found: Numbers = batch.column(name).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _cut(
@@ -247,9 +241,11 @@ def _cut(
                 schema = {field.name: field.type for field in table.schema}
                 writers = [writing.enter_context(BatchWriter(file, schema)) for file in files]
             part = _parts_of(table.column(IDENTITY), number)
-            for one in np.unique(part):
-                rows = table.take(pa.array(np.flatnonzero(part == one))).combine_chunks()
-                writers[one].write([column.chunk(0) for column in rows.columns])
+            columns = table.take(pa.array(np.argsort(part, kind="stable"))).combine_chunks().columns
+            edges = np.cumsum([0, *np.bincount(part, minlength=number)]).tolist()
+            for writer, (start, stop) in zip(writers, pairwise(edges), strict=True):
+                if start < stop:
+                    writer.write([column.chunk(0).slice(start, stop - start) for column in columns])
     return lambda part: _read(files[part])
 
 
@@ -329,6 +325,9 @@ class _Found:
         self.rose += int(np.count_nonzero(rise > 0))
         self.fell += int(np.count_nonzero(rise < 0))
         found = np.flatnonzero(rise > 0)
+        if len(found) > self._most:
+            least = np.partition(rise[found], -self._most)[-self._most]
+            found = found[rise[found] >= least]
         # The highest rise first; of equal ones the earlier row, then the earlier column.
         first = found[np.lexsort((columns[found], rows[found], -rise[found]))][: self._most]
         several = zip(-rise[first], rows[first], columns[first], scores[0][first], scores[1][first], strict=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -166,7 +166,7 @@ class KeptSource(EncodedSource):
             listed = ", ".join(self.names)
             raise TableReadError(f"{found.path}: expected at least one row, got none (columns: {listed}).")
 
-    def __enter__(self) -> KeptSource:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -60,8 +60,8 @@ class Scores:
     attackers, so that `fig`, `rig` and `pif`, sums, are what no single one need reach.
 
     Scores of a Dask frame are lazy. What computes several frames at once (``dask.compute(scores.cig, scores.csf)``,
-    `frame`, `to_parquet`) scores the table once; each alone, and each call of `fig`, `pif`, `top` and `summary`, scores
-    it again, unless `persist` keeps the scores.
+    `frame`, `to_parquet`) scores the table once; each alone, and each call of `fig`, `pif`, `percentiles`, `means`,
+    `count_above`, `top` and `summary`, scores it again, unless `persist` keeps the scores.
 
     Examples
     --------

@@ -22,9 +22,9 @@ import pandas as pd
 import gpupif
 from gpupif.nightly import kept
 from gpupif.nightly.config import load_config
+from gpupif.nightly.nightly_run import run
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import Record
-from gpupif.nightly.run import run
 from gpupif.nightly.table_state import verify_state
 
 FILES = 4
@@ -97,13 +97,14 @@ def look(state, good):
     """What is wrong with a state, sentences; good: the number of the last run that was seen to be good, and itself."""
     problems = verify_state(state)
     with Record.open(state) as record:
-        problems += [text for _, text in record.problems()]
+        problems += record.problems()
         number, outcome = good
-        if record.run(number) != outcome:
-            problems.append(f"run {number} is not what it was")
         last = record.last_good()
         if last is None or last.number < number:
             problems.append(f"the last good run is {last}, not {number}")
+        # One that was killed when it was on record is good too, and retention may remove the one before it.
+        elif (last.number == number or number in record.numbers()) and record.run(number) != outcome:
+            problems.append(f"run {number} is not what it was")
         for one in record.runs():
             if one.kept is not None:
                 folder = kept.find(state, one.number)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gpupif.nightly.run import run
+from gpupif.nightly.nightly_run import run
 
 CONFIGURATION = """
 [input]

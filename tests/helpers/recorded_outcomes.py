@@ -73,7 +73,7 @@ gates = st.builds(
     *(texts, texts, texts, numbers, numbers),
     st.dictionaries(texts, wholes | floats, max_size=3),
     st.sampled_from(Verdict),
-    *(texts, st.none() | texts, st.none() | texts),
+    *(texts, st.none() | texts, st.none() | texts, texts),
 )
 kept_scores = st.builds(KeptScores, texts, texts, st.dictionaries(texts, st.tuples(wholes, texts), max_size=3))
 outcomes = st.builds(

@@ -83,7 +83,7 @@ def test_one_reading_at_a_time(urls, database):
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
 def test_watermarks(urls, database):
     with open_query(urls[database], f"{ALL}; -- all") as table:
-        assert table.watermark("empty") == "none"
+        assert table.watermark("empty") is None
         assert table.watermark("photo") == "00ff"
         born = max(value for value in TABLE["born"].to_pylist() if value is not None)
         assert table.watermark("born") == born.isoformat()

@@ -102,7 +102,7 @@ def test_the_digest_is_of_what_is_meant(load):
     other = (
         "# A comment.\n[run]\ndevice = 'auto'\nstate = \"gpupif-nightly\"\n[input]\ndriver = 'auto'\n"
         "path='people.csv'\n"
-        "[[gates]]\nmax = 3.0\npercentile = 95.0\nkind = 'pif'\nname = 'pif 95'\n"
+        "[[gates]]\nmax = 3.0\npercentile = 95.0\nkind = 'pif'\nname = 'PIF 95'\n"
         "[[gates]]\nkind = 'k'\nmin = 5\nname = 'own'\n"
     )
     assert load(other).digest == plain
@@ -319,8 +319,8 @@ def test_files_that_are_none(tmp_path):
         ("gates.0.max=4", lambda s: s.gates[0].max == 4.0),
         ("gates.1.min=4", lambda s: s.gates[1].min == 4.0),
         ("gates.own.min=4", lambda s: s.gates[1].min == 4.0),
-        ("gates.pif 95.max=4", lambda s: s.gates[0].max == 4.0),
-        ("gates.'pif 95'.max=4", lambda s: s.gates[0].max == 4.0),
+        ("gates.PIF 95.max=4", lambda s: s.gates[0].max == 4.0),
+        ("gates.'PIF 95'.max=4", lambda s: s.gates[0].max == 4.0),
         ('score.columns=["a", "b=c"]', lambda s: s.score.columns == ["a", "b=c"]),
         ("score.known={any = 2}", lambda s: s.score.known == AnyKnownSettings(any=2)),
         ('score.attackers.one=["a"]', lambda s: s.score.attackers == {"one": ["a"]}),
@@ -358,7 +358,7 @@ def test_the_last_of_several_holds(load):
             "gates.2.max=1",
             "--set gates.2.max: expected an entry of gates, which has 2, numbered from 0 or by name; got",
         ),
-        ("gates.owm.max=1", "got 'owm'. Did you mean 'own'? Names of gates: 'pif 95', 'own'."),
+        ("gates.owm.max=1", "got 'owm'. Did you mean 'own'? Names of gates: 'PIF 95', 'own'."),
         ("tell.webhooks.0.url=x", "expected an entry of tell.webhooks, which has 0, numbered from 0; got '0'."),
         ("run.device", "--set: expected KEY=VALUE, such as run.device=cpu or gates.0.max=3; got 'run.device'."),
         ("=3", "--set: expected KEY=VALUE"),
@@ -385,12 +385,12 @@ def test_names_of_gates():
         {"kind": "pif", "percentile": 99.5},
         {"kind": "pif", "percentile": 95, "max": 2},
         {"kind": "mean", "measure": "cig", "column": "a", "attacker": "all"},
-        {"kind": "k", "name": "pif 95 3"},
+        {"kind": "k", "name": "PIF 95 3"},
         {"kind": "pif", "percentile": 95},
         3,
         {"kind": None, "name": 4},
     ]
-    expected = ["pif 95", "pif 99.5", "pif 95 2", "mean cig a all", "pif 95 3", "pif 95 4"]
+    expected = ["PIF 95", "PIF 99.5", "PIF 95 2", "mean cig of a against all", "PIF 95 3", "PIF 95 4"]
     assert gate_names(gates)[:6] == expected
     assert len(set(gate_names(gates))) == len(gates)
 

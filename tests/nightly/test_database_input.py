@@ -9,7 +9,7 @@ import sqlite3
 import pandas as pd
 
 import gpupif
-from gpupif.nightly import run as nightly_run
+from gpupif.nightly import nightly_run
 from gpupif.nightly.config import load_config
 from gpupif.nightly.outcome import Status
 
@@ -61,6 +61,16 @@ def test_rows_are_read_where_the_watermark_or_the_database_is_another(tmp_path):
     table = pd.DataFrame([row[1:3] for row in ROWS if row[0] != 2], columns=["age", "illness"])
     assert third.summary["columns"] == gpupif.score(table).summary().to_dict()["columns"]
     assert night(another).rows == 5
+
+
+def test_rows_are_read_where_the_watermark_has_no_value(tmp_path):
+    file, people = tmp_path / "risk.toml", tmp_path / "people.db"
+    file.write_text(CONFIGURATION)
+    config = load_config(file, environ={"RISK_DATABASE": database(people, ROWS)})
+    change(people, "UPDATE people SET changed = NULL")
+    assert nightly_run.run(config).rows == 4
+    change(people, "DELETE FROM people WHERE person = 2")
+    assert nightly_run.run(config).rows == 3
 
 
 def test_a_query_that_fails_is_a_run_that_is_refused(tmp_path):

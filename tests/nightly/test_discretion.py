@@ -20,6 +20,14 @@ KNOWN = {"age", "person's town", "a b"}
         ("in row 12 of 1,000 rows, got 1e-3", "in row 12 of 1,000 rows, got ***"),
         ("at least 12,000 different values; 3.5 GiB", "at least 12,000 different values; 3.5 GiB"),
         ("/data/2026/part-7.parquet: no such file", "/data/2026/part-7.parquet: no such file"),
+        (
+            "a.csv: no CSV (CSV parse error: Expected 2 columns, got 3: Ann,flu (x)., 7, after row 1,200).",
+            "a.csv: no CSV (CSV parse error: Expected 2 columns, got 3: ***, after row 1,200).",
+        ),
+        (
+            "CSV parse error: Row #3: Expected 2 columns, got 1: O'Hara, after row 5). Ann",
+            "CSV parse error: Row #3: Expected 2 columns, got 1: ***",
+        ),
         ("int64, float32 and 2.5", "int64, float32 and ***"),
     ],
 )

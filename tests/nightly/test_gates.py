@@ -178,7 +178,7 @@ def test_the_worst_of_all_is_named():
     worst, *others = evaluate(gates, found_in(gates), None)
     assert (worst.column, worst.attacker) == max(pairs, key=pairs.get)
     assert [one.value for one in others] == pytest.approx(list(pairs.values()))
-    assert [one.name for one in others] == [f"mean csf {column} {one}" for column, one in pairs]
+    assert [one.name for one in others] == [f"mean csf of {column} against {one}" for column, one in pairs]
 
 
 def test_one_attacker_without_a_name():
@@ -322,11 +322,21 @@ def test_names():
     gates = [
         {"kind": "pif", "percentile": 99.5},
         {"kind": "percentile", "measure": "cig", "percentile": 95, "column": "age", "attacker": "neighbour"},
+        {"kind": "cells_above", "measure": "csf", "above": 0.25, "column": "age"},
+        {"kind": "pif", "percentile": 99.50000001, "attacker": "anyone"},
+        {"kind": "min", "measure": "csf"},
+        {"kind": "unique_share"},
+        {"kind": "unique_share"},
         {"kind": "t", "column": "job", "name": "closeness"},
     ]
     assert [gate.name for gate in resolve_gates(settings_of(*(gate | {"max": 1.0} for gate in gates)))] == [
-        "pif 99.5",
-        "percentile 95 cig age neighbour",
+        "PIF 99.5",
+        "percentile 95 of cig of age against neighbour",
+        "cells with csf above 0.25 of age",
+        "PIF 99.50000001 against anyone",
+        "lowest csf",
+        "unique share",
+        "unique share 2",
         "closeness",
     ]
 
@@ -356,11 +366,11 @@ WRONG = {
         {},
         r"gates\[0\]\.kind .*: expected one of pif, .*; got 'uniq_rows'\. Did you mean 'unique",
     ),
-    "key": ({"kind": "rows", "measure": "csf"}, {}, r"gates\[0\]\.measure .*: .*'rows' does not take it, but none of"),
+    "key": ({"kind": "rows", "measure": "csf"}, {}, r"gates\[0\]\.measure .*: .*'rows' takes limits alone"),
     "another key": (
         {"kind": "pif", "percentile": 9, "column": "age"},
         {},
-        r"gates\[0\]\.column .*: a gate of kind 'pif' does not take it, but percentile, attacker\. Remove it",
+        r"gates\[0\]\.column .*: a gate of kind 'pif' takes only percentile, attacker\. Remove it",
     ),
     "lacks": ({"kind": "pif"}, {}, r"gates\[0\]\.percentile .*: a gate of kind 'pif' needs it"),
     "no cig": (

@@ -7,6 +7,8 @@ import os
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpupif.io.common import stamps_of
 from gpupif.nightly import input_files
@@ -96,3 +98,23 @@ def test_changes():
     )
     found = input_changes([], now)
     assert (found.added, found.removed, found.changed, found.unchanged) == (["a", "b", "x", "y", "z"], [], [], 0)
+
+
+contents = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("123"))
+
+
+@given(contents, contents)
+def test_every_file_is_in_one_change(before, after):
+    old, new = ([InputFile(path, 1, 2, digest, 3) for path, digest in one.items()] for one in (before, after))
+    found = input_changes(old, new)
+    gone, came = [past for past, _ in found.renamed], [path for _, path in found.renamed]
+    assert sorted([*found.removed, *gone, *found.changed]) == sorted(
+        path for path, digest in before.items() if after.get(path) != digest
+    )
+    assert sorted([*found.added, *came, *found.changed]) == sorted(
+        path for path, digest in after.items() if before.get(path) != digest
+    )
+    assert found.unchanged == len(before.items() & after.items())
+    assert all(before[past] == after[path] for past, path in found.renamed)
+    # No file is both removed and added with the same content.
+    assert not {before[path] for path in found.removed} & {after[path] for path in found.added}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import stat
 import time
@@ -19,14 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.errors import InputError, TableReadError
+from gpupif.errors import InputError, OutputError, TableReadError
 from gpupif.nightly import kept, retention
 from gpupif.nightly.lock import run_lock
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import Record, time_text, utc_now
-from gpupif.nightly.row_keys import KEY, ROW, RowKeys, row_digests
+from gpupif.nightly.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
 from gpupif.nightly.settings import KeepSettings
-from gpupif.nightly.verify import verify
+from gpupif.nightly.verification import check_state
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
@@ -72,7 +73,7 @@ def test_what_is_kept_is_opened_again(tmp_path, scores, kind):
     assert pq.read_table(folder / kept.KEY_FILE).column_names == [ROW, KEY]
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert modes == {0o600}
-    assert verify(tmp_path).exit_code == 0
+    assert check_state(tmp_path).exit_code == 0
 
 
 def test_keys_of_the_rows_that_are_needed(tmp_path, scores):
@@ -177,7 +178,7 @@ def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
             if known:
                 record.finish(outcome(number=number, kept=facts))
         assert kept.find(tmp_path, 2) == staged(2)
-        assert verify(tmp_path).exit_code == 0
+        assert check_state(tmp_path).exit_code == 0
         record.mark_killed()
         retention.tidy(record)
         assert [*kept.kept_numbers(tmp_path)] == [2]
@@ -201,12 +202,41 @@ def test_manifests_that_are_damaged(tmp_path, scores):
             kept.read_manifest(folder)
 
 
+@pytest.mark.parametrize("content", [b"", b"short", bytes(33), bytes(100)])
+def test_a_secret_that_is_damaged_is_put_aside_and_drawn_anew(tmp_path, content):
+    first = secret_of(tmp_path)
+    (tmp_path / SECRET).write_bytes(content)
+    said = []
+    second = secret_of(tmp_path, said.append)
+    assert len(second) == len(first)
+    assert first != second == secret_of(tmp_path, said.append)
+    assert len(said) == 1
+    assert "damaged-key" in said[0]
+    assert (tmp_path / "damaged-key").read_bytes() == content
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
+    night(tmp_path, scores, KeepSettings())
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+        try:
+            kept.stage(tmp_path, 2, scores, "all", keys=keys_of(200))
+        except OutputError as error:
+            os._exit(0 if "could not be written" in str(error) and "\n" not in str(error) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    night(tmp_path, scores, KeepSettings())
+    assert check_state(tmp_path).problems == []
+
+
 @pytest.mark.slow
 def test_killed_at_random_moments(tmp_path, scores):
     """Runs one after the other, each of which may be killed: all is whole at any time, and no good run is lost."""
     chance = random.Random(19)
     good, kills = 0, 0
-    for _ in range(60):
+    for _ in range(40):
         child = os.fork()
         if child == 0:
             try:
@@ -231,10 +261,10 @@ def test_killed_at_random_moments(tmp_path, scores):
             assert (run.kept is None) == (run.status in (Status.RUNNING, Status.KILLED))
             if run.kept is not None:
                 assert list(kept.check(kept.find(tmp_path, run.number), run.kept)) == []
-    assert kills == 60
+    assert kills == 40
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
-    assert verify(tmp_path).problems == []
+    assert check_state(tmp_path).problems == []
     left = {path.name for path in (tmp_path / "scores").iterdir()} - {"key"}
     assert left <= {f"run-{one:06}" for one in range(number + 1)}
     assert len(left) <= 3

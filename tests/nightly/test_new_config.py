@@ -52,10 +52,10 @@ def test_what_is_filled_in(table, tmp_path):
     limits = {gate.name: gate.limits for gate in settings.gates}
     assert limits == {
         "rows": {"max": 120, "min": 80},
-        "missing_share": {"max": 0.3},
-        "pif 95": {"max_rise": 0.1},
-        "unique_share": {"max_rise": 0.01},
-        "share_below_k": {"max_rise": 0.01},
+        "missing share": {"max": 0.3},
+        "PIF 95": {"max_rise": 0.1},
+        "unique share": {"max_rise": 0.01},
+        "share below k": {"max_rise": 0.01},
     }
     text = (tmp_path / "risk.toml").read_text()
     assert "# Not scored: 'id' (identifier), 'pweight' (weight), 'source' (leave out).\n" in text
@@ -78,7 +78,7 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     settings = load_config("risk.toml").settings
     check_gates(settings)
     names = [gate.name for gate in settings.gates]
-    assert names[5:] == ["pif 95 2", "k", "new_values age", "distinct_l"]
+    assert names[5:] == ["PIF 95 2", "k", "new values of age", "distinct l"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
+import traceback
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +21,7 @@ from hypothesis import given, settings
 from gpupif.errors import InputError, OutputError, TableReadError
 from gpupif.nightly.outcome import GateResult, InputFile, Status, Verdict
 from gpupif.nightly.record import KILLED_NOTE, RECORD, Record
+from gpupif.nightly.run_history import read_history
 from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
 
 FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
@@ -133,31 +137,72 @@ def test_it_is_read_while_a_run_writes(tmp_path):
             assert len(reader.runs()) == 2
 
 
-def test_it_is_read_where_nothing_can_be_written(tmp_path):
-    """By somebody else than root, whom no right stops."""
-    state = tmp_path / "state"
-    recorded(state, outcome())
-    for place, mode in ((tmp_path, 0o755), (state / RECORD, 0o444), (state, 0o555)):
-        place.chmod(mode)
-    for above in [*tmp_path.parents][: len(tmp_path.parents) - 2]:
-        above.chmod(above.stat().st_mode | 0o111)
-    code = (
-        "import os, pathlib, sys\n"
-        "from gpupif.nightly.record import Record\n"
-        "from gpupif.errors import OutputError\n"
-        "os.getuid() or os.setuid(65534)\n"
-        "state = pathlib.Path(sys.argv[1])\n"
-        "print(len(Record.open(state).runs()))\n"
-        "try:\n"
-        "    Record.open(state, writable=True).begin(Record.open(state).run(1))\n"
-        "except OutputError as error:\n"
-        "    print(error)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, state], text=True, capture_output=True)
-    assert ended.stderr == ""
-    runs, said = ended.stdout.splitlines()
-    assert runs == "1"
-    assert "Check the rights of the f" in said
+def test_it_is_read_while_another_process_writes(tmp_path):
+    recorded(tmp_path, outcome(files=FILES))
+    child = os.fork()
+    if child == 0:
+        try:
+            while True:
+                recorded(tmp_path, outcome(files=FILES, notes=("whole",)))
+        finally:
+            os._exit(1)
+    try:
+        seen = []
+        while len(set(seen)) < 10:
+            with Record.open(tmp_path) as record, record.snapshot():
+                assert record.problems() == []
+                runs = record.runs()
+            assert [run.number for run in runs] == [*range(1, len(runs) + 1)]
+            # The last one may be on.
+            assert all(run.notes == ("whole",) and run.is_good for run in runs[1:-1])
+            seen.append(len(runs))
+        assert seen == sorted(seen)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.fixture
+def readable(tmp_path):
+    """A folder that others may read too."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        Path(place).chmod(0o755)
+        yield Path(place) / "state"
+
+
+def as_a_reader(state, look):
+    """Call a function in a copy of this process that may read the record, and write nothing."""
+    for file in state.iterdir():
+        file.chmod(0o444)
+    state.chmod(0o555)
+    child = os.fork()
+    if child == 0:
+        try:
+            # Of root no right keeps anything.
+            if os.getuid() == 0:
+                os.setuid(65534)
+            look()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    ended = os.waitpid(child, 0)[1]
+    state.chmod(0o755)
+    assert os.waitstatus_to_exitcode(ended) == 0
+
+
+def test_it_is_read_where_nothing_can_be_written(readable):
+    known = recorded(readable, outcome(), outcome(files=FILES))
+
+    def look():
+        with Record.open(readable) as record:
+            assert record.runs() == known
+        assert [run.number for run in read_history(readable).runs] == [1, 2]
+        with pytest.raises(OutputError, match=r"could not be written: .*Check the rights of the fo"):
+            Record.open(readable, writable=True)
+
+    as_a_reader(readable, look)
 
 
 def half_committed(state):
@@ -182,9 +227,21 @@ def test_what_a_kill_left_half_written_is_taken_back(tmp_path):
     assert os.listdir(tmp_path) == [RECORD]
 
 
+def test_who_cannot_take_it_back_is_told(readable):
+    recorded(readable, outcome())
+    killed(lambda: half_committed(readable))
+
+    def look():
+        with pytest.raises(TableReadError, match=r"a run was killed while it wrote the record\. The next run"):
+            Record.open(readable)
+
+    as_a_reader(readable, look)
+
+
 FULL = """
 import os, pathlib, resource, sys
 from dataclasses import replace
+from pathlib import Path
 from gpupif.errors import OutputError
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import Record
@@ -264,9 +321,8 @@ def test_a_damaged_record_is_put_aside_and_what_is_whole_goes_on(tmp_path, long_
         assert len(aside) == len(record.notes) <= 1
         if aside:
             assert f"put aside as {aside[0].name}" in record.notes[0]
-            assert assert_some_of(record, known) == len(record.runs())
-        good = record.last_good()
-        assert good is None or good == known[good.number - 1]
+        assert record.runs() == [known[number - 1] for number in record.numbers()]
+        assert aside or len(record.runs()) == len(known)
         number = record.begin(outcome())
         assert record.finish(outcome(number=number)) == record.run(number)
 

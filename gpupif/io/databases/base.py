@@ -111,8 +111,8 @@ class QueryTable:
         rows = whole_number("rows", rows, "")
         return self._batches(rows)
 
-    def watermark(self, column: str) -> str:
-        """The highest value of a column as text, "none" where all are missing, as of the rows that `batches` gives.
+    def watermark(self, column: str) -> str | None:
+        """The highest value of a column as text, as of the rows that `batches` gives; None where there is none.
 
         Raises TableReadError, also for a column that the result does not have.
         """
@@ -120,7 +120,8 @@ class QueryTable:
         self._drop_answer()
         with self._told(f"the highest value of column {column!r} could not be read"):
             value = self._database.value(highest(self._query, self._database.quote(column)))
-        return _text(value)
+        # NaN is a missing value; some databases have it as the highest.
+        return None if value is None or value != value else _text(value)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream of Arrow, for what takes one."""
@@ -231,8 +232,6 @@ def _is_of_data(error: Exception) -> bool:
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return "none"
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)

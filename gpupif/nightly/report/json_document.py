@@ -21,7 +21,7 @@ def document(telling: Telling) -> dict[str, Any]:
         }
         for name, figure in now.items()
     }
-    return {**telling.document, "figures": beside, "diff": telling.changed}
+    return {**telling.document, "figures": beside}
 
 
 def text(telling: Telling) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...errors import GpupifError, OutputError
 from ...io.write import check_parent, write_text
@@ -52,14 +51,12 @@ def tell(
     settings: TellSettings,
     resolve: Resolve,
     redact: Callable[[str], str],
-    changed: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Tell a run in every way that is asked for; what kept any of them from it, one sentence each, also logged.
 
     before: the last good run before it. resolve: a path of the configuration as a file. redact: a text without secrets.
-    changed: what `gpupif nightly diff` says of the two runs, as plain values.
     """
-    telling = Telling.of(outcome, before, changed)
+    telling = Telling.of(outcome, before)
     problems: list[str] = []
     for key, way in WAYS.items():
         try:

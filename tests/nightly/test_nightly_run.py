@@ -12,8 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import AnotherRunError, InputError, OutputError
-from gpupif.nightly import lock
-from gpupif.nightly import run as nightly_run
+from gpupif.nightly import lock, nightly_run
 from gpupif.nightly.outcome import Status, Verdict
 from gpupif.nightly.record import Record
 from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
@@ -171,6 +170,26 @@ def test_no_value_is_on_record(tmp_path):
     assert b"shingles" in (nights.state / "record.sqlite").read_bytes()
 
 
+def test_a_row_of_csv_that_is_too_long_is_not_on_record(tmp_path):
+    nights = Nights(tmp_path)
+    pd.DataFrame(FIRST).to_csv(nights.table / "a.csv", index=False)
+    with (nights.table / "a.csv").open("a") as file:
+        file.write("30,shingles,9,O'Hara\n")
+    outcome = nights.run("input.path=table/*.csv")
+    assert outcome.status is Status.REFUSED
+    assert "Expected 3 columns, got 4: ***" in outcome.error
+    assert b"shingles" not in (nights.state / "record.sqlite").read_bytes()
+
+
+def test_runs_without_gates_leave_no_more_than_the_last_one(tmp_path):
+    nights = Nights(tmp_path, configuration=CONFIGURATION.partition("[[gates]]")[0])
+    for night in range(3):
+        nights.write("a", {**FIRST, "age": [30, 30, 40, night]})
+        assert nights.run().status is Status.PASSED
+    assert len(list((nights.state / "parts").iterdir())) == 2
+    assert [file.name for file in nights.state.glob("values-*")] == ["values-000003.kept"]
+
+
 def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
     nights.run()
     (tmp_path / "other").mkdir()
@@ -179,6 +198,21 @@ def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
         nights.run("input.path=other")
     with Record.open(nights.state) as record:
         assert record.numbers() == [1]
+
+
+def test_a_state_in_the_folder_of_the_table(nights):
+    with pytest.raises(InputError, match=r"run\.state: .*table/state lies in the folder of the table"):
+        nights.run("run.state=table/state")
+    assert not (nights.table / "state").exists()
+
+
+def test_what_could_not_be_told_is_on_record(nights):
+    outcome = nights.run("tell.markdown=nowhere/risk.md")
+    assert outcome.status is Status.PASSED
+    (note,) = outcome.notes
+    assert "nowhere" in note
+    with Record.open(nights.state) as record:
+        assert list(record.run(1).notes) == [note]
 
 
 def test_one_run_at_a_time(nights):
@@ -215,6 +249,19 @@ def test_a_fault_of_the_machine_is_no_refusal(nights, monkeypatch):
     outcome = nights.run()
     assert (outcome.status, outcome.exit_code) == (Status.BROKEN, 1)
     assert "No space left on device" in outcome.error
+
+
+def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
+    def refuse(*_):
+        raise OSError(30, "Read-only file system", "old")
+
+    monkeypatch.setattr(nightly_run.retention, "apply", refuse)
+    outcome = nights.run()
+    assert outcome.status is Status.PASSED
+    (note,) = outcome.notes
+    assert "could not be removed: old: Read-only file system." in note
+    with Record.open(nights.state) as record:
+        assert list(record.run(1).notes) == [note]
 
 
 def test_overrides_go_with_a_file(nights):

@@ -96,7 +96,7 @@ def _day_and_time(text: str) -> str:
     return text[:19].replace("T", " ")
 
 
-def history(state: Path) -> History:
+def read_history(state: Path) -> History:
     """The runs of a state folder, also while one is on; opened to be read only.
 
     Raises as `Record.open`.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,23 +58,26 @@ class Verification(Displayable):
             console.print(problem, style="red", highlight=False, markup=False)
 
 
-def verify(state: Path, parts: Callable[[], Iterable[str]] | None = None) -> Verification:
+def check_state(state: Path) -> Verification:
     """Check all that is kept in a state folder: the record, kept scores, encoded parts, and who may read them.
 
-    All files are read. A run may be on; the state is opened to be read only.
-
-    parts: what finds what is wrong with the encoded parts, one sentence each; None: there are none.
-
-    Raises InputError where there is no record.
+    All files are read. A run may be on; the state is opened to be read only. Raises InputError where there is no
+    record.
     """
+    from .table_state import PARTS, verify_state
+
     runs = _runs(state)
+    wrong = list(_kept(state, runs.kept))
+    # A run that is on may have removed some meanwhile.
+    there = _runs(state).kept if wrong else {}
+    wrong = [(number, problem) for number, problem in wrong if number in there]
     checks = [
         Check("runs on record", runs.number, runs.problems),
-        Check("kept scores", len(runs.kept), [*_kept(state, runs.kept), *_of_no_run(state, runs)]),
+        Check("kept scores", len(runs.kept), [*(problem for _, problem in wrong), *_of_no_run(state, runs)]),
     ]
-    if parts is not None:
-        checks.append(Check("encoded parts", 1, list(parts())))
-    places = [state, *sorted(state.rglob("*"))]
+    parts = len(list((state / PARTS).glob("*")))
+    checks.append(Check("encoded parts", parts, verify_state(state)))
+    places = [state, *(Path(folder, name) for folder, *names in os.walk(state) for name in sorted(chain(*names)))]
     return Verification(str(state), [*checks, Check("rights of files and folders", len(places), list(_rights(places)))])
 
 
@@ -101,14 +106,14 @@ def _runs(state: Path) -> _Runs:
         return _Runs(0, {}, [str(error)], False)
 
 
-def _kept(state: Path, several: Mapping[int, KeptScores]) -> Iterator[str]:
-    """What is wrong with the kept scores that the record knows."""
+def _kept(state: Path, several: Mapping[int, KeptScores]) -> Iterator[tuple[int, str]]:
+    """What is wrong with the kept scores that the record knows, and of which run."""
     for number, scores in several.items():
         folder = kept.find(state, number)
         if folder is None:
-            yield f"{state / scores.path}: the kept scores of run {number} are gone."
+            yield number, f"{state / scores.path}: the kept scores of run {number} are gone."
         else:
-            yield from kept.check(folder, scores)
+            yield from ((number, problem) for problem in kept.check(folder, scores))
 
 
 def _of_no_run(state: Path, runs: _Runs) -> Iterator[str]:

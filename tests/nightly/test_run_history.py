@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from gpupif.errors import InputError
-from gpupif.nightly.history import history
 from gpupif.nightly.outcome import GateResult, Status, Verdict
 from gpupif.nightly.record import Record
+from gpupif.nightly.run_history import read_history
 from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
 
 
@@ -38,7 +38,7 @@ def state(tmp_path):
 
 
 def test_runs_in_a_word(state):
-    first, second, third, last = history(state).runs
+    first, second, third, last = read_history(state).runs
     assert (first.rows, first.pif_95, first.gates_passed, first.gates_failed, first.seconds) == (1000, 1.5, 2, 0, 3.5)
     # The worst attacker; a gate that is unknown failed.
     assert (second.status, second.pif_95, second.gates_passed, second.gates_failed) == ("failed", 2.5, 1, 2)
@@ -47,7 +47,7 @@ def test_runs_in_a_word(state):
 
 
 def test_as_json_csv_frame_and_table(state):
-    found = history(state)
+    found = read_history(state)
     assert json.loads(found.to_json()) == found.to_dict()
     assert found.to_dict()["runs"][0]["started"] == STARTED
     rows = list(csv.DictReader(StringIO(found.to_csv())))
@@ -63,17 +63,17 @@ def test_as_json_csv_frame_and_table(state):
 def test_runs_that_were_removed_are_there(state):
     with Record.open(state, writable=True) as record:
         record.remove([2], pd.Timestamp("2026-04-01", tz="UTC").to_pydatetime())
-    second = history(state).runs[1]
+    second = read_history(state).runs[1]
     assert (second.number, second.rows, second.pif_95, second.removed) == (
         *(2, 2000, None),
         "2026-04-01T00:00:00.000+00:00",
     )
-    assert "removed" in str(history(state))
+    assert "removed" in str(read_history(state))
 
 
 def test_no_history(tmp_path):
     with pytest.raises(InputError, match=r"no run is on record there"):
-        history(tmp_path)
+        read_history(tmp_path)
     with Record.open(tmp_path, writable=True):
-        assert history(tmp_path).runs == []
-        assert history(tmp_path).to_frame().empty
+        assert read_history(tmp_path).runs == []
+        assert read_history(tmp_path).to_frame().empty

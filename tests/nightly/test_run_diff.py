@@ -8,15 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError, TableReadError
 from gpupif.nightly import kept
-from gpupif.nightly.diff import diff, input_changes
-from gpupif.nightly.outcome import ColumnProfile, GateResult, InputFile, Status, Verdict
+from gpupif.nightly.outcome import ColumnProfile, GateResult, Status, Verdict
 from gpupif.nightly.record import Record
+from gpupif.nightly.run_diff import diff_runs
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 MEASURES = ["cig", "csf", "unique"]
@@ -79,7 +77,7 @@ def test_cells_and_rows(tmp_path, monkeypatch, kind, parts, by):
     several = keep(tmp_path, tables, kind, where, by == "row key")
     if parts:
         in_parts(monkeypatch)
-    compared = diff(tmp_path, most=50)
+    compared = diff_runs(tmp_path, most=50)
     found = compared.scores
     assert found.by == by
     if kind == "all":
@@ -119,7 +117,7 @@ def test_cells_and_rows(tmp_path, monkeypatch, kind, parts, by):
 def test_values_are_listed_only_where_asked_for(tmp_path):
     tables = [census(200, 1), census(220, 2)]
     keep(tmp_path, tables, "cells", "cig > 0", show_values=True)
-    hidden, shown = diff(tmp_path), diff(tmp_path, show_values=True)
+    hidden, shown = diff_runs(tmp_path), diff_runs(tmp_path, show_values=True)
     assert "person" not in str(hidden) + hidden.to_json()
     for cell in shown.scores.cells:
         assert cell.key == {"id": tables[1]["id"][cell.row]}
@@ -130,7 +128,7 @@ def test_values_are_listed_only_where_asked_for(tmp_path):
 
 def test_values_that_were_not_kept_are_not_there(tmp_path):
     keep(tmp_path, [census(200, 1), census(220, 2)], "all")
-    found = diff(tmp_path, show_values=True)
+    found = diff_runs(tmp_path, show_values=True)
     assert all(not cell.key and cell.value is None for cell in found.scores.cells)
 
 
@@ -140,7 +138,7 @@ def test_scores_of_which_low_ones_are_risky_and_several_attackers(tmp_path):
     attackers = {"neighbour": ["age", "sex"], "employer": ["region"]}
     for kind in ("all", "cells"):
         several = keep(tmp_path / kind, tables, kind, measures=["cohort_size"], attackers=attackers)
-        compared = diff(tmp_path / kind)
+        compared = diff_runs(tmp_path / kind)
         found = compared.scores
         cell = found.cells[0]
         names = [one["id"] for one in tables]
@@ -165,7 +163,7 @@ def test_scores_of_which_low_ones_are_risky_and_several_attackers(tmp_path):
 )
 def test_conditions_that_keep_all_unique_rows(tmp_path, where, known):
     keep(tmp_path, [census(100, 1), census(100, 2)], "cells", where)
-    found = diff(tmp_path)
+    found = diff_runs(tmp_path)
     assert (found.scores.newly_unique is not None) == known
     assert any("Which rows became unique takes" in sentence for sentence in found.missing) != known
 
@@ -188,7 +186,7 @@ def test_what_cannot_be_compared_is_said(tmp_path):
         (6, 7): "They have no measure in common",
     }
     for runs, text in said.items():
-        found = diff(tmp_path, *runs)
+        found = diff_runs(tmp_path, *runs)
         assert found.scores is None
         assert text in found.missing[0]
         assert text in " ".join(str(found).split())
@@ -199,7 +197,7 @@ def test_runs_by_number_and_by_name(tmp_path):
     recorded(tmp_path, *map(outcome, states))
 
     def compared(*runs):
-        found = diff(tmp_path, *runs)
+        found = diff_runs(tmp_path, *runs)
         return found.before.number, found.after.number
 
     assert compared() == (3, 5)
@@ -217,7 +215,7 @@ def test_runs_by_number_and_by_name(tmp_path):
         (None, 1): "there is no run before run 1 that came to results",
     }.items():
         with pytest.raises(InputError, match=said):
-            diff(tmp_path, *runs)
+            diff_runs(tmp_path, *runs)
 
 
 def test_figures_columns_and_gates(tmp_path):
@@ -242,7 +240,7 @@ def test_figures_columns_and_gates(tmp_path):
         risk={**first.risk, "classes": {**first.risk["classes"], "k": 1}},
     )
     recorded(tmp_path, first, second)
-    found = diff(tmp_path)
+    found = diff_runs(tmp_path)
     assert found.config_changed
     assert [(one.name, one.before, one.after) for one in found.schema] == [
         ("age", "int64", "double"),
@@ -269,31 +267,27 @@ def test_figures_columns_and_gates(tmp_path):
     assert json.loads(found.to_json()) == found.to_dict()
 
 
-contents = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("123"))
+def test_gates_are_the_same_by_what_they_measure(tmp_path):
+    def gate(name, definition, value):
+        return GateResult(name, "k", "rows", value, None, {}, Verdict.PASSED, definition=definition)
 
-
-@given(contents, contents)
-def test_every_file_is_in_one_change(before, after):
-    old, new = ([InputFile(path, 1, 2, digest, 3) for path, digest in one.items()] for one in (before, after))
-    found = input_changes(old, new)
-    gone, came = [past for past, _ in found.renamed], [path for _, path in found.renamed]
-    assert sorted([*found.removed, *gone, *found.changed]) == sorted(
-        path for path, digest in before.items() if after.get(path) != digest
-    )
-    assert sorted([*found.added, *came, *found.changed]) == sorted(
-        path for path, digest in after.items() if before.get(path) != digest
-    )
-    assert found.unchanged == len(before.items() & after.items())
-    assert all(before[past] == after[path] for past, path in found.renamed)
-    # No file is both removed and added with the same content.
-    assert not {before[path] for path in found.removed} & {after[path] for path in found.added}
+    before = (gate("k", "a", 1), gate("k again", "a", 1), gate("t", "b", 2), gate("rows", "c", 3))
+    after = (gate("k again", "a", 4), gate("least class", "a", 4), gate("t", "d", 5))
+    recorded(tmp_path, outcome(gates=before), outcome(gates=after))
+    assert [(one.name, one.before, one.after) for one in diff_runs(tmp_path).gates] == [
+        ("k again", 1, 4),
+        ("least class", 1, 4),
+        ("t", None, 5),
+        ("t", 2, None),
+        ("rows", 3, None),
+    ]
 
 
 def test_kept_scores_that_are_gone(tmp_path):
     keep(tmp_path, [census(100, 1), census(100, 2)], "all")
     (tmp_path / "scores" / "run-000002").rename(tmp_path / "elsewhere")
     with pytest.raises(TableReadError, match="run 2: its kept scores are gone"):
-        diff(tmp_path)
+        diff_runs(tmp_path)
 
 
 def test_kept_scores_that_are_damaged(tmp_path):
@@ -303,5 +297,9 @@ def test_kept_scores_that_are_damaged(tmp_path):
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])
         with pytest.raises(TableReadError, match="run-000001"):
-            diff(tmp_path)
+            diff_runs(tmp_path)
+        middle = len(content) // 2
+        file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+        with pytest.raises(TableReadError, match=f"{name}: is not as it was kept"):
+            diff_runs(tmp_path)
         file.write_bytes(content)

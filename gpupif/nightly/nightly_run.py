@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, GpupifError, InputError, TableReadError, reason_of
+from ..errors import ColumnNotFoundError, DeviceError, GpupifError, InputError, OutputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
 from . import kept, log, retention
-from .config import Config, load_config
+from .config import Config
 from .discretion import without_values
+from .functions import loaded
 from .gates import check_columns, evaluate, resolve_gates, values_before
 from .lock import run_lock
 from .measure import measure_table
@@ -40,9 +41,11 @@ class RefusedError(InputError):
 
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
-# Errors that quote names of columns and words of the configuration, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError)
+# Errors that quote names of columns, words of the configuration and places, and no value of a table.
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
+# How runs end that came to results.
+ENDED = (Status.PASSED, Status.FAILED)
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
 
@@ -51,55 +54,91 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
     """Recompute the risk of the table that a configuration names, judge it by its gates, and put it on record.
 
     Only files that changed since the last run are read; the result is that of a full run, to the last bit. A run that
-    is killed leaves the state of the last one, and the next goes on from there.
+    is killed leaves the state of the last one, and the next goes on from there. Files and webhooks of ``tell`` are
+    told; what happens meanwhile goes to the logger "gpupif.nightly".
 
     Parameters
     ----------
     config:
         The file of the configuration (`gpupif.nightly.init` writes one), or what `load_config` made of it.
     overrides:
-        Settings in place of the file's: ``["run.device=cpu"]``; with a file only.
+        Settings in place of the file's: ``["run.device=cpu"]``, see `load_config`; with a file only.
 
     Returns
     -------
     RunOutcome
-        Also where a gate failed, where the table was refused, and where the machine failed: ``status``, ``exit_code``,
-        ``gates``, ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
+        Also where a gate failed, where the table was refused (bad input, a file or database that cannot be read), and
+        where the machine failed (a full disk, no such device, no memory): see ``status``, ``exit_code``, ``gates``,
+        ``error``. Prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        A configuration that cannot be read or is wrong, a state folder of another table: no run is on record then.
+        A configuration that cannot be read or is wrong, a state folder of another table, or in the folder of the table:
+        no run is on record then.
     OutputError
         A state folder that cannot be written to.
     AnotherRunError
         Another run on the same state is on.
 
+    Examples
+    --------
+    >>> import pathlib, tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> gpupif.datasets.census(1000).to_parquet(f"{folder.name}/people.parquet")
+    >>> file = pathlib.Path(folder.name, "risk.toml")
+    >>> _ = file.write_text('gates = [{ kind = "rows", min = 900 }, { kind = "pif", percentile = 95, max = 1 }]')
+    >>> outcome = gpupif.nightly.run(file, overrides=["input.path=people.parquet", "run.device=cpu"])
+    >>> outcome.exit_code, [f"{gate.name}: {gate.verdict}" for gate in outcome.gates]
+    (3, ['rows: passed', 'PIF 95: failed'])
+    >>> folder.cleanup()
+
     """
-    if isinstance(config, Config) and overrides:
-        raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
-    outcome, _ = run_and_compare(config if isinstance(config, Config) else load_config(config, overrides))
+    outcome, _ = run_and_compare(loaded(config, overrides))
     return outcome
 
 
 def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
     """See `run`; with the last good run before it."""
-    gates = resolve_gates(config.settings)
+    with _said_of(config.file):
+        gates = resolve_gates(config.settings)
     wanted = config.settings.run
     state = config.resolve(wanted.state)
+    _check_place(config, state)
     with run_lock(state), Record.open(state, writable=True) as record:
         temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-        with resources_of(device=wanted.device, temp=temp, **given):
+        with _said_of(config.file, "run."):
+            resources = resources_of(device=wanted.device, temp=temp, **given)
+        with resources:
             before = record.last_good()
             return _Run(config, gates, state, record).outcome(before), before
+
+
+@contextlib.contextmanager
+def _said_of(file: Path, section: str = "") -> Iterator[None]:
+    """Have errors in the configuration name its file, and the section before their key."""
+    try:
+        yield
+    except (InputError, OutputError) as error:
+        raise RefusedError(f"{file}: {section}{error}") from None
+
+
+def _check_place(config: Config, state: Path) -> None:
+    """Raise InputError for a state within the folder of the table, whose files would be taken for parts of it."""
+    table = config.table
+    if table is not None and table.is_dir() and state.resolve().is_relative_to(table.resolve()):
+        raise InputError(
+            f"{config.file}: run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere."
+        )
 
 
 class _Run:
     """One run, while the lock is held and the record is open.
 
-    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may quote, for they are no values of the table.
+    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may
+    quote, for they are no values of the table.
     """
 
     def __init__(self, config: Config, gates: Sequence[Any], state: Path, record: Record) -> None:
@@ -139,10 +178,12 @@ class _Run:
         log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
         with self.open:
             finished = record.finish(self._ended(begun, before))
-            self._tidy(finished)
+            left = self._tidied(finished)
         self._log_end(finished)
-        told = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
-        return replace(finished, notes=[*finished.notes, *told])
+        untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
+        if left or untold:
+            record.add_notes(finished.number, [*left, *untold])
+        return replace(finished, notes=[*finished.notes, *left, *untold])
 
     def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
         """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
@@ -179,7 +220,8 @@ class _Run:
 
     def _said(self, error: BaseException) -> str:
         """An error without secrets, and without values of the table unless these may be shown."""
-        text = self.config.redact(reason_of(error)) + "."
+        said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
+        text = self.config.redact(" ".join(said.split()))
         shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
         return text if shown else without_values(text, self.words)
 
@@ -189,7 +231,8 @@ class _Run:
         self._describe(table, before)
         self._check_schema()
         self._check_keys(table)
-        check_columns(self.gates, self.settings, list(self.types))
+        with _said_of(self.config.file):
+            check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
         folder = None if self.settings.keep.scores == "none" else kept.staging_folder(self.state, begun.number)
         findings = measure_table(
@@ -275,16 +318,23 @@ class _Run:
             keys if columns else None,
             config_digest=begun.config_digest,
             show_values=self.settings.run.show_values,
+            say=self.notes.append,
         )
 
-    def _tidy(self, finished: RunOutcome) -> None:
-        """What is to be done once the run is on record, or by the next run where this one is killed here."""
-        if finished.kept is not None:
-            kept.publish(self.state, finished.number)
-        if self.table is not None and finished.gates:
-            good = self.record.last_good()
-            self.table.forget_unused(None if good is None else good.number)
-        retention.apply(self.record, self.settings.keep, utc_now())
+    def _tidied(self, finished: RunOutcome) -> list[str]:
+        """Do what is left once the run is on record; what keeps it from that, which the next run makes good."""
+        try:
+            if finished.kept is not None:
+                kept.publish(self.state, finished.number)
+            if self.table is not None and finished.status in ENDED:
+                good = self.record.last_good()
+                self.table.forget_unused(None if good is None else good.number)
+            retention.apply(self.record, self.settings.keep, utc_now())
+        except (GpupifError, OSError) as error:
+            left = f"What is no longer needed could not be removed: {self._said(error)}"
+            log.warn("not tidied", left)
+            return [left]
+        return []
 
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,8 @@ from ..errors import InputError, TableReadError
 from ..utils.display import Displayable
 from . import kept
 from .changes import ColumnChange, ComparedRun, FigureChange, GateChange, ScoreChanges
-from .outcome import GateResult, InputChanges, InputFile, RunOutcome, Status
+from .input_files import input_changes
+from .outcome import GateResult, InputChanges, RunOutcome, Status
 from .record import Record
 from .summary_figures import Figure, figures_of_columns, figures_of_table
 
@@ -72,7 +73,7 @@ class RunDiff(Displayable):
             console.print(sentence, highlight=False, markup=False)
 
 
-def diff(
+def diff_runs(
     state: Path,
     run_a: int | str | None = None,
     run_b: int | str | None = None,
@@ -167,28 +168,6 @@ def _number(record: Record, ended: Sequence[int], name: int | str, before: int |
         raise InputError(f"run: expected a number, {LAST!r} or {GOOD!r}, got {name!r}.") from None
 
 
-def input_changes(before: Iterable[InputFile], after: Iterable[InputFile]) -> InputChanges:
-    """How files differ: those of a path by content; one that came with the content of one that went was renamed."""
-    old, new = ({file.path: file.digest for file in files} for files in (before, after))
-    gone = {path: digest for path, digest in old.items() if path not in new}
-    came = {path: digest for path, digest in new.items() if path not in old}
-    renamed = []
-    for path, digest in sorted(came.items()):
-        past = next((one for one, content in sorted(gone.items()) if content == digest), None)
-        if past is not None:
-            renamed.append((past, path))
-            del gone[past]
-    new_names = {path for _, path in renamed}
-    shared = sorted(old.keys() & new.keys())
-    return InputChanges(
-        added=tuple(sorted(path for path in came if path not in new_names)),
-        removed=tuple(sorted(gone)),
-        changed=tuple(path for path in shared if old[path] != new[path]),
-        renamed=tuple(renamed),
-        unchanged=sum(old[path] == new[path] for path in shared),
-    )
-
-
 def _schema(before: RunOutcome, after: RunOutcome) -> list[ColumnChange]:
     types = [{column.name: column.type for column in run.columns} for run in (before, after)]
     names = dict.fromkeys([*types[0], *types[1]])
@@ -232,20 +211,35 @@ def _rise(a: float | None, b: float | None) -> float | None:
 
 
 def _gates(before: RunOutcome, after: RunOutcome) -> list[GateChange]:
-    old, new = ({gate.name: gate for gate in run.gates} for run in (before, after))
-
-    def of(gate: GateResult | None, fact: Callable[[GateResult], Any]) -> Any:
-        return None if gate is None else fact(gate)
-
+    """Gates of both runs, in the order of the later one; those that it lacks last."""
+    waiting = list(before.gates)
+    past: dict[str, GateResult] = {}
+    # What measures the same is the same gate, whatever it is called; of several first the one of the same name.
+    for named in (True, False):
+        for gate in after.gates:
+            same = [
+                one for one in waiting if one.definition == gate.definition and (one.name == gate.name or not named)
+            ]
+            if gate.name not in past and same and (named or gate.definition):
+                past[gate.name] = same[0]
+                waiting.remove(same[0])
     return [
-        GateChange(
-            name,
-            (new.get(name) or old[name]).unit,
-            *(of(gates.get(name), lambda gate: gate.value) for gates in (old, new)),
-            *(of(gates.get(name), lambda gate: str(gate.verdict)) for gates in (old, new)),
-        )
-        for name in dict.fromkeys([*new, *old])
+        *(_gate(past.get(gate.name), gate) for gate in after.gates),
+        *(_gate(gate, None) for gate in waiting),
     ]
+
+
+def _gate(before: GateResult | None, after: GateResult | None) -> GateChange:
+    one = after or before
+    assert one is not None
+    return GateChange(
+        one.name,
+        one.unit,
+        None if before is None else before.value,
+        None if after is None else after.value,
+        None if before is None else str(before.verdict),
+        None if after is None else str(after.verdict),
+    )
 
 
 def _scores(
@@ -271,6 +265,9 @@ def _scores(
             raise TableReadError(
                 f"run {run.number}: its kept scores are gone. `gpupif nightly verify` says what else is."
             )
+        assert run.kept is not None
+        for problem in kept.check(folder, run.kept):
+            raise TableReadError(problem)
         sides.append(Side(folder, kept.read_manifest(folder)))
     reason = why_not(*sides)
     if reason is not None:

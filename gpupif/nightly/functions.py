@@ -1,0 +1,126 @@
+"""What is asked of the runs of a configuration: the functions of `gpupif.nightly` beside `run` and `init`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import InputError
+from .config import Config, load_config
+from .run_diff import LISTED, RunDiff, diff_runs
+from .run_history import History, read_history
+from .verification import Verification, check_state
+
+
+def loaded(config: str | os.PathLike[str] | Config, overrides: Sequence[str] = ()) -> Config:
+    """A configuration, from its file or as it is; raises InputError."""
+    if not isinstance(config, Config):
+        return load_config(config, overrides)
+    if overrides:
+        raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
+    return config
+
+
+def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> History:
+    """All runs of a configuration, in order; also while a run is on.
+
+    Parameters
+    ----------
+    config, overrides:
+        As of `gpupif.nightly.run`; only where the state lies is read of it.
+
+    Returns
+    -------
+    History
+        ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
+        (bits, against the worst attacker), gates_passed, gates_failed, seconds. Prints as a table; ``.to_frame()``,
+        ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        A configuration that is wrong; no record where it says, or one of another version.
+    TableReadError
+        A record that is damaged or cannot be read.
+
+    """
+    return read_history(_state(loaded(config, overrides)))
+
+
+def diff(
+    config: str | os.PathLike[str] | Config,
+    run_a: int | str | None = None,
+    run_b: int | str | None = None,
+    *,
+    most: int = LISTED,
+    overrides: Sequence[str] = (),
+) -> RunDiff:
+    """What changed from one run to another: columns, gates, classes, rows, and the cells whose risk rose most.
+
+    Rows and cells are found in the scores that both runs kept (``keep.scores``). Values of the table are listed where
+    ``run.show_values`` is set.
+
+    Parameters
+    ----------
+    config, overrides:
+        As of `gpupif.nightly.run`.
+    run_a, run_b:
+        The earlier and the later run: numbers, "last" (of those that came to results) or "good" (the last of which all
+        gates hold, before the later one). Default: the two last that came to results. With one of them that is
+        compared with the last.
+    most:
+        How many cells and rows are listed.
+
+    Returns
+    -------
+    RunDiff
+        ``.inputs`` (files), ``.schema``, ``.table`` and ``.columns`` (figures that changed, each with its unit),
+        ``.gates``, ``.scores`` (newly unique rows and the cells whose risk rose most, in units of the measure; None
+        where that cannot be said), ``.missing`` (why, and which setting it takes). Prints as tables; ``.to_dict()``,
+        ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        A configuration that is wrong; a run that never was, was removed, or came to no results; fewer than two runs.
+    TableReadError
+        A record, or kept scores, that are damaged.
+    OutputError
+        No room for temporary files.
+
+    """
+    found = loaded(config, overrides)
+    wanted = found.settings.run
+    temp = None if wanted.temp is None else found.resolve(wanted.temp)
+    return diff_runs(_state(found), run_a, run_b, most=most, temp=temp, show_values=wanted.show_values)
+
+
+def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
+    """Check all that the runs of a configuration keep: the record, kept scores, encoded parts, and who may read them.
+
+    All of it is read and held against its checksums, and the record against the files of scores; the table itself is
+    not read. A run may be on.
+
+    Parameters
+    ----------
+    config, overrides:
+        As of `gpupif.nightly.run`; only where the state lies is read of it.
+
+    Returns
+    -------
+    Verification
+        ``.problems``, one sentence each, also of a record that is damaged; ``.checks``, of what there are how many;
+        ``.exit_code``: 0, or 3 where there are problems. Prints as tables; ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        A configuration that is wrong; no record where it says, or one of another version.
+
+    """
+    return check_state(_state(loaded(config, overrides)))
+
+
+def _state(config: Config) -> Path:
+    return config.resolve(config.settings.run.state)

@@ -1,0 +1,15 @@
+"""The examples in what `help(gpupif.nightly)` shows."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("module", ["config", "new_config", "nightly_run"])
+def test_examples(module):
+    tried = doctest.testmod(importlib.import_module(f"gpupif.nightly.{module}"))
+    assert tried.attempted > 1
+    assert tried.failed == 0
