@@ -27,6 +27,7 @@ from ..results.outputs import ScoreView
 from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
+from ..utils.row_sums import sum_rows
 
 
 class RawScores(NamedTuple):
@@ -220,7 +221,7 @@ class FoldWriter:
             there = {measure: arrays[output] for measure, output in outputs.items() if output is not None}
             with Workers(1) as alone:
                 figures = Figures.of(there, alone)
-            gains = there["cig"].sum(axis=0, dtype=np.float64) if "cig" in there else np.empty(0)
+            gains = sum_rows(there["cig"]) if "cig" in there else np.empty(0)
             best = query.find(scored, self._best[fold].least, shown=False).riskiest(TOP_CELLS)
             folds[fold] = _FoldPiece(figures, gains, self._with_scores(best, raw))
         return _Piece(cells, folds)
@@ -248,7 +249,7 @@ class FoldWriter:
                 self._write_cells(cells.take(np.arange(first, last)), start)
                 start += size
         facts = {
-            fold: {"figures": Figures.together(*self._figures[fold]).as_json(), "best": _listed(best.found())}
+            fold: {"figures": Figures.together(*self._figures[fold]).to_stored(), "best": _listed(best.found())}
             for fold, best in self._best.items()
         }
         with disk_errors(self._files.facts):

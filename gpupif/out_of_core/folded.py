@@ -105,10 +105,12 @@ class FoldedGatherer:
         order = np.argsort(places).tolist()
         for fold, fact in self._facts.items():
             of_passes = [
-                Figures.together(*(Figures(**_facts(pieces, part)[fold]["figures"]) for part in _parts(pieces)))
+                Figures.together(
+                    *(Figures.from_stored(_facts(pieces, part)[fold]["figures"]) for part in _parts(pieces))
+                )
                 for _, pieces in self._passes
             ]
-            fact.figures, fact.top = Figures.beside(*of_passes).of_columns(order), []
+            fact.figures, fact.top = Figures.beside(*of_passes).some(order), []
 
     def _cell(self, fold: str, best: _PartCell, row: int, start: int, sizes: Mapping[str, Sizes]) -> RiskyCell:
         """One of the riskiest cells, of a row of a chunk that begins at `start`; sizes: see `_found`."""

@@ -27,6 +27,7 @@ from ..results.outputs import ScoredAttacker
 from ..results.riskiest import riskiest, riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
+from ..utils.row_sums import sum_rows
 from .part_scoring import score_columns
 from .passes import PartitionedRun
 from .shuffle import PartScores
@@ -44,13 +45,13 @@ class ChunkFacts(NamedTuple):
     def read(cls, file: Path) -> ChunkFacts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
-        return cls(Figures(**facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
+        return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
         beside = file.with_suffix(".tmp")
         with disk_errors(file):
-            beside.write_text(json.dumps({"figures": self.figures.as_json(), "top": self.top}))
+            beside.write_text(json.dumps({"figures": self.figures.to_stored(), "top": self.top}))
             beside.replace(file)
 
 
@@ -198,7 +199,7 @@ class Gatherer(ScoreFacts):
         """Keep what a summary needs of a chunk that begins at `row`."""
         figures = Figures.of({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
         if "cig" in arrays:
-            write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
+            write_batch(self.gains(number), {"rig": sum_rows(arrays["cig"])})
         shown = list(arrays.values())
         top = riskiest_in(find_measure(self.by), arrays[self.by], shown, TOP_CELLS, row, self._least)
         if len(top) == TOP_CELLS:

@@ -5,14 +5,10 @@ All of it follows from which numbers occur, and how often, so that it is the sam
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..utils.arrays import on_host
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import ONCE, Pieces, percentiles, percentiles_of_sorted
 
@@ -105,14 +101,10 @@ class ScoreAnswers:
 
 
 class Tally(NamedTuple):
-    """Of some numbers, but NaN: how many are above each threshold; where their mean is asked for, how many there are,
-    the sum of the finite ones, and of the infinite ones (NaN: there are both).
-    """
+    """Of some numbers, but NaN: how many are above each threshold, and their sum where their mean is asked for."""
 
     above: tuple[int, ...]
-    cells: int = 0
-    finite: ExactSum = ExactSum()
-    infinite: float = 0.0
+    sum: ExactSum = ExactSum()
 
     @classmethod
     def of(cls, numbers: Any, times: Any, query: ColumnQuery) -> Tally:
@@ -122,35 +114,20 @@ class Tally(NamedTuple):
             return int((times[mask] if len(times) else mask).sum())
 
         above = tuple(count(numbers > threshold) for threshold in query.above)
-        if not query.mean:
-            return cls(above)
-        values = np.asarray(on_host(numbers), np.float64)
-        often = times if len(times) else np.ones(len(values), np.int64)
-        known = np.isfinite(values)
-        finite = ExactSum.of(values[known], often[known])
-        infinite = sum(set(values[np.isinf(values)].tolist()))
-        return cls(above, int(often[~np.isnan(values)].sum()), finite, infinite)
+        return cls(above, ExactSum.of(numbers, times)) if query.mean else cls(above)
 
     @classmethod
     def total(cls, parts: Iterable[Tally]) -> Tally:
         """Of several together."""
-        above, cells, finite, infinite = zip(*parts, strict=True)
-        counts = tuple(sum(counts) for counts in zip(*above, strict=True))
-        return cls(counts, sum(cells), ExactSum.total(finite), sum(infinite))
-
-    @property
-    def mean(self) -> float:
-        """Of all numbers; NaN of none."""
-        if not self.cells:
-            return math.nan
-        return self.finite.over(self.cells) if self.infinite == 0 else self.infinite
+        above, sums = zip(*parts, strict=True)
+        return cls(tuple(sum(counts) for counts in zip(*above, strict=True)), ExactSum.total(sums))
 
     def answer(self, query: ColumnQuery, shares: Sequence[float]) -> ColumnAnswer:
         """The answer to a query with its percentiles."""
         return ColumnAnswer(
             dict(zip(query.percentiles, shares, strict=True)),
             dict(zip(query.above, self.above, strict=True)),
-            self.mean if query.mean else None,
+            self.sum.mean if query.mean else None,
         )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ..rows.threads import Workers
+from ..utils.exact_sums import ExactSum
+from ..utils.percentiles import ONCE
 
 # Of measures of rows, what is said of a column.
 ROW_MEASURES = {
@@ -23,8 +26,6 @@ ROW_MEASURES = {
 SUMMARISED = ("cig", "csf", *ROW_MEASURES)
 # Percentiles of the CIG of a column, and of the gains of rows (PIF).
 OF_COLUMNS, OF_ROWS = (50, 95), (50, 95, 99, 100)
-# Sums are made over so many rows at a time, and then exactly of these sums.
-SUMMED_ROWS = 1 << 16
 
 
 class ColumnFacts(NamedTuple):
@@ -34,96 +35,95 @@ class ColumnFacts(NamedTuple):
     prior_entropy: float
 
 
-@dataclass(frozen=True)
-class Figures:
-    """Of some rows, by measure and scored column: sums of some of them each, how many cells have a score (not NaN), the
-    highest score, and the lowest above 0.
+class ColumnFigures(NamedTuple):
+    """Of some scores of a column: their sum, the highest, and the lowest above 0; -inf and inf where there are none.
+
+    The lowest is found of measures only of which a summary says it.
     """
 
-    sums: dict[str, list[list[float]]]
-    cells: dict[str, list[int]]
-    highest: dict[str, list[float]]
-    lowest: dict[str, list[float]]
+    sum: ExactSum = ExactSum()
+    highest: float = -math.inf
+    lowest: float = math.inf
+
+    @classmethod
+    def of(cls, measure: str, scores: Any, times: npt.NDArray[np.int64] = ONCE) -> ColumnFigures:
+        """Of scores of host or device; times: how often each occurs, of the host only; empty: once."""
+        total = ExactSum.of(scores, times)
+        if total.terms < (times.sum() if len(times) else len(scores)):
+            # Cells whose value is missing, and no category, may have none.
+            scores = scores[scores == scores]
+        # Adding zero makes -0.0 the 0.0 that it is.
+        highest = float(scores.max()) + 0.0 if len(scores) else -math.inf
+        positive = scores[scores > 0] if "min" in ROW_MEASURES.get(measure, ()) else scores[:0]
+        return cls(total, highest, float(positive.min()) if len(positive) else math.inf)
+
+    @classmethod
+    def together(cls, parts: Iterable[ColumnFigures]) -> ColumnFigures:
+        """Of several together."""
+        sums, highest, lowest = zip(cls(), *parts, strict=True)
+        return cls(ExactSum.total(sums), max(highest), min(lowest))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of some rows, by measure, what is known of each scored column."""
+
+    of_columns: Mapping[str, Sequence[ColumnFigures]]
 
     @classmethod
     def of(cls, scores: Mapping[str, Any], workers: Workers) -> Figures:
         """Those of scores (columns, rows) by measure, of host or device."""
-        found = {
-            measure: workers.run(_figures_of, [(column, _wants_lowest(measure)) for column in array])
-            for measure, array in scores.items()
-        }
-        each = [{measure: [one[place] for one in columns] for measure, columns in found.items()} for place in range(4)]
-        return cls(*each)
+        return cls(
+            {
+                measure: workers.run(ColumnFigures.of, [(measure, column) for column in array])
+                for measure, array in scores.items()
+            }
+        )
 
     @classmethod
     def together(cls, *several: Figures) -> Figures:
-        """Those of pieces of a table together, in the order of their rows."""
-        first = several[0]
-
-        def each(name: str, combine: Any) -> dict[str, list[Any]]:
-            return {
+        """Those of pieces of a table together."""
+        return cls(
+            {
                 measure: [
-                    combine(parts) for parts in zip(*(getattr(one, name)[measure] for one in several), strict=True)
+                    ColumnFigures.together(parts)
+                    for parts in zip(*(one.of_columns[measure] for one in several), strict=True)
                 ]
-                for measure in getattr(first, name)
+                for measure in several[0].of_columns
             }
-
-        joined = each("sums", lambda parts: [part for piece in parts for part in piece])
-        return cls(joined, each("cells", sum), each("highest", max), each("lowest", min))
+        )
 
     @classmethod
     def beside(cls, *several: Figures) -> Figures:
         """Those of the same rows in further columns together, in the order of the columns."""
         return cls(
-            *(
-                {
-                    measure: [column for one in several for column in getattr(one, name)[measure]]
-                    for measure in getattr(several[0], name)
-                }
-                for name in ("sums", "cells", "highest", "lowest")
-            )
+            {
+                measure: [column for one in several for column in one.of_columns[measure]]
+                for measure in several[0].of_columns
+            }
         )
 
-    def of_columns(self, places: Sequence[int]) -> Figures:
+    def some(self, places: Sequence[int]) -> Figures:
         """Those of some of the columns, in this order."""
-        return Figures(
-            *(
-                {measure: [columns[place] for place in places] for measure, columns in getattr(self, name).items()}
-                for name in ("sums", "cells", "highest", "lowest")
-            )
+        return Figures({measure: [each[place] for place in places] for measure, each in self.of_columns.items()})
+
+    def totals(self, measure: str) -> list[float]:
+        """The sum of each column's scores, rounded once."""
+        return [column.sum.over(1) for column in self.of_columns[measure]]
+
+    def to_stored(self) -> dict[str, Any]:
+        """Ready for JSON that has inf and NaN, for `from_stored`."""
+        return dict(self.of_columns)
+
+    @classmethod
+    def from_stored(cls, document: Mapping[str, Any]) -> Figures:
+        """From what `to_stored` made."""
+        return cls(
+            {
+                measure: [ColumnFigures(ExactSum(*total), *extremes) for total, *extremes in columns]
+                for measure, columns in document.items()
+            }
         )
-
-    def total(self, measure: str, column: int) -> float:
-        """The sum of a column's scores: exactly that of the sums of its pieces, in any order."""
-        return math.fsum(self.sums[measure][column])
-
-    def as_json(self) -> dict[str, Any]:
-        """What `Figures(**...)` makes the same of."""
-        return asdict(self)
-
-
-def _wants_lowest(measure: str) -> bool:
-    return "min" in ROW_MEASURES.get(measure, ())
-
-
-def _figures_of(column: Any, wants_lowest: bool) -> tuple[list[float], int, float, float]:
-    """Sums, cells with a score, the highest and the lowest above 0; -inf and inf where there are none."""
-    sums = _sums(column)
-    if any(part != part for part in sums):
-        # Cells whose value is missing, and no category, may have none.
-        column = column[column == column]
-        sums = _sums(column)
-    highest = float(column.max()) if len(column) else -math.inf
-    positive = column[column > 0] if wants_lowest else column[:0]
-    return sums, len(column), highest, float(positive.min()) if len(positive) else math.inf
-
-
-def _sums(column: Any) -> list[float]:
-    whole = len(column) // SUMMED_ROWS * SUMMED_ROWS
-    sums = [column[whole:].sum(dtype=np.float64)]
-    if whole:
-        sums = [*column[:whole].reshape(-1, SUMMED_ROWS).sum(axis=1, dtype=np.float64), *sums]
-    return [float(part) for part in sums]
 
 
 def summary_columns(
@@ -138,24 +138,20 @@ def summary_columns(
     records = []
     for place, fact in enumerate(facts):
         row: dict[str, float] = fact._asdict()
-        if "cig" in figures.sums:
-            total = figures.total("cig", place)
+        found = {measure: columns[place] for measure, columns in figures.of_columns.items()}
+        if "cig" in found:
+            total, highest, _ = found["cig"]
             median, high = percentiles[place]
-            row |= {"cig_mean": total / rows, "cig_median": median, "cig_p95": high}
-            row |= {"cig_max": figures.highest["cig"][place], "fig": total}
+            row |= {"cig_mean": total.over(rows), "cig_median": median, "cig_p95": high}
+            row |= {"cig_max": highest, "fig": total.over(1)}
         for measure, wanted in ROW_MEASURES.items():
-            if measure in figures.sums:
-                highest, lowest = figures.highest[measure][place], figures.lowest[measure][place]
+            if measure in found:
+                total, highest, lowest = found[measure]
                 # With weights a class may be of weight 0.
-                found = {
-                    "mean": figures.total(measure, place) / rows,
-                    "max": highest,
-                    "min": lowest if highest else 0.0,
-                }
-                row |= {f"{measure}_{figure}": found[figure] for figure in wanted}
-        if "csf" in figures.sums:
-            cells = figures.cells["csf"][place]
-            row["csf_mean"] = figures.total("csf", place) / cells if cells else np.nan
-            row["csf_max"] = figures.highest["csf"][place] if cells else np.nan
+                said = {"mean": total.over(rows), "max": highest, "min": lowest if highest else 0.0}
+                row |= {f"{measure}_{figure}": said[figure] for figure in wanted}
+        if "csf" in found:
+            total, highest, _ = found["csf"]
+            row |= {"csf_mean": total.mean, "csf_max": highest if total.terms else math.nan}
         records.append(row | {"weight": weights[place]})
     return pd.DataFrame.from_records(records, index=pd.Index([*names], name="column", tupleize_cols=False))

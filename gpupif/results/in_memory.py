@@ -22,7 +22,7 @@ from ..io.row_group import Multiple, RowGroup
 from ..io.write import output_names, row_groups, write_device_columns, write_groups
 from ..measures import Measure
 from ..rows.threads import Workers
-from ..utils.arrays import on_host
+from ..utils.arrays import is_on_device, on_host
 from ..utils.repeated import Repeated
 from .base import (
     AttackerOutcome,
@@ -130,7 +130,7 @@ class MemoryBacking(OutcomeBacking):
 
     def find(self, query: ScoreQuery) -> QueryResult:
         values = {output: self._values[output] for output in outputs_of(query.looked_at)}
-        on_device = any(hasattr(array, "get") for array in values.values())
+        on_device = any(map(is_on_device, values.values()))
         search = QuerySearch(query)
 
         def look_at(start: int, stop: int) -> Piece:
@@ -264,7 +264,7 @@ class _OutputRows:
     @property
     def scores_on_device(self) -> bool:
         """Whether they are scores on a device, and nothing goes beside them."""
-        there = all(hasattr(array, "get") for array in self._values.values())
+        there = all(map(is_on_device, self._values.values()))
         return there and self._source is None and self._labels is None
 
     def all_rows(self) -> pa.Table:

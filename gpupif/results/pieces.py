@@ -10,16 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ..rows.threads import Workers
+from ..utils.arrays import is_on_device
 from ..utils.percentiles import ONCE, count_repeated, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
+from ..utils.row_sums import sum_rows
 from .base import QueryResult, RiskyCell, ScoreQuery
 from .distribution import ColumnAnswer, ColumnQuery, answer_column, answer_on_device
-from .figures import SUMMED_ROWS, Figures
+from .figures import ColumnFigures, Figures
 from .outputs import CellScore
 from .riskiest import riskiest, riskiest_in
 
-# Rows of a piece at most.
-PIECE_ROWS = 1 << 20
+# Rows of a piece, at least and at most.
+LEAST_ROWS, MOST_ROWS = 1 << 16, 1 << 20
 PIECES_PER_THREAD = 2
 ALL_ROWS = slice(None)
 
@@ -33,7 +35,7 @@ class ScoreColumn:
     @cached_property
     def repeated(self) -> Repeated | None:
         """Those that differ, and which of them each row has, where that is worth it."""
-        return find_repeated(self.values) if isinstance(self.values, np.ndarray) else None
+        return None if is_on_device(self.values) else find_repeated(self.values)
 
 
 class ColumnScores:
@@ -79,9 +81,9 @@ class Piece(NamedTuple):
 
 
 def cut(rows: int, threads: int) -> list[tuple[int, int]]:
-    """Pieces of a table, (start, stop), some for each thread; sums over them are the same however many there are."""
+    """Pieces of a table, (start, stop), some for each thread."""
     fair = -(-rows // (threads * PIECES_PER_THREAD))
-    size = min(PIECE_ROWS, -(-fair // SUMMED_ROWS) * SUMMED_ROWS)
+    size = min(MOST_ROWS, max(LEAST_ROWS, fair))
     return [(start, min(rows, start + size)) for start in range(0, rows, size)]
 
 
@@ -96,14 +98,19 @@ class QuerySearch:
     def look(self, scores: ColumnScores, target: int, first: int) -> ColumnPiece:
         """What is asked of one column, of the rows from `first` on."""
         query, top = self.query, list[RiskyCell]()
-        figures = Figures.of({name: scores.of(score).values[None] for name, score in query.figures.items()}, Workers(1))
+        times = {score: _how_often(scores.of(score)) for score in query.of_columns}
+        figures = Figures(
+            {
+                measure: [ColumnFigures.of(measure, *times.get(score, (scores.of(score).values, ONCE)))]
+                for measure, score in query.figures.items()
+            }
+        )
         if query.by is not None:
             by = scores.of(query.by).values[None]
             risky = riskiest_in(query.by.measure, by, [], query.top, first, self._least)
             top = [cell._replace(target=target) for cell in risky]
             if query.top and len(top) == query.top:
                 self._least = max(self._least, top[-1].risk)
-        times = {score: _how_often(scores.of(score)) for score in query.of_columns}
         return ColumnPiece(figures, top, times, None if query.gains is None else scores.of(query.gains).values)
 
     def seen(self, pieces: Sequence[Piece]) -> tuple[Figures, list[RiskyCell]]:
@@ -129,12 +136,7 @@ class QuerySearch:
 
 def sum_gains(columns: Iterable[ColumnPiece], rows: slice = ALL_ROWS) -> Any:
     """The sums of the gains of some rows over all columns, in their order; None where they are not asked for."""
-    sums: Any = None
-    for column in columns:
-        if column.gains is not None:
-            own = column.gains[rows]
-            sums = own.astype(np.float64) if sums is None else np.add(sums, own, out=sums)
-    return sums
+    return sum_rows(column.gains[rows] for column in columns if column.gains is not None)
 
 
 def _how_often(column: ScoreColumn) -> tuple[Any, npt.NDArray[np.int64]]:
@@ -161,4 +163,4 @@ def _percentiles_of_rows(sums: Sequence[Any], wanted: Sequence[float], workers: 
 def _of_a_device(several: Sequence[tuple[Any, Any]]) -> Any:
     """Numbers on a device, which are one piece; None for others."""
     numbers, _ = several[0]
-    return None if isinstance(numbers, np.ndarray) else numbers
+    return numbers if is_on_device(numbers) else None

@@ -242,16 +242,12 @@ class Scores:
         return self._backing.array(self._score(measure))
 
     def fig(self) -> pd.Series[float]:
-        """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1).
-
-        Pieces of a table are summed apart, so the last bits may differ from those of a table in one piece.
-        """
+        """Feature information gain: the sum of the CIG of each column in bits, rounded once (manual, section 1.7.1)."""
         score, summary = self._score("cig"), self._made_summary
         if summary is not None:
             sums = summary.columns["fig"].tolist()
         else:
-            figures = self._backing.find(ScoreQuery(figures={"cig": score})).figures
-            sums = [figures.total("cig", place) for place in range(len(self.columns))]
+            sums = self._backing.find(ScoreQuery(figures={"cig": score})).figures.totals("cig")
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:

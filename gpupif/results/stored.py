@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
+from ..utils.row_sums import sum_rows
 from .base import CellSource, QueryResult, RiskyCell, ScoreQuery, WriteRequest
 from .cell_layout import CellLayout
 from .distribution import ColumnAnswer, ColumnQuery, Tally
@@ -74,13 +75,13 @@ class FileBacking(StoredBacking):
     def row_sums(self, score: CellScore, name: str) -> StoredFrame:
         def sums() -> Iterator[list[Any]]:
             for arrays in self._pieces(score.outputs):
-                yield [score.of(arrays).sum(axis=0, dtype=np.float64)]
+                yield [sum_rows(score.of(arrays))]
 
         return StoredFrame(sums, [name], ["float64"])
 
     def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
-        figures, top = self._look(query) if query.figures or query.by else (Figures({}, {}, {}, {}), [])
+        figures, top = self._look(query) if query.figures or query.by else (Figures({}), [])
         columns, every = {}, range(len(self.about.columns))
         for score, asked in query.of_columns.items():
             columns[score] = self._answers(score, asked, every)
@@ -139,7 +140,7 @@ class FileBacking(StoredBacking):
             counts: list[DigitCounts] = [{} for _ in searches]
             for arrays in self._pieces(score.outputs, columns):
                 scores = score.of(arrays)
-                numbers = [scores.sum(axis=0, dtype=np.float64)] if by_row else scores
+                numbers = [sum_rows(scores)] if by_row else scores
                 for search, found, one in zip(searches, counts, numbers, strict=True):
                     search.count(one, ONCE, found)
             searches = [search.narrowed(found) for search, found in zip(searches, counts, strict=True)]

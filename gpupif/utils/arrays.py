@@ -11,9 +11,14 @@ import pyarrow as pa
 GROUP_ROWS = 1 << 20
 
 
+def is_on_device(array: Any) -> bool:
+    """Whether an array is one of a device."""
+    return hasattr(array, "get")
+
+
 def on_host(array: Any) -> Any:
     """An array of a device as one of the host; others as they are."""
-    return array.get() if hasattr(array, "get") else array
+    return array.get() if is_on_device(array) else array
 
 
 def validate(array: pa.ChunkedArray) -> None:

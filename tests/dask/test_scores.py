@@ -207,7 +207,7 @@ def test_pipelines(tmp_path):
     assert all(len(kept.cig.partitions[number].__dask_graph__()) < 10 for number in range(3))
     assert dict(kept.weights) == expected.weights
     pd.testing.assert_series_equal(kept.rig().compute(), expected.rig(), check_exact=True)
-    pd.testing.assert_series_equal(kept.fig(), expected.fig(), rtol=1e-12)
+    pd.testing.assert_series_equal(kept.fig(), expected.fig(), check_exact=True)
 
 
 def test_scores_are_computed_once_for_all_frames():

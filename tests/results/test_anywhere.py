@@ -134,7 +134,7 @@ def test_frames(found, expected):
 
 def test_sums_and_percentiles(found, expected):
     for mine, theirs in pairs(found, expected):
-        pd.testing.assert_series_equal(mine.fig(), theirs.fig(), rtol=1e-12)
+        pd.testing.assert_series_equal(mine.fig(), theirs.fig(), check_exact=True)
         assert mine.pif([0, 12.5, 50, 100]) == theirs.pif([0, 12.5, 50, 100])
         assert mine.pif(99) == theirs.pif(99)
         gains = as_pandas(mine.rig())
@@ -173,8 +173,8 @@ def test_summaries(found, expected):
         one, other = mine.summary(), theirs.summary()
         assert type(one) is type(other)
         if isinstance(other, gpupif.AttackerSummary):
-            pd.testing.assert_frame_equal(one.attackers, other.attackers, rtol=1e-12)
-            pd.testing.assert_frame_equal(one.columns, other.columns, rtol=1e-12)
+            pd.testing.assert_frame_equal(one.attackers, other.attackers, check_exact=True)
+            pd.testing.assert_frame_equal(one.columns, other.columns, check_exact=True)
             continue
         # What was opened again has the riskiest cells of the run, but those over several attackers without context.
         shared = one.top.columns.intersection(other.top.columns).drop("index", errors="ignore")
@@ -339,7 +339,7 @@ def test_written_again(place, asked, tmp_path):
 @pytest.mark.parametrize("asked", ["both, weights", "any two"])
 def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 32)
-    monkeypatch.setattr("gpupif.results.pieces.PIECE_ROWS", 1 << 5)
+    monkeypatch.setattr("gpupif.results.pieces.MOST_ROWS", 1 << 5)
     asked = ASKED[asked]
     expected, scores = in_memory(**asked), in_memory(**asked)
     looked, find = [], MemoryBacking.find

@@ -17,7 +17,7 @@ from gpupif import AnyKnown, Population
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, NotScoredError
 from gpupif.out_of_core.options import OutputOptions
-from gpupif.results.distribution import ColumnAnswer, ColumnQuery, ScoreQuestions, Tally, answer_column
+from gpupif.results.distribution import ColumnAnswer, ColumnQuery, ScoreQuestions, answer_column
 from gpupif.scoring.files import score_file
 from gpupif.utils.percentiles import ONCE
 from tests.helpers.pieces import in_pieces, write_parts
@@ -86,11 +86,6 @@ def test_answers_follow_from_the_numbers(numbers, cuts, repeat):
     each = [(np.repeat(numbers, repeat), ONCE)]
     assert repr(answer_column(lambda: often, query)) == repr(answer_column(lambda: each, query))
     assert ColumnAnswer.from_stored(found.to_stored()).covers(query)
-
-
-def test_a_mean_is_rounded_once():
-    numbers = np.array([1e16, 1.0, -1e16, 3.0])
-    assert Tally.of(numbers, ONCE, ColumnQuery(mean=True)).mean == 1.0
 
 
 @pytest.mark.every_engine

@@ -1,0 +1,104 @@
+"""Sums of floats are exact: beside fractions, of any floats, in any order, from any parts, on host and device."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpupif.results.figures import ColumnFigures, Figures
+from gpupif.utils.exact_sums import ExactSum
+from tests.helpers.gpu.numpy_device import OnDevice
+
+SPECIAL = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 5e-324, -5e-324, 2.2e-308, 1.7e308, 2.0**53 - 1]
+NUMBERS = st.sampled_from(SPECIAL) | st.floats() | st.floats(-40, 40)
+KINDS = {"float64": NUMBERS, "float32": st.floats(width=32), "int64": st.integers(1 - 2**53, 2**53 - 1)}
+
+
+def by_definition(numbers, number):
+    """The sum of the known ones divided by a whole number, rounded once."""
+    infinite = sum(one for one in numbers if math.isinf(one))
+    if infinite != 0:
+        return infinite
+    exact = sum(map(Fraction, (one for one in numbers if math.isfinite(one))), Fraction()) / number
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
+
+
+def on_device(numbers):
+    return np.array(numbers).view(OnDevice)
+
+
+@settings(deadline=None)
+@given(
+    drawn=st.sampled_from(list(KINDS)).flatmap(
+        lambda kind: st.tuples(st.just(kind), st.lists(KINDS[kind], min_size=1, max_size=30))
+    ),
+    cuts=st.lists(st.integers(0, 30), max_size=4),
+    number=st.integers(1, 10**10),
+    random=st.randoms(),
+)
+def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
+    kind, several = drawn
+    numbers = np.array(several, kind)
+    plain = [float(one) for one in numbers]
+    shuffled = numbers[random.sample(range(len(numbers)), len(numbers))]
+    parts = np.split(shuffled, sorted(min(cut, len(numbers)) for cut in cuts))
+    found = [
+        ExactSum.of(numbers),
+        ExactSum.total(map(ExactSum.of, parts)),
+        ExactSum.of(on_device(numbers)),
+        ExactSum.total(ExactSum.of(on_device(part)) for part in parts),
+        ExactSum.of(np.repeat(shuffled, 2)[::2]),
+    ]
+    # NaN, which is the sum where both are infinite, is no equal of itself.
+    assert len({repr(one) for one in found}) == 1
+    known = [one for one in plain if one == one]
+    assert found[0].terms == len(known)
+    assert repr(found[0].over(number)) == repr(float(by_definition(known, number)))
+    expected = by_definition(known, len(known)) if known else math.nan
+    assert repr(found[0].mean) == repr(float(expected))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, st.integers(1, 5)), min_size=1, max_size=20))
+def test_numbers_that_occur_so_often(several):
+    numbers, times = np.array([one for one, _ in several]), np.array([often for _, often in several], np.int64)
+    assert repr(ExactSum.of(numbers, times)) == repr(ExactSum.of(np.repeat(numbers, times)))
+
+
+@pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
+def test_as_often_as_may_be(number):
+    """The halves of mantissas have room for it."""
+    often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
+    assert ExactSum.of(np.full(3, number), often).units == ExactSum.of(np.array([number])).units << 36
+
+
+def test_of_no_numbers():
+    for nothing in (np.empty(0), on_device(np.empty(0)), np.array([math.nan]), on_device([math.nan])):
+        assert ExactSum.of(nothing) == ExactSum.total([]) == ExactSum()
+    assert math.isnan(ExactSum().mean)
+    assert ExactSum().over(1) == 0.0
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(SPECIAL[:3]) | st.floats(0, 40), min_size=1, max_size=30), st.integers(0, 30))
+def test_figures_of_parts_are_those_of_the_whole(numbers, cut):
+    """Also once they were stored."""
+    scores = np.array(numbers)
+    values, times = np.unique(scores, return_counts=True)
+    parts = [ColumnFigures.of("class_size", part) for part in (scores[:cut], scores[cut:])]
+    stored = [Figures.from_stored(json.loads(json.dumps(Figures({"x": [part]}).to_stored()))) for part in parts]
+    expected = ColumnFigures.of("class_size", scores)
+    assert ColumnFigures.of("class_size", values, times) == expected
+    assert Figures.together(*stored).of_columns["x"] == [expected]
+    known = [one for one in numbers if one == one]
+    assert expected.highest == max(known, default=-math.inf)
+    assert expected.lowest == min((one for one in known if one > 0), default=math.inf)
