@@ -45,9 +45,9 @@ def disclosure_tables() -> dict[str, str]:
 
 def nightly_tables() -> dict[str, str]:
     """The tables of nightly.md, likewise: keys of the configuration, kinds of gates, and the tables of the record."""
-    from gpupif.nightly.gate_kinds import GATES
-    from gpupif.nightly.record_rows import PART_COLUMNS, RUN_COLUMNS
-    from gpupif.nightly.settings import GateSettings, Section, Settings, WebhookSettings
+    from gpupif.nightly.configuration.settings import GateSettings, Section, Settings, WebhookSettings
+    from gpupif.nightly.gates.gate_kinds import GATES
+    from gpupif.nightly.record.record_rows import PART_COLUMNS, RUN_COLUMNS
 
     fields = Settings.model_fields
     sections = {name: field.annotation for name, field in fields.items() if name != "gates"}

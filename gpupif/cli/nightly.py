@@ -48,7 +48,7 @@ def init(
 ) -> None:
     """Look at TABLE and write a first configuration, commented, to be edited."""
     from ..io.paths import find_input
-    from ..nightly.new_config import init as write_config
+    from ..nightly.configuration.new_config import init as write_config
 
     with configured(quiet, memory_limit=memory_limit, temp=temp):
         seen = write_config(find_input(table, sep), output, overwrite)
@@ -94,7 +94,7 @@ def run(
 
     Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
     """
-    from ..nightly.config import load_config
+    from ..nightly.configuration.config import load_config
     from ..nightly.log import logged_to_stderr
     from ..nightly.nightly_run import run_and_compare
     from ..nightly.report.json_document import document

@@ -6,9 +6,9 @@
 of it. On the command line: ``gpupif nightly``. It needs the extra "nightly".
 """
 
-from .config import Config, load_config
+from .configuration.config import Config, load_config
+from .configuration.new_config import init
 from .functions import diff, history, verify
-from .new_config import init
 from .nightly_run import run
 from .outcome import RunOutcome
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError
-from .config import Config, load_config
-from .run_diff import LISTED, RunDiff, diff_runs
-from .run_history import History, read_history
-from .verification import Verification, check_state
+from .comparison.run_diff import LISTED, RunDiff, diff_runs
+from .configuration.config import Config, load_config
+from .record.run_history import History, read_history
+from .record.verification import Verification, check_state
 
 
 def loaded(config: str | os.PathLike[str] | Config, overrides: Sequence[str] = ()) -> Config:

@@ -19,22 +19,23 @@ from ..errors import ColumnNotFoundError, DeviceError, GpupifError, InputError, 
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
-from . import kept, log, retention
-from .config import Config
+from . import log
+from .configuration.config import Config
+from .configuration.settings import TELL_FILES
 from .discretion import without_values
 from .functions import loaded
-from .gates import check_columns, evaluate, resolve_gates, values_before
-from .lock import run_lock
-from .measure import measure_table
+from .gates.gates import check_columns, evaluate, resolve_gates, values_before
+from .gates.measure import measure_table
 from .outcome import KeptScores, RunOutcome, Status, Verdict
-from .private_files import private_folder
-from .record import Record, time_text, utc_now
+from .record import kept, retention
+from .record.lock import run_lock
+from .record.private_files import private_folder
+from .record.record import Record, time_text, utc_now
+from .record.row_keys import READ_ROWS
 from .report.tell import tell
-from .row_keys import READ_ROWS
-from .schema import SchemaChange
-from .settings import TELL_FILES
-from .table_input import opened_table, table_identity
-from .table_state import PARTS, KeptTable
+from .table.schema import SchemaChange
+from .table.table_input import opened_table, table_identity
+from .table.table_state import PARTS, KeptTable
 
 
 class RefusedError(InputError):

@@ -11,7 +11,7 @@ import pytest
 import gpupif
 from gpupif.cli.main import COMMANDS, NAMES
 from gpupif.cli.messages import as_options
-from gpupif.nightly.config import load_config
+from gpupif.nightly.configuration.config import load_config
 from tests.helpers.command_line import assert_refused
 
 
@@ -65,7 +65,7 @@ def test_refused(run, folder, arguments, fragments):
 
 
 def test_without_the_packages_that_it_needs(run, monkeypatch):
-    monkeypatch.setattr("gpupif.nightly.installed.find_spec", lambda name: None)
+    monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
     assert_refused(run("nightly", "init", "people.csv"), ["need pydantic", "pip install 'gpupif[nightly]'"])
 
 

@@ -13,10 +13,10 @@ import tomllib
 import pytest
 import yaml
 
-from gpupif.nightly.config import load_config
-from gpupif.nightly.gates import resolve_gates
+from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.settings import TellSettings
+from gpupif.nightly.gates.gates import resolve_gates
 from gpupif.nightly.outcome import ANOTHER_RUN, EXIT_CODES, Status
-from gpupif.nightly.settings import TellSettings
 from tests.helpers.checkout import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples" / "nightly"

@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 
 import gpupif
-from gpupif.nightly import kept
-from gpupif.nightly.config import load_config
+from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.nightly_run import run
 from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import Record
-from gpupif.nightly.table_state import verify_state
+from gpupif.nightly.record import kept
+from gpupif.nightly.record.record import Record
+from gpupif.nightly.table.table_state import verify_state
 
 FILES = 4
 # Every so many kills one run is let through.

@@ -16,7 +16,7 @@ from gpupif.nightly.outcome import (
     Status,
     Verdict,
 )
-from gpupif.nightly.record import Record
+from gpupif.nightly.record.record import Record
 
 STARTED = "2026-03-01T02:00:00.000+00:00"
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from gpupif.nightly.commented_toml import as_written, commented_toml
-from gpupif.nightly.config import load_config
-from gpupif.nightly.gate_names import gate_names
-from gpupif.nightly.settings import (
+from gpupif.nightly.configuration.commented_toml import as_written, commented_toml
+from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.settings import (
     AnyKnownSettings,
     GateSettings,
     InputSettings,
@@ -25,12 +24,13 @@ from gpupif.nightly.settings import (
     TellSettings,
     WebhookSettings,
 )
+from gpupif.nightly.gates.gate_names import gate_names
 
 # Also what begins a variable, and quotes, backslashes and line breaks.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
     ["${A}", "$${", '"', "'''", "\\", "a\nb", "#"]
 )
-WORDS = TEXT.filter(str.strip)
+WORDS = TEXT.filter(lambda text: text.strip() and "\0" not in text)
 NAMES = st.lists(TEXT, max_size=4)
 SOME = NAMES.filter(bool)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

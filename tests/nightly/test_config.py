@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import gpupif
-from gpupif.nightly.config import load_config
-from gpupif.nightly.gate_names import gate_names
-from gpupif.nightly.settings import AnyKnownSettings, GateSettings
+from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.settings import AnyKnownSettings, GateSettings
+from gpupif.nightly.gates.gate_names import gate_names
 
 INPUT = '[input]\npath = "people.csv"\n'
 GATE = INPUT + '[[gates]]\nkind = "pif"\npercentile = 95\nmax = 3\n[[gates]]\nname = "own"\nkind = "k"\nmin = 5\n'
@@ -398,6 +398,6 @@ def test_names_of_gates():
 
 def test_without_what_it_needs(load, monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
-    monkeypatch.setattr("gpupif.nightly.installed.find_spec", lambda name: None)
+    monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
     with pytest.raises(gpupif.InputError, match=r"need pydantic, which .* pip install 'gpupif\[nightly\]'"):
         load(INPUT)

@@ -10,7 +10,7 @@ import pandas as pd
 
 import gpupif
 from gpupif.nightly import nightly_run
-from gpupif.nightly.config import load_config
+from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.outcome import Status
 
 CONFIGURATION = """

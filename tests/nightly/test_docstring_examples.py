@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("module", ["config", "new_config", "nightly_run"])
+@pytest.mark.parametrize("module", ["configuration.config", "configuration.new_config", "nightly_run"])
 def test_examples(module):
     tried = doctest.testmod(importlib.import_module(f"gpupif.nightly.{module}"))
     assert tried.attempted > 1

@@ -11,10 +11,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError
-from gpupif.nightly.gates import evaluate, resolve_gates
-from gpupif.nightly.measure import measure_table, score_arguments
+from gpupif.nightly.configuration.settings import Settings
+from gpupif.nightly.gates.gates import evaluate, resolve_gates
+from gpupif.nightly.gates.measure import measure_table, score_arguments
 from gpupif.nightly.outcome import ColumnProfile
-from gpupif.nightly.settings import Settings
 from tests.helpers.pieces import in_pieces, nothing_left, write_parts
 
 ROWS = 80

@@ -16,11 +16,11 @@ import gpupif
 from gpupif.disclosure.models import MODELS
 from gpupif.errors import ColumnNotFoundError, InputError, NotScoredError
 from gpupif.measures import MEASURES
-from gpupif.nightly.findings import Findings
-from gpupif.nightly.gate_kinds import GATES, Part
-from gpupif.nightly.gates import check_columns, check_gates, evaluate, questions_of, resolve_gates, values_before
+from gpupif.nightly.configuration.settings import Settings
+from gpupif.nightly.gates.findings import Findings
+from gpupif.nightly.gates.gate_kinds import GATES, Part
+from gpupif.nightly.gates.gates import check_columns, check_gates, evaluate, questions_of, resolve_gates, values_before
 from gpupif.nightly.outcome import ColumnProfile, Verdict
-from gpupif.nightly.settings import Settings
 from tests.helpers import naive_attack
 from tests.helpers.naive_disclosure import classes_of, expected
 

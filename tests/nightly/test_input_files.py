@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.io.common import stamps_of
-from gpupif.nightly import input_files
-from gpupif.nightly.input_files import FileIndex, input_changes
 from gpupif.nightly.outcome import InputChanges, InputFile
+from gpupif.nightly.table import input_files
+from gpupif.nightly.table.input_files import FileIndex, input_changes
 
 LONG_AGO = 10**18
 

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError, OutputError, TableReadError
-from gpupif.nightly import kept, retention
-from gpupif.nightly.lock import run_lock
+from gpupif.nightly.configuration.settings import KeepSettings
 from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import Record, time_text, utc_now
-from gpupif.nightly.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
-from gpupif.nightly.settings import KeepSettings
-from gpupif.nightly.verification import check_state
+from gpupif.nightly.record import kept, retention
+from gpupif.nightly.record.lock import run_lock
+from gpupif.nightly.record.record import Record, time_text, utc_now
+from gpupif.nightly.record.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
+from gpupif.nightly.record.verification import check_state
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)

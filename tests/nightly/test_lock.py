@@ -11,11 +11,11 @@ import sys
 import pytest
 
 from gpupif.errors import AnotherRunError, GpupifError, OutputError
-from gpupif.nightly.lock import LOCK, run_lock
+from gpupif.nightly.record.lock import LOCK, run_lock
 
 HOLD = """
 import pathlib, sys
-from gpupif.nightly.lock import run_lock
+from gpupif.nightly.record.lock import run_lock
 with run_lock(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.nightly.config import load_config
-from gpupif.nightly.gates import check_gates
-from gpupif.nightly.new_config import init
+from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.new_config import init
+from gpupif.nightly.gates.gates import check_gates
 
 RANDOM = np.random.default_rng(19)
 TABLE = pd.DataFrame(
@@ -160,7 +160,7 @@ def test_refused(table, given, place, error, words):
 
 
 def test_without_what_it_needs(table, monkeypatch):
-    monkeypatch.setattr("gpupif.nightly.installed.find_spec", lambda name: None)
+    monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
     with pytest.raises(gpupif.InputError, match=r"pip install 'gpupif\[nightly\]'"):
         init(table)
     assert os.listdir() == ["data"]

@@ -12,9 +12,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import AnotherRunError, InputError, OutputError
-from gpupif.nightly import lock, nightly_run
+from gpupif.nightly import nightly_run
 from gpupif.nightly.outcome import Status, Verdict
-from gpupif.nightly.record import Record
+from gpupif.nightly.record import lock
+from gpupif.nightly.record.record import Record
 from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
 
 
@@ -320,7 +321,7 @@ def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
 
 
 def test_overrides_go_with_a_file(nights):
-    from gpupif.nightly.config import load_config
+    from gpupif.nightly.configuration.config import load_config
 
     with ExitStack(), pytest.raises(InputError, match="overrides: expected none"):
         nightly_run.run(load_config(nights.config), overrides=["run.device=cpu"])

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 
 from gpupif.errors import InputError, OutputError, TableReadError
 from gpupif.nightly.outcome import GateResult, InputFile, Status, Verdict
-from gpupif.nightly.record import KILLED_NOTE, RECORD, Record
-from gpupif.nightly.run_history import read_history
+from gpupif.nightly.record.record import KILLED_NOTE, RECORD, Record
+from gpupif.nightly.record.run_history import read_history
 from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
 
 FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
@@ -244,7 +244,7 @@ from dataclasses import replace
 from pathlib import Path
 from gpupif.errors import OutputError
 from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import Record
+from gpupif.nightly.record.record import Record
 record = Record.open(pathlib.Path(sys.argv[1]), writable=True)
 running = record.run(2)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from gpupif.nightly.configuration.settings import TellSettings, WebhookSettings
 from gpupif.nightly.report import tell as telling
 from gpupif.nightly.report.tell import WAYS, tell
-from gpupif.nightly.settings import TellSettings, WebhookSettings
 from tests.helpers.outcomes import failed_run, good_run
 
 FILES = {"json_file": "run.json", "markdown": "run.md", "junit": "run.xml", "prometheus": "people.prom"}

@@ -14,9 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from gpupif.nightly.configuration.settings import TellSettings, WebhookSettings
 from gpupif.nightly.report import json_document, openlineage, webhook
 from gpupif.nightly.report.telling import Telling
-from gpupif.nightly.settings import TellSettings, WebhookSettings
 from tests.helpers.outcomes import failed_run, good_run
 
 SECRET = "s3cret"

@@ -11,10 +11,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, TableReadError
-from gpupif.nightly import kept
+from gpupif.nightly.comparison.run_diff import diff_runs
 from gpupif.nightly.outcome import ColumnProfile, GateResult, Status, Verdict
-from gpupif.nightly.record import Record
-from gpupif.nightly.run_diff import diff_runs
+from gpupif.nightly.record import kept
+from gpupif.nightly.record.record import Record
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 MEASURES = ["cig", "csf", "unique"]
@@ -45,9 +45,9 @@ def keep(state, tables, kind, where=None, keyed=True, show_values=False, measure
 
 def in_parts(monkeypatch):
     """Have few rows be many."""
-    monkeypatch.setattr("gpupif.nightly.score_changes.PART_BYTES", 1 << 12)
-    monkeypatch.setattr("gpupif.nightly.score_changes.CUT_ROWS", 50)
-    monkeypatch.setattr("gpupif.nightly.score_changes.READ_ROWS", 16)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.PART_BYTES", 1 << 12)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.CUT_ROWS", 50)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.READ_ROWS", 16)
 
 
 def slow(tables, several, by, holds=None):

@@ -11,8 +11,8 @@ import pytest
 
 from gpupif.errors import InputError
 from gpupif.nightly.outcome import GateResult, Status, Verdict
-from gpupif.nightly.record import Record
-from gpupif.nightly.run_history import read_history
+from gpupif.nightly.record.record import Record
+from gpupif.nightly.record.run_history import read_history
 from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
 
 

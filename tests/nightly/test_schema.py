@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpupif.nightly.schema import SchemaChange
+from gpupif.nightly.table.schema import SchemaChange
 
 
 def test_columns_that_came_went_and_changed_their_type():

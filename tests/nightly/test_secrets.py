@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.nightly.config import load_config
-from gpupif.nightly.secrets import Redaction
-from gpupif.nightly.table_input import table_identity
+from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.secrets import Redaction
+from gpupif.nightly.table.table_input import table_identity
 from gpupif.utils.validation import brief
 
 DATABASE = '[input]\nconnection = "${DB}"\nquery = "SELECT 1"\n'

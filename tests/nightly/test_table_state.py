@@ -17,7 +17,7 @@ import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
 from gpupif.io.base import Source
 from gpupif.nightly.outcome import InputChanges
-from gpupif.nightly.table_state import KeptTable, verify_state
+from gpupif.nightly.table.table_state import KeptTable, verify_state
 from gpupif.out_of_core import kept_source
 from gpupif.out_of_core.duplicate_rows import duplicate_rows
 from gpupif.out_of_core.part_store import PartStore

@@ -10,10 +10,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.nightly import kept
 from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import RECORD, Record
-from gpupif.nightly.verification import check_state
+from gpupif.nightly.record import kept
+from gpupif.nightly.record.record import RECORD, Record
+from gpupif.nightly.record.verification import check_state
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..summary_figures import by_attacker, figures_of_table
+from ..comparison.summary_figures import by_attacker, figures_of_table
 
 # Of equivalence classes, as people call them.
 NAMES = {"uniques": "unique rows", "rows_below": "rows below k", "share_below": "share below k"}

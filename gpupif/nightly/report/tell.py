@@ -8,8 +8,8 @@ from pathlib import Path
 from ...errors import GpupifError, OutputError
 from ...io.write import check_parent, write_text
 from .. import log
+from ..configuration.settings import TellSettings
 from ..outcome import RunOutcome
-from ..settings import TellSettings
 from . import json_document, junit, markdown, prometheus, webhook
 from .telling import Telling
 

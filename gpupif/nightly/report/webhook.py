@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..._version import __version__
-from ..settings import TellSettings, WebhookSettings
+from ..configuration.settings import TellSettings, WebhookSettings
 from .json_document import document
 from .openlineage import event
 from .telling import Telling

@@ -1,0 +1,84 @@
+"""The document of a configuration checked, with what is set from outside it: its settings, or all that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ...errors import InputError
+from ..gates.gate_names import gate_names
+from .mistakes import Location, key_of, mistakes_in, value_at
+from .overrides import override
+from .secrets import Redaction, masked, resolve_references
+from .settings import Settings
+
+
+class Checked(NamedTuple):
+    """What a `Config` has of a document."""
+
+    settings: Settings
+    document: dict[str, Any]
+    redact: Redaction
+
+
+def check_document(
+    file: Path, document: dict[str, Any], overrides: Sequence[str], environ: Mapping[str, str]
+) -> Checked:
+    """Check a document of TOML, in which overrides are set.
+
+    file: where it is from, which errors name. The others as of `load_config`. Raises InputError: all that is wrong.
+    """
+    overridden = [override(document, text) for text in overrides]
+    resolved, references, wrong, values = resolve_references(document, environ)
+    checked = _settings_of(resolved)
+    if isinstance(checked, ValidationError):
+        for location, sentences in mistakes_in(checked, document).items():
+            wrong.setdefault(location, sentences)
+    if wrong or isinstance(checked, ValidationError):
+        redact = Redaction(values)
+        lines = [
+            f"{'--set ' * _came_by(overridden, location)}{key_of(location, document)}: {redact(sentence)}"
+            for location, sentences in wrong.items()
+            for sentence in sentences
+        ]
+        raise InputError(f"{file}: {lines[0]}" if len(lines) == 1 else _listed(file, lines))
+    plain = _with_references(checked.model_dump(mode="json"), references)
+    names = gate_names(plain["gates"])
+    for gate, name in zip(plain["gates"], names, strict=True):
+        gate["name"] = name
+    kept, written = masked(plain)
+    # Of an address that is put together, the parts are secrets too.
+    addresses = {text for place in references if "://" in (text := value_at(resolved, place))}
+    gates = [
+        gate if gate.name is not None else gate.model_copy(update={"name": name})
+        for gate, name in zip(checked.gates, names, strict=True)
+    ]
+    settings = checked.model_copy(update={"gates": gates})
+    return Checked(settings, kept, Redaction(values | written | addresses))
+
+
+def _settings_of(document: Mapping[str, Any]) -> Settings | ValidationError:
+    """The settings, or what is wrong with them, which holds secrets and so is to be no cause of another error."""
+    try:
+        return Settings.model_validate(document)
+    except ValidationError as error:
+        return error
+
+
+def _came_by(overridden: Sequence[Location], location: Location) -> bool:
+    """Whether what is somewhere came by an override."""
+    return any(location[: len(one)] == one for one in overridden)
+
+
+def _listed(file: Path, lines: Sequence[str]) -> str:
+    return "\n  ".join([f"{file}: {len(lines)} mistakes:", *lines])
+
+
+def _with_references(document: dict[str, Any], references: Mapping[Location, str]) -> dict[str, Any]:
+    """A document in which texts with references stand as they are written."""
+    for location, text in references.items():
+        value_at(document, location[:-1])[location[-1]] = text
+    return document

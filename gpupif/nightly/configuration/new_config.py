@@ -1,0 +1,227 @@
+"""The first configuration of nightly runs, made from a look at the table."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..record.private_files import OWNER_FILE
+from .installed import check_installed
+
+if TYPE_CHECKING:
+    from ...inspection.inspect import Inspection
+    from ...io.base import Input
+    from .settings import GateSettings, InputSettings, Settings
+
+CONFIG_FILE = "risk.toml"
+# Rows may be fewer or more by such a share, and missing values more, before somebody has to look.
+ROWS_SHARE, MISSING_SHARE = 0.2, 0.05
+TITLE = (
+    "Nightly runs of gpupif: risk computed again, answered by gates, on record. Made from a look at a table, and a "
+    "proposal: what columns are was told from names and values alone (gpupif inspect says why), and which risk is "
+    "acceptable whoever answers for the table has to say. Keys in comments have no value yet."
+)
+
+
+def init(
+    table: str | os.PathLike[str], path: str | os.PathLike[str] = CONFIG_FILE, overwrite: bool = False
+) -> Inspection:
+    """Write a first configuration of nightly runs, with every key, its default, and what it means.
+
+    The table is looked at as by `gpupif.inspect`; nothing is scored. Filled in are its path, columns to score and what
+    is known, quasi-identifiers and sensitive columns, weights, columns that are a key of the rows, and gates to begin
+    with: limits that are the table as it is, and limits on what changes from night to night. Limits on risk itself are
+    examples in comments, to be set by who answers for the table.
+
+    Parameters
+    ----------
+    table:
+        Path of a file, a folder or a pattern, as of `gpupif.score`. It is written relative to the configuration where
+        it lies beneath its folder.
+    path:
+        The file to write, .toml, whole or not at all.
+    overwrite:
+        Replace a file that is there.
+
+    Returns
+    -------
+    Inspection
+        What was seen, as of `gpupif.inspect`.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.inspect`; also without pydantic.
+    TableReadError
+        A table that cannot be read.
+    OutputError
+        A file that cannot be written, or that exists.
+
+    Examples
+    --------
+    >>> import tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> gpupif.datasets.census(1000).to_parquet(f"{folder.name}/people.parquet")
+    >>> file = f"{folder.name}/risk.toml"
+    >>> gpupif.nightly.init(f"{folder.name}/people.parquet", file).rows
+    1000
+    >>> [gate.name for gate in gpupif.nightly.load_config(file).settings.gates]
+    ['rows', 'missing share', 'PIF 95', 'unique share', 'share below k']
+    >>> folder.cleanup()
+
+    """
+    check_installed()
+    from ...inspection.inspect import inspect
+    from ...io.paths import find_input
+    from ...io.write import check_output, write_text
+    from ...utils.validation import check_path
+
+    check_path("path", path, "a .toml file")
+    found = find_input(table)
+    check_output(path, overwrite, found.places, endings=(".toml",))
+    seen = inspect(found)
+    write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite, OWNER_FILE)
+    return seen
+
+
+def _as_toml(found: Input, seen: Inspection, folder: Path) -> str:
+    """The configuration for the files of a table that was looked at. folder: where it is to lie."""
+    from .commented_toml import as_written, commented_toml
+
+    gates, examples = _gates(seen), _examples(seen)
+    settings = _settings(_input(found, seen, folder), seen, [gate for _, gate in gates])
+    remarks = {f"gates[{place}]": why for place, (why, _) in enumerate(gates)}
+    return commented_toml(
+        as_written(settings.model_dump(mode="json")),
+        TITLE,
+        remarks | _remarks(seen),
+        [(why, as_written(gate.model_dump(mode="json"))) for why, gate in examples],
+    )
+
+
+def _input(found: Input, seen: Inspection, folder: Path) -> InputSettings:
+    """The input: files."""
+    from .settings import InputSettings
+
+    whole = Path(os.path.abspath(found.path))
+    path = str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
+    # Not the home of a user.
+    path = f"./{path}" if path.startswith("~") else path
+    return InputSettings(path=path, separator=found.sep, row_key=_row_key(seen))
+
+
+def _row_key(seen: Inspection) -> list[str]:
+    """A column that is a key: made to tell rows apart, which it does, without a gap."""
+    keys = [
+        record["column"]
+        for record in seen.columns.to_dict("records")
+        if record["values"] == seen.rows
+        and record["missing"] == 0
+        and (record["role"] == "identifier" or record["looks_like"] == "row numbers")
+    ]
+    return _names(keys[:1])
+
+
+def _settings(table: InputSettings, seen: Inspection, gates: Sequence[GateSettings]) -> Settings:
+    from .settings import RiskSettings, ScoreSettings, Settings
+
+    roles = seen.roles
+    known, weights = _names(roles.quasi_identifiers), _names(roles.having("weight"))
+    return Settings(
+        input=table,
+        score=ScoreSettings(
+            columns=_names(roles.scored) or None, known=known or None, weights=weights[0] if weights else None
+        ),
+        risk=RiskSettings(quasi_identifiers=known, sensitive=_names(roles.sensitive) if known else []),
+        gates=list(gates),
+    )
+
+
+def _names(columns: Iterable[Hashable]) -> list[str]:
+    """Columns of files, whose names are text."""
+    return [str(name) for name in columns]
+
+
+def _remarks(seen: Inspection) -> dict[str, str]:
+    """What is said of keys that were filled in."""
+    roles = seen.roles
+    left = [f"{name!r} ({role})" for name, role in roles.items() if name not in roles.scored]
+    remarks = {"risk.quasi_identifiers": "Proposed, and so is what is sensitive: check each."}
+    if left:
+        remarks["score.columns"] = f"Not scored: {', '.join(left)}."
+    if _row_key(seen):
+        remarks["input.row_key"] = "Proposed: no two rows have the same value there."
+    return remarks
+
+
+def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
+    """Gates to begin with, each with why."""
+    from ...utils.display import as_percent
+    from .settings import GateSettings
+
+    least, most = math.floor(seen.rows * (1 - ROWS_SHARE)), math.ceil(seen.rows * (1 + ROWS_SHARE))
+    missing = max(seen.columns["missing"]) / seen.rows
+    allowed = min(1.0, math.ceil(100 * (missing + MISSING_SHARE)) / 100)
+    gates = [
+        (
+            f"Rows: {seen.rows:,} when this was written, give or take a fifth. Far fewer or more are a fault of what "
+            "delivers the table, and change every risk.",
+            GateSettings(kind="rows", min=least, max=most),
+        ),
+        (
+            f"Missing values, in the column that has most: {as_percent(missing)} of the rows when this was written.",
+            GateSettings(kind="missing_share", max=allowed),
+        ),
+        (
+            "PIF 95: 5 % of the rows give away more bits than it. It may rise so much from one good run to the next.",
+            GateSettings(kind="pif", percentile=95.0, max_rise=0.1),
+        ),
+    ]
+    if seen.roles.quasi_identifiers:
+        gates += [
+            (
+                "Rows that their quasi-identifiers single out: their share may rise by one percent of the rows.",
+                GateSettings(kind="unique_share", max_rise=0.01),
+            ),
+            (
+                "Rows in classes of fewer than risk.k: their share may rise by one percent of the rows.",
+                GateSettings(kind="share_below_k", max_rise=0.01),
+            ),
+        ]
+    return gates
+
+
+def _examples(seen: Inspection) -> list[tuple[str, GateSettings]]:
+    """Gates on risk itself, whose limits nobody but who answers for the table can set."""
+    from .settings import GateSettings
+
+    yours = "To be set by who answers for the table"
+    gates = [
+        (
+            f"{yours}: the most bits that 95 % of the rows may give away.",
+            GateSettings(kind="pif", percentile=95.0, max=5.0),
+        )
+    ]
+    if seen.roles.quasi_identifiers:
+        gates += [
+            (
+                f"{yours}: the fewest rows that may agree on all quasi-identifiers. Common are 5 where recipients are "
+                "bound by contract, 11 (a risk of 0.09) where anybody may have the table.",
+                GateSettings(kind="k", min=5),
+            ),
+            (
+                f"{yours}: values of a column that the last good run did not know.",
+                GateSettings(kind="new_values", column=_names(seen.roles.quasi_identifiers)[0], max=0),
+            ),
+        ]
+    if seen.roles.quasi_identifiers and seen.roles.sensitive:
+        gates.append(
+            (
+                f"{yours}: the fewest sensitive values that a class may have.",
+                GateSettings(kind="distinct_l", min=2),
+            )
+        )
+    return gates

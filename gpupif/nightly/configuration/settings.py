@@ -1,0 +1,416 @@
+"""The configuration of a nightly run as a schema: each key with its type, its default, and what it means.
+
+A key's description is the comment that `gpupif nightly init` writes beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from ...errors import InputError
+from ...measures import resolve_measures
+from ...utils.config import split_device
+from ...utils.memory import parse_size
+
+Columns = list[str]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+# How errors of pydantic are called that say all of it themselves, and those that say what was expected.
+FAULT, EXPECTED = "fault", "expected"
+# A gate's limits.
+LIMITS = ("max", "min", "max_rise", "max_fall")
+# Who is told by a file.
+TELL_FILES = ("json_file", "markdown", "junit", "prometheus")
+# Of what several types a value may be: its type goes into the location of an error under such a name.
+LIST, TEXT, COUNT, TABLE = TAGS = ("(list)", "(text)", "(count)", "(table)")
+
+
+class Section(BaseModel):
+    """A table of the configuration: unknown keys are errors, values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """What is wrong with values that have the right types: the key, and a sentence or two behind it."""
+        yield from ()
+
+    def blank(self, *keys: str) -> Iterator[tuple[str, str]]:
+        """As `faults`, of those of some keys that are there, but without text, or with what no path has."""
+        for key in keys:
+            text = getattr(self, key)
+            if text is not None and not text.strip():
+                yield key, "expected text in its quotes, got none. Write it there, or remove the key."
+            if text is not None and "\0" in text:
+                yield key, "expected text without NUL, which no path has. Remove it."
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        found = [
+            InitErrorDetails(type=PydanticCustomError(FAULT, "{said}", {"said": said}), loc=(key,), input=None)
+            for key, said in self.faults()
+        ]
+        if found:
+            raise ValidationError.from_exception_data(type(self).__name__, found)
+        return self
+
+
+def _one_of(tags: dict[type, str], expected: str) -> Discriminator:
+    """Which of several types a value is of, by its own; expected: all of them, in words."""
+
+    def tag(value: Any) -> str | None:
+        return None if isinstance(value, bool) else next((tags[kind] for kind in tags if isinstance(value, kind)), None)
+
+    return Discriminator(tag, custom_error_type=EXPECTED, custom_error_message=expected)
+
+
+def _said_by(check: Any, *arguments: Any) -> Iterator[str]:
+    """What a check of the package says of a value that does not pass, without the name of the argument."""
+    try:
+        check(*arguments)
+    except InputError as error:
+        yield str(error).partition(": ")[2]
+
+
+class InputSettings(Section):
+    """Which table: files, or a query on a database."""
+
+    path: str | None = Field(
+        default=None,
+        examples=["data/*.parquet"],
+        description="Path of a file or folder, or a pattern such as 'data/*.parquet'.",
+    )
+    separator: str | None = Field(
+        default=None, examples=[";"], description="Separator of CSV; left out: found by itself."
+    )
+    connection: str | None = Field(
+        default=None,
+        examples=["${RISK_DATABASE}"],
+        description="In place of a path: a database, 'duckdb:///people.db' or '${RISK_DATABASE}'.",
+    )
+    query: str | None = Field(
+        default=None,
+        examples=["SELECT * FROM people"],
+        description="What of the database is the table: a SELECT.",
+    )
+    driver: Literal["auto", "duckdb", "adbc", "sqlalchemy"] = Field(
+        default="auto", description="What reads the database: 'duckdb', 'adbc', 'sqlalchemy', or 'auto'."
+    )
+    watermark: str | None = Field(
+        default=None,
+        examples=["changed_at"],
+        description="A column whose highest value rises with every change of the database's table.",
+    )
+    row_key: Columns = Field(
+        default=[], description="Columns that tell rows apart from night to night; none: by their place."
+    )
+    on_schema_change: Literal["fail", "accept"] = Field(
+        default="fail", description="Where columns come, go or change their type: 'fail', or 'accept'."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.path is None and self.connection is None:
+            yield (
+                "path",
+                "expected the path of a table, or a connection and a query in its place; got neither. Add "
+                "path = 'data/*.parquet', say.",
+            )
+        if self.path is not None and self.connection is not None:
+            yield "connection", "expected it or a path, which is there too. Remove one of them."
+        yield from self.blank("path", "connection")
+        if self.connection is not None and not (self.query or "").strip():
+            yield "query", "expected what of the database is the table, got nothing. Add a SELECT."
+        if self.connection is None:
+            for key in ("query", "watermark", "driver"):
+                if getattr(self, key) not in (None, "auto"):
+                    yield key, "expected it with a connection only, and there is none. Remove it, or add that."
+        elif self.separator is not None:
+            yield "separator", "expected it with a path only, and here is a connection. Remove it."
+
+
+class AnyKnownSettings(Section):
+    """An attacker who knows any few of some columns; see `gpupif.AnyKnown`."""
+
+    any: Annotated[int, Field(ge=0)] = Field(description="How many columns are known.")
+    among: Columns | None = Field(
+        default=None, examples=[["sex", "age"]], description="Of which; left out: of all that are scored."
+    )
+    subsets: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, examples=[1000], description="So many of their subsets only, drawn at random."
+    )
+    seed: int | None = Field(default=None, examples=[0], description="Of that draw.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.seed is not None and self.subsets is None:
+            yield "seed", "expected it with subsets only, which it draws. Add these, or remove it."
+
+
+Known = Annotated[
+    Annotated[Columns, Tag(LIST)]
+    | Annotated[Annotated[int, Field(ge=0)], Tag(COUNT)]
+    | Annotated[AnyKnownSettings, Tag(TABLE)],
+    _one_of(
+        {list: LIST, int: COUNT, dict: TABLE, AnyKnownSettings: TABLE},
+        "a list of columns, how many of any columns, or a table such as {any = 2, among = ['sex', 'age']}",
+    ),
+]
+Distance = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[list[str], Tag(LIST)],
+    _one_of({str: TEXT, list: LIST}, "'ordered', 'nominal', a list of values in order, or the path of a hierarchy"),
+]
+
+
+class ScoreSettings(Section):
+    """What is scored, and against whom: what `gpupif.score` takes."""
+
+    columns: Columns | None = Field(
+        default=None, examples=[["sex", "age", "illness"]], description="Columns to score; left out: all."
+    )
+    measures: list[str] = Field(default=["cig", "csf"], description="Of those that `gpupif measures` lists.")
+    known: Known | None = Field(
+        default=None,
+        examples=[["sex", "age"]],
+        description="What the attacker knows: columns, or any so many; left out: all.",
+    )
+    attackers: dict[str, Known] | None = Field(
+        default=None,
+        examples=[{"neighbour": ["sex", "age"], "anybody": {"any": 2}}],
+        description="Several attackers by name, in place of known.",
+    )
+    weights: str | None = Field(
+        default=None, examples=["weight"], description="A column of sampling weights, for scores and risk."
+    )
+    missing: Literal["category", "wildcard", "error"] = Field(
+        default="category", description="What a missing value is."
+    )
+    population: str | None = Field(
+        default=None,
+        examples=["population.parquet"],
+        description="Path of the population that the table is a sample of.",
+    )
+    population_lacks: Literal["error", "count"] = Field(
+        default="error", description="What to do with rows that it lacks."
+    )
+    priors: str | None = Field(
+        default=None, examples=["priors.csv"], description="Path of a table of priors: column, value, probability."
+    )
+    accuracies: str | None = Field(
+        default=None, examples=["accuracies.csv"], description="Path of a table of accuracies: column, accuracy."
+    )
+    distances: dict[str, Distance] = Field(
+        default={},
+        examples=[{"age": "ordered", "stage": ["I", "II", "III"]}],
+        description="By column 'ordered', 'nominal', values in order, or the path of a hierarchy; for emd and t.",
+    )
+    dtype: Literal["float64", "float32"] = Field(default="float64", description="Type of scores that are kept.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.known is not None and self.attackers is not None:
+            yield "attackers", "expected them or known, which is there too. Remove one of them."
+        for key in ("columns", "attackers"):
+            if getattr(self, key) in ([], {}):
+                yield key, "expected at least one, got none. Name one, or remove the key."
+        yield from self.blank("population", "priors", "accuracies")
+        if self.population_lacks == "count" and self.population is None:
+            yield "population_lacks", "expected 'count' with a population only, and there is none. Add that."
+        yield from (("measures", said) for said in _said_by(resolve_measures, self.measures))
+
+
+class RiskSettings(Section):
+    """What is asked of equivalence classes: what `gpupif.risk` takes."""
+
+    quasi_identifiers: Columns = Field(
+        default=[], description="Columns by which people may be found again; none: no classes."
+    )
+    sensitive: Columns = Field(default=[], description="Columns that nobody is to learn.")
+    k: Annotated[int, Field(ge=1)] = Field(default=5, description="Classes of fewer rows are counted apart.")
+    l: Annotated[int, Field(ge=1)] | None = Field(  # noqa: E741
+        default=None, examples=[2], description="Of recursive (c,l)-diversity."
+    )
+    threshold: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=None, examples=[0.2], description="A risk above it counts as at risk; left out: 1/k."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.sensitive and not self.quasi_identifiers:
+            yield "sensitive", "expected quasi_identifiers beside it, got none. Add them, or remove it."
+        both = [name for name in self.sensitive if name in self.quasi_identifiers]
+        if both:
+            yield "sensitive", f"expected other columns than quasi_identifiers has, got {both[0]!r} in both."
+
+
+class RunSettings(Section):
+    """Where and within what a run computes, and where its state lies."""
+
+    state: str = Field(
+        default="gpupif-nightly", description="Folder of the state and the record; nobody else may read it."
+    )
+    device: str = Field(default="auto", description="'auto', 'cpu', 'cuda' or 'cuda:0'.")
+    memory_limit: str | None = Field(
+        default=None, examples=["8GiB"], description="Such as '8GiB'; left out: 60 % of what is free."
+    )
+    threads: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, examples=[4], description="Threads; left out: one for each core."
+    )
+    temp: str | None = Field(
+        default=None, examples=["/var/tmp"], description="Folder of temporary files; left out: within the state."
+    )
+    show_values: bool = Field(
+        default=False, description="Whether values of the table may be in logs, reports and the record."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        yield from (("device", said) for said in _said_by(split_device, self.device))
+        if self.memory_limit is not None:
+            yield from (("memory_limit", said) for said in _said_by(parse_size, "memory_limit", self.memory_limit))
+        yield from self.blank("state", "temp")
+
+
+class KeepSettings(Section):
+    """What is kept of a run."""
+
+    scores: Literal["none", "cells", "all"] = Field(
+        default="none", description="Of the scores: 'none', 'cells' (those where a condition holds), or 'all'."
+    )
+    where: str | None = Field(
+        default=None, examples=["cig >= 3"], description="Which cells, for scores = 'cells': 'cig >= 3'."
+    )
+    runs: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, examples=[30], description="So many runs at least are kept; older ones go; left out: all."
+    )
+    days: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, examples=[90], description="Runs of so many days are kept too."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.scores == "cells" and self.where is None:
+            yield "where", "expected a condition, for scores = 'cells'; got none. Add where = 'cig >= 3', say."
+        if self.scores != "cells" and self.where is not None:
+            yield "where", f"expected it with scores = 'cells' only, got scores = {self.scores!r}. Remove one of them."
+        if self.where is not None:
+            from ...results.condition import parse_condition
+
+            yield from (("where", said) for said in _said_by(parse_condition, self.where))
+
+
+class GateSettings(Section):
+    """A gate: something measured, and limits on it, or on its change since the last good run.
+
+    Which of the further keys a kind takes is said by its entry in `gates.GATES`.
+    """
+
+    kind: str = Field(description="What is measured; see the page on nightly runs.")
+    name: str | None = Field(
+        default=None, examples=["our own"], description="How it is called; left out: after what it measures."
+    )
+    percentile: Annotated[Number, Field(ge=0, le=100)] | None = Field(
+        default=None, examples=[95.0], description="Which percentile."
+    )
+    measure: str | None = Field(default=None, examples=["cig"], description="Of which measure.")
+    column: str | None = Field(
+        default=None,
+        examples=["age"],
+        description="Of which column; left out, where that makes sense: the worst of all.",
+    )
+    attacker: str | None = Field(
+        default=None, examples=["neighbour"], description="Against which attacker; left out: the worst of all."
+    )
+    above: Number | None = Field(default=None, examples=[5.0], description="Cells above which score are counted.")
+    max: Number | None = Field(default=None, examples=[3.0], description="The gate fails above this.")
+    min: Number | None = Field(default=None, examples=[1.0], description="The gate fails below this.")
+    max_rise: Annotated[Number, Field(ge=0)] | None = Field(
+        default=None, examples=[0.1], description="The gate fails where it rose by more since the last good run."
+    )
+    max_fall: Annotated[Number, Field(ge=0)] | None = Field(
+        default=None, examples=[0.1], description="The gate fails where it fell by more since the last good run."
+    )
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Its limits, by key: those that are set."""
+        return {key: getattr(self, key) for key in LIMITS if getattr(self, key) is not None}
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if not self.limits:
+            yield "max", f"expected a limit, {', '.join(LIMITS[:-1])} or {LIMITS[-1]}; got none. Add one."
+        if self.max is not None and self.min is not None and self.min > self.max:
+            yield "min", f"expected at most what max is, {self.max:g}; got {self.min:g}. Nothing would pass."
+        if self.name is not None and not (self.name.strip() and self.name.isprintable()):
+            yield "name", f"expected text that can be printed, got {self.name!r}. Write some."
+
+
+class WebhookSettings(Section):
+    """Where the outcome is posted."""
+
+    url: str = Field(
+        examples=["${RISK_WEBHOOK}"],
+        description="'${RISK_WEBHOOK}': from the environment, so that it stands in no file.",
+    )
+    format: Literal["json", "openlineage"] = Field(default="json", description="'json', or 'openlineage'.")
+    when: Literal["always", "failed"] = Field(
+        default="always", description="After every run, or where a gate or it failed."
+    )
+    timeout: Annotated[Number, Field(gt=0)] = Field(default=10.0, description="Seconds that one attempt may take.")
+    retries: Annotated[int, Field(ge=0)] = Field(default=3, description="Attempts after the first.")
+    headers: dict[str, str] = Field(
+        default={},
+        examples=[{"Authorization": "Bearer ${RISK_TOKEN}"}],
+        description="Such as Authorization = 'Bearer ${RISK_TOKEN}'.",
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if not self.url.startswith(("https://", "http://")):
+            yield "url", "expected an address that begins with https:// or http://, got another. Write it in full."
+        for name, value in self.headers.items():
+            if not (name.isascii() and name.isprintable() and value.isprintable()):
+                yield "headers", f"expected headers of one line each, got {name!r}, which has other signs."
+
+
+class TellSettings(Section):
+    """Who is told, beside the terminal."""
+
+    json_file: str | None = Field(default=None, examples=["risk.json"], description="File of the outcome as JSON.")
+    markdown: str | None = Field(
+        default=None, examples=["risk.md"], description="File of the outcome as Markdown, for CI systems."
+    )
+    junit: str | None = Field(
+        default=None, examples=["risk.xml"], description="File of the gates as JUnit XML, for CI systems."
+    )
+    prometheus: str | None = Field(
+        default=None,
+        examples=["/var/lib/node_exporter/gpupif.prom"],
+        description="File of metrics, for node_exporter's textfile collector.",
+    )
+    log: Literal["text", "json"] = Field(
+        default="text", description="How lines of the log are written to standard error."
+    )
+    webhooks: list[WebhookSettings] = Field(default=[], description="Addresses that the outcome is posted to.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        named = {key: getattr(self, key) for key in TELL_FILES}
+        yield from self.blank(*named)
+        times = Counter(path for path in named.values() if path)
+        for path, several in times.items():
+            if several > 1:
+                yield [key for key in named if named[key] == path][1], "expected a file of its own, got the same twice."
+
+
+class Settings(Section):
+    """The whole configuration."""
+
+    input: InputSettings
+    score: ScoreSettings = ScoreSettings()
+    risk: RiskSettings = RiskSettings()
+    run: RunSettings = RunSettings()
+    keep: KeepSettings = KeepSettings()
+    gates: list[GateSettings] = []
+    tell: TellSettings = TellSettings()
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        times = Counter(gate.name for gate in self.gates if gate.name is not None)
+        for name, several in times.items():
+            if several > 1:
+                yield "gates", f"expected gates of different names, got {several} called {name!r}. Rename them."

@@ -1,0 +1,1 @@
+"""What a night measures, and the gates that judge it."""

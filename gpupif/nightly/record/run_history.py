@@ -1,0 +1,123 @@
+"""All runs of a state folder at a glance."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...utils.display import Displayable, Heading, draw_table, json_value, plural
+from ..comparison.summary_figures import pif_of
+from ..outcome import Verdict
+from .record import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run in a word. pif_95: bits, against the worst attacker. gates_failed: those that are unknown too.
+
+    seconds: of all stages. removed: when retention removed all else of it; None of a run that is there.
+    """
+
+    number: int
+    started: str
+    status: str
+    rows: int | None
+    pif_95: float | None
+    gates_passed: int
+    gates_failed: int
+    seconds: float | None
+    removed: str | None = None
+
+
+@dataclass(frozen=True)
+class History(Displayable):
+    """The runs of a state folder, in order. Prints as a table."""
+
+    folder: str
+    runs: Sequence[PastRun]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        runs = [{name: json_value(value) for name, value in vars(run).items()} for run in self.runs]
+        return {"folder": self.folder, "runs": runs}
+
+    def to_csv(self) -> str:
+        """The runs as CSV, with a line of names; what is not known is empty."""
+        out = StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([field.name for field in fields(PastRun)])
+        writer.writerows(vars(run).values() for run in self.runs)
+        return out.getvalue()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The runs as a pandas DataFrame, by number."""
+        import pandas as pd
+
+        names = [field.name for field in fields(PastRun)]
+        return pd.DataFrame([vars(run) for run in self.runs], columns=names).set_index("number")
+
+    def print(self, console: Console) -> None:
+        headings = [
+            Heading("run", show=str),
+            Heading("began (UTC)", text=True),
+            Heading("status", text=True),
+            Heading("rows", show=_known("{:,}")),
+            Heading("PIF 95, bits", show=_known("{:.3f}")),
+            Heading("gates passed"),
+            Heading("failed"),
+            Heading("seconds", show=_known("{:,.1f}")),
+        ]
+        rows = [
+            (
+                *(run.number, _day_and_time(run.started), run.status if run.removed is None else "removed"),
+                *(run.rows, run.pif_95, run.gates_passed, run.gates_failed, run.seconds),
+            )
+            for run in self.runs
+        ]
+        console.print(draw_table(f"{len(rows)} {plural(len(rows), 'run')} in {self.folder}", headings, rows))
+
+
+def _known(form: str) -> Any:
+    """How a number is shown that may not be known."""
+    return lambda value: "" if value is None else form.format(value)
+
+
+def _day_and_time(text: str) -> str:
+    """A time to the second."""
+    return text[:19].replace("T", " ")
+
+
+def read_history(state: Path) -> History:
+    """The runs of a state folder, also while one is on; opened to be read only.
+
+    Raises as `Record.open`.
+    """
+    with Record.open(state) as record, record.snapshot():
+        heads = record.heads()
+        verdicts, seconds = record.counts("gates", "verdict"), record.seconds()
+    return History(str(state), [_past_run(head, verdicts.get(head["number"], {}), seconds) for head in heads])
+
+
+def _past_run(head: dict[str, Any], verdicts: dict[str, int], seconds: dict[int, float]) -> PastRun:
+    passed = verdicts.get(Verdict.PASSED, 0)
+    summary = None if head["summary"] is None else json.loads(head["summary"])
+    return PastRun(
+        number=head["number"],
+        started=head["started"],
+        status=head["status"],
+        rows=head["rows"],
+        pif_95=pif_of(summary, 95),
+        gates_passed=passed,
+        gates_failed=sum(verdicts.values()) - passed,
+        seconds=seconds.get(head["number"]),
+        removed=head["removed"],
+    )

@@ -1,0 +1,95 @@
+"""The values of a table's columns, kept to say exactly which ones are new the next time."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from ...encoding.column import Column
+from ...encoding.merge import number_in
+from ...errors import OutputError
+from ...io.common import denied
+from ...io.ipc_batches import disk_errors
+from ...io.section_file import DamagedFileError, Section, checked_facts, read_section, write_sections
+
+FORMAT = 1
+DAMAGED = "damaged-"
+
+
+class KeptValues:
+    """The file of them; it knows by its checksum that it is as it was written. say: is told where it is not."""
+
+    def __init__(self, file: Path, say: Callable[[str], None]) -> None:
+        self._file = file
+        self._columns: dict[str, dict[str, Any]] | None = None
+        try:
+            facts = checked_facts(file)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise denied(file, error) from error
+        except DamagedFileError:
+            with disk_errors(file):
+                aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
+            say(
+                f"{file}: damaged; put aside as {aside.name}. Which values are new is not known until all gates hold: "
+                "leave out those of kind new_values once."
+            )
+            return
+        if facts["format"] == FORMAT:
+            self._columns = facts["columns"]
+
+    def count_new(self, column: Column) -> int | None:
+        """How many values of a column are not among those that were kept; None where none were kept at all."""
+        if self._columns is None:
+            return None
+        if column.name not in self._columns:
+            return len(column.labels)
+        return _count_new(column, self._labels(self._columns[str(column.name)]))
+
+    def _labels(self, stored: dict[str, Any]) -> pa.Array:
+        schema = ipc.read_schema(pa.py_buffer(base64.b64decode(stored["schema"])))
+        try:
+            return ipc.read_record_batch(read_section(self._file, Section(*stored["place"])), schema).column(0)
+        except (DamagedFileError, OSError) as error:
+            raise OutputError(f"{self._file}: the kept values are damaged or gone. Run again.") from error
+
+    @staticmethod
+    def store(file: Path, columns: Sequence[Column]) -> None:
+        """Keep the values of columns in place of those that were kept; raises OutputError."""
+        with write_sections(file) as writer:
+            stored: dict[str, Any] = {}
+            for column in columns:
+                batch = pa.record_batch([column.labels], names=["label"])
+                schema = base64.b64encode(batch.schema.serialize()).decode()
+                stored[str(column.name)] = {"place": writer.add(batch.serialize()), "schema": schema}
+            writer.facts = {"format": FORMAT, "columns": stored}
+
+    @staticmethod
+    def verify(file: Path) -> list[str]:
+        """What is wrong with the file, as a sentence."""
+        try:
+            checked_facts(file)
+        except FileNotFoundError:
+            return []
+        except DamagedFileError:
+            return [f"{file}: damaged; the next run cannot say which values are new."]
+        except OSError as error:
+            return [str(denied(file, error))]
+        return []
+
+
+def _count_new(column: Column, before: pa.Array) -> int:
+    """How many values of a column are not among these. Those of another type are compared by their texts."""
+    labels = column.labels
+    if labels.type != before.type:
+        try:
+            labels, before = labels.cast(pa.large_string()), before.cast(pa.large_string())
+        except pa.ArrowException:
+            return len(labels)
+    return int((number_in(column.name, labels, before) >= len(before)).sum())
