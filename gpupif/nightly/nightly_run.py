@@ -286,6 +286,9 @@ class _Run:
         held = all(gate.verdict is Verdict.PASSED for gate in gates)
         if held:
             table.store_values(begun.number)
+        else:
+            # Else a gate on new values could never hold again.
+            table.replace_lost_values(begun.number)
         self.seconds["keep"] = time.perf_counter() - measured
         return Status.PASSED if held else Status.FAILED
 
