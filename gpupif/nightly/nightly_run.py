@@ -375,7 +375,8 @@ class _Run:
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail
         failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
-        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else "all gates hold")
+        held = "all gates hold" if finished.gates else "there are no gates"
+        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else held)
         say("ended", f"run {finished.number} {finished.status}: {why}", run=finished.number, status=finished.status)
 
 

@@ -110,6 +110,12 @@ def test_amounts(value, unit, expected):
     assert words.amount(value, unit) == expected
 
 
+def test_a_run_without_gates_judged_nothing():
+    assert words.closing(good_run(gates=[]).to_dict()) == (
+        "PASSED: there are no gates, so nothing was judged. Exit code 0."
+    )
+
+
 def test_long_lists_are_cut():
     assert words.listed(map(str, range(7))) == "0, 1, 2, 3, 4 and 2 more"
 

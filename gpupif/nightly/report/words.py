@@ -124,8 +124,10 @@ def closing(document: Mapping[str, Any]) -> str:
     """How a run ended, and what its exit code means."""
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
+    if status == "passed" and not gates:
+        return f"PASSED: there are no gates, so nothing was judged. Exit code {code}."
     if status == "passed":
-        held = f"all {len(gates)} gates hold" if len(gates) > 1 else "the gate holds" if gates else "there is no gate"
+        held = f"all {len(gates)} gates hold" if len(gates) > 1 else "the gate holds"
         return f"PASSED: {held}. Exit code {code}: the release may go out."
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] != "passed"]
