@@ -284,6 +284,10 @@ def test_the_digest_is_of_what_is_meant(load):
                 "tell.junit: expected a file of its own, got the same twice.",
             ],
         ),
+        (
+            INPUT + "[tell]\nprometheus = 'metrics/risk.txt'",
+            ["tell.prometheus: expected a file that ends in .prom, got 'metrics/risk.txt'. No other one is collected."],
+        ),
         ("a = = 3", ["expected TOML, got what is none: Invalid value (at line 1, column 5). Texts stand in quotes,"]),
         ("a = 1\na = 2", ["expected TOML, got what is none: Cannot overwrite a value (at "]),
         ("a = " + "[" * 10_000, ["expected TOML, got what is none: "]),

@@ -297,6 +297,21 @@ def test_what_could_not_be_told_is_on_record(nights):
         assert list(record.run(1).notes) == [note]
 
 
+def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
+    nights = Nights(tmp_path, '\n[[tell.webhooks]]\nurl = "${WEBHOOK_OF_TEST}"\nwhen = "failed"\n')
+    monkeypatch.setenv("WEBHOOK_OF_TEST", "http://127.0.0.1:9/hook")
+    nights.run()
+    nights.run()
+    monkeypatch.delenv("WEBHOOK_OF_TEST")
+    with pytest.raises(InputError, match="the variable WEBHOOK_OF_TEST"):
+        nights.run()
+    assert [run.status for run in gpupif.nightly.history(nights.config).runs] == ["passed", "passed"]
+    assert gpupif.nightly.diff(nights.config).after.number == 2
+    assert gpupif.nightly.verify(nights.config).problems == []
+    with pytest.raises(InputError, match="elsewhere: no run is on record there"):
+        gpupif.nightly.verify(nights.config, overrides=["run.state=elsewhere"])
+
+
 def test_one_run_at_a_time(nights):
     nights.run()
     with lock.run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):

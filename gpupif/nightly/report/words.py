@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...utils.display import plural
+from ..table.schema import SchemaChange
 from .figures import Figure, figures
 
 # Names that a line lists.
@@ -162,17 +163,10 @@ def column_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None
     ]
     ways = {"with new values": new_values}
     if before is not None and document["columns"]:
-        now = {column["name"]: column["type"] for column in document["columns"]}
-        then = {column["name"]: column["type"] for column in before["columns"]}
-        of_another_type = [
-            f"{name} {then[name]} -> {kind}" for name, kind in now.items() if then.get(name, kind) != kind
-        ]
-        ways = {
-            "added": [name for name in now if name not in then],
-            "removed": [name for name in then if name not in now],
-            "of another type": of_another_type,
-            **ways,
-        }
+        then, now = ({column["name"]: column["type"] for column in one["columns"]} for one in (before, document))
+        change = SchemaChange.between(then, now)
+        retyped = [f"{name} {was} -> {is_now}" for name, (was, is_now) in change.changed.items()]
+        ways = {"added": [*change.came], "removed": [*change.went], "of another type": retyped, **ways}
     return [f"columns {way}: {len(names)} ({listed(names)})" for way, names in ways.items() if names]
 
 
