@@ -98,8 +98,8 @@ def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Inpu
     if address is not None and not os.path.exists(table):
         raise InputError(
             f"{address[1]}://...: expected the path of a table, got an address. Only files are looked at. For a "
-            "database write a configuration with input.connection and input.query: see the page on nightly runs, 'Tables in "
-            "databases'."
+            "database write a configuration with input.connection and input.query: see the page on nightly runs, "
+            "'Tables in databases'."
         )
     return find_input(table, separator)
 

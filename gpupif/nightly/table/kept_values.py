@@ -26,8 +26,7 @@ LOST = "Which values are new is not known in this run; the next ones are compare
 class KeptValues:
     """The file of those of a run; it knows by its checksum that it is as it was written.
 
-    say: is told where it is not, and where it has those of another run in their place, see `store`. are_lost: whether
-    there is nothing to compare with.
+    say: is told where it is not, and where it has those of another run in their place.
     """
 
     def __init__(self, file: Path, run: int, say: Callable[[str], None]) -> None:
@@ -54,6 +53,7 @@ class KeptValues:
 
     @property
     def are_lost(self) -> bool:
+        """Whether there is nothing to compare with."""
         return self._columns is None
 
     def count_new(self, column: Column) -> int | None:
