@@ -47,11 +47,11 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Look at TABLE and write a first configuration, commented, to be edited."""
-    from ..io.paths import find_input
     from ..nightly.configuration.new_config import init as write_config
+    from ..nightly.configuration.new_config import look_up
 
     with configured(quiet, memory_limit=memory_limit, temp=temp):
-        seen = write_config(find_input(table, sep), output, overwrite)
+        seen = write_config(look_up(table, sep), output, overwrite)
     complete.append(output)
 
     command = shlex.join(["gpupif", "nightly", "run", str(output)])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import InputError
 from .comparison.run_diff import LISTED, RunDiff, diff_runs
-from .configuration.config import Config, load_config
+from .configuration.config import Config, load_config, load_run_settings, resolve
 from .record.run_history import History, read_history
 from .record.verification import Verification, check_state
 
@@ -28,7 +29,7 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
     Parameters
     ----------
     config, overrides:
-        As of `gpupif.nightly.run`; only where the state lies is read of it.
+        As of `gpupif.nightly.run`; only its table [run] is read.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
         A record that is damaged or cannot be read.
 
     """
-    return read_history(_state(loaded(config, overrides)))
+    return read_history(_asked(config, overrides).state)
 
 
 def diff(
@@ -64,7 +65,7 @@ def diff(
     Parameters
     ----------
     config, overrides:
-        As of `gpupif.nightly.run`.
+        As of `gpupif.nightly.run`; only its table [run] is read.
     run_a, run_b:
         The earlier and the later run: numbers, "last" (of those that came to results) or "good" (the last of which all
         gates hold, before the later one). Default: the two last that came to results. With one of them that is
@@ -90,10 +91,8 @@ def diff(
         No room for temporary files.
 
     """
-    found = loaded(config, overrides)
-    wanted = found.settings.run
-    temp = None if wanted.temp is None else found.resolve(wanted.temp)
-    return diff_runs(_state(found), run_a, run_b, most=most, temp=temp, show_values=wanted.show_values)
+    asked = _asked(config, overrides)
+    return diff_runs(asked.state, run_a, run_b, most=most, temp=asked.temp, show_values=asked.show_values)
 
 
 def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
@@ -105,7 +104,7 @@ def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] 
     Parameters
     ----------
     config, overrides:
-        As of `gpupif.nightly.run`; only where the state lies is read of it.
+        As of `gpupif.nightly.run`; only its table [run] is read.
 
     Returns
     -------
@@ -119,8 +118,21 @@ def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] 
         A configuration that is wrong; no record where it says, or one of another version.
 
     """
-    return check_state(_state(loaded(config, overrides)))
+    return check_state(_asked(config, overrides).state)
 
 
-def _state(config: Config) -> Path:
-    return config.resolve(config.settings.run.state)
+class _Asked(NamedTuple):
+    """What of a configuration says where its runs are, and what of them may be shown."""
+
+    state: Path
+    temp: Path | None
+    show_values: bool
+
+
+def _asked(config: str | os.PathLike[str] | Config, overrides: Sequence[str]) -> _Asked:
+    if isinstance(config, Config):
+        folder, wanted = config.folder, loaded(config, overrides).settings.run
+    else:
+        folder, wanted = load_run_settings(config, overrides)
+    temp = None if wanted.temp is None else resolve(folder, wanted.temp)
+    return _Asked(resolve(folder, wanted.state), temp, wanted.show_values)

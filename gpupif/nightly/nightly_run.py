@@ -296,6 +296,9 @@ class _Run:
         held = all(gate.verdict is Verdict.PASSED for gate in gates)
         if held:
             table.store_values(begun.number)
+        else:
+            # Else a gate on new values could never hold again.
+            table.replace_lost_values(begun.number)
         self.seconds["keep"] = time.perf_counter() - measured
         return Status.PASSED if held else Status.FAILED
 
@@ -382,5 +385,6 @@ class _Run:
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail
         failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
-        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else "all gates hold")
+        held = "all gates hold" if finished.gates else "there are no gates"
+        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else held)
         say("ended", f"run {finished.number} {finished.status}: {why}", run=finished.number, status=finished.status)

@@ -146,7 +146,9 @@ SECTIONS = (
 def test_every_key_is_there_with_what_it_means():
     least = Settings(input=InputSettings(path="a"))
     text = commented_toml(document_of(least))
-    assert {*SECTIONS, AnyKnownSettings} == set(Section.__subclasses__()) - {Settings}
+    assert {*SECTIONS, AnyKnownSettings} == {
+        kind for kind in Section.__subclasses__() if kind.__module__ == Section.__module__
+    } - {Settings}
     for section in SECTIONS:
         for key, field in section.model_fields.items():
             if key == "webhooks" or section is GateSettings:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 
 import pytest
 
 import gpupif
-from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.config import load_config, load_run_settings
 from gpupif.nightly.configuration.settings import AnyKnownSettings, GateSettings
 from gpupif.nightly.gates.gate_names import gate_names
 
@@ -283,6 +284,10 @@ def test_the_digest_is_of_what_is_meant(load):
                 "tell.junit: expected a file of its own, got the same twice.",
             ],
         ),
+        (
+            INPUT + "[tell]\nprometheus = 'metrics/risk.txt'",
+            ["tell.prometheus: expected a file that ends in .prom, got 'metrics/risk.txt'. No other one is collected."],
+        ),
         ("a = = 3", ["expected TOML, got what is none: Invalid value (at line 1, column 5). Texts stand in quotes,"]),
         ("a = 1\na = 2", ["expected TOML, got what is none: Cannot overwrite a value (at "]),
         ("a = " + "[" * 10_000, ["expected TOML, got what is none: "]),
@@ -401,3 +406,33 @@ def test_without_what_it_needs(load, monkeypatch):
     monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
     with pytest.raises(gpupif.InputError, match=r"need pydantic, which .* pip install 'gpupif\[nightly\]'"):
         load(INPUT)
+
+
+def test_help_says_nothing_of_the_environment(tmp_path, monkeypatch):
+    assert inspect.signature(load_config).parameters["environ"].default is None
+    monkeypatch.setenv("TABLE_OF_TEST", "people.csv")
+    file = tmp_path / "risk.toml"
+    file.write_text('input.path = "${TABLE_OF_TEST}"')
+    assert load_config(file).settings.input.path == "people.csv"
+
+
+@pytest.mark.parametrize(("overrides", "came"), [("run.device=cpu", "one text"), (None, "NoneType"), (3, "int")])
+def test_overrides_are_a_list(tmp_path, overrides, came):
+    with pytest.raises(gpupif.InputError, match=f"^overrides: expected a list of texts, KEY=VALUE; got {came}"):
+        load_config(tmp_path / "risk.toml", overrides)
+
+
+def test_who_asks_of_the_runs_needs_no_secret_of_others(tmp_path, monkeypatch):
+    file = tmp_path / "risk.toml"
+    file.write_text(
+        'run = { state = "${STATE_OF_TEST}", show_values = true }\n[input]\nconnection = "${NO_SUCH_VARIABLE}"\n'
+        '[tell]\nwebhooks = [{ url = "${NO_SUCH_VARIABLE}", headers = { A = "${NO_SUCH_VARIABLE}" } }]'
+    )
+    monkeypatch.setenv("STATE_OF_TEST", "kept")
+    folder, run = load_run_settings(file, ["run.temp=/var/tmp"])
+    assert (folder, run.state, run.temp, run.show_values) == (tmp_path, "kept", "/var/tmp", True)
+    monkeypatch.delenv("STATE_OF_TEST")
+    with pytest.raises(gpupif.InputError, match=r"run\.state: expected the secret of the variable STATE_OF_TEST"):
+        load_run_settings(file)
+    with pytest.raises(gpupif.InputError, match=r"--set rum: expected a key .* Did you mean 'run'"):
+        load_run_settings(file, ["run.state=kept", "rum.temp=/var/tmp"])

@@ -158,13 +158,15 @@ def test_limits_are_exact(kind):
     keys, _ = EXAMPLES[kind]
     wide = gate_of(kind, max=1e9, **keys)
     findings = found_in([wide])
-    value = evaluate([wide], findings, {})[0].value
-    if math.isinf(value):
+    values = [found.value for found in wide.kind.find(wide.settings, findings)]
+    assert evaluate([wide], findings, {})[0].value in values
+    if math.isinf(max(values)):
         # Nothing is beyond it.
         value = 9.0
+        values = [min(value, *values), value]
         findings = replace(findings, risk=replace(findings.risk, attributes=findings.risk.attributes.clip(upper=value)))
-    for limit, beyond in (("max", -math.inf), ("min", math.inf)):
-        for number, verdict in ((value, Verdict.PASSED), (np.nextafter(value, beyond), Verdict.FAILED)):
+    for limit, last, beyond in (("max", max(values), -math.inf), ("min", min(values), math.inf)):
+        for number, verdict in ((last, Verdict.PASSED), (np.nextafter(last, beyond), Verdict.FAILED)):
             gate = gate_of(kind, **keys, **{"max": None, limit: float(number)})
             (result,) = evaluate([gate], findings, {})
             assert result.verdict is verdict, (limit, number)
@@ -179,6 +181,42 @@ def test_the_worst_of_all_is_named():
     assert (worst.column, worst.attacker) == max(pairs, key=pairs.get)
     assert [one.value for one in others] == pytest.approx(list(pairs.values()))
     assert [one.name for one in others] == [f"mean csf of {column} against {one}" for column, one in pairs]
+
+
+@pytest.mark.parametrize("measure", ["csf", "cohort_size"])
+def test_limits_hold_for_all_of_several_values(measure):
+    pairs = {(column, one): cells(measure, column, one).mean() for column in COLUMNS for one in ATTACKERS}
+    low, high = min(pairs, key=pairs.get), max(pairs, key=pairs.get)
+    assert pairs[low] < pairs[high]
+    worst = high if measure == "csf" else low
+    gate = {"kind": "mean", "measure": measure}
+    inside = {"min": pairs[low] - 1e-9, "max": pairs[high] + 1e-9}
+    (holds,) = verdicts({**gate, **inside})
+    assert (holds.verdict, holds.column, holds.attacker) == (Verdict.PASSED, *worst)
+    below, above = verdicts({**gate, **inside, "min": pairs[low] + 1e-9}, {**gate, **inside, "max": pairs[high] - 1e-9})
+    for result, pair, limit in ((below, low, "min"), (above, high, "max")):
+        assert result.verdict is Verdict.FAILED
+        # Of several that are equal it is one.
+        assert result.value == pytest.approx(pairs[pair]) == pytest.approx(pairs[result.column, result.attacker])
+        assert limit in result.why
+
+
+def test_a_change_is_that_of_the_worst():
+    gate = {"kind": "mean", "measure": "csf", "min": 0.0, "max_fall": 0.0}
+    lowest, highest = min(means := each(np.mean, "csf")), max(means)
+    before = values_before(verdicts(gate))
+    (below,) = verdicts({**gate, "min": lowest + 1e-9}, before=before)
+    # It is the lowest, of which the last good run kept nothing.
+    assert (below.verdict, below.value, below.change) == (Verdict.FAILED, pytest.approx(lowest), None)
+    (both,) = verdicts({**gate, "min": lowest + 1e-9}, before=dict.fromkeys(before, 1.0))
+    assert (both.value, both.change) == (pytest.approx(highest), pytest.approx(highest - 1))
+    assert both.why.startswith("It fell by ")
+    assert " is below min, " in both.why
+
+
+def verdicts(*gates, before=None):
+    resolved = resolve_gates(settings_of(*gates))
+    return evaluate(resolved, found_in(resolved), before)
 
 
 def test_one_attacker_without_a_name():
@@ -289,6 +327,19 @@ def test_new_values_in_a_first_run():
     assert later.verdict is Verdict.UNKNOWN
     (worst,) = evaluate([gate], Findings(ROWS, PROFILES), {})
     assert (worst.verdict, worst.value, worst.column) == (Verdict.FAILED, 2, "age")
+
+
+def test_of_all_columns_new_values_are_of_none_of_the_row_key():
+    findings = Findings(ROWS, PROFILES, row_key=["age"])
+    (of_all,) = evaluate([gate_of("new_values")], findings, {})
+    assert (of_all.value, of_all.column) == (1, "town")
+    (of_key,) = evaluate([gate_of("new_values", column="age")], findings, {})
+    assert of_key.value == 2
+    keyed = {"input": {"path": "people.parquet", "row_key": ["age"]}}
+    for subject, is_other in (({}, True), ({"column": "town"}, False)):
+        gate = {"kind": "new_values", "max": 0, **subject}
+        meant = [resolve_gates(settings_of(gate, **given))[0].definition for given in ({}, keyed)]
+        assert (meant[0] != meant[1]) == is_other
 
 
 def test_a_gate_is_known_by_what_it_measures():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -146,6 +147,13 @@ def test_what_is_there_is_kept(table, tmp_path):
 @pytest.mark.parametrize(
     ("given", "place", "error", "words"),
     [
+        (
+            "postgresql://ann:geheim@db/people",
+            "risk.toml",
+            gpupif.InputError,
+            r"^postgresql://\.\.\.: expected the path of a table, got an address.* input.connection and input.query",
+        ),
+        (Path("duckdb:///people.db"), "risk.toml", gpupif.InputError, r"^duckdb://\.\.\.: expected the path"),
         ("none.csv", "risk.toml", gpupif.TableReadError, "none.csv: no such file"),
         ("data/people.parquet", "risk.json", gpupif.OutputError, "ending in .toml"),
         ("data/people.parquet", "none/risk.toml", gpupif.OutputError, "there is no folder none"),

@@ -253,6 +253,32 @@ def test_kept_values_that_are_damaged_are_said(nights):
     assert {column.new_values for column in nights.run().columns} == {0, None}
 
 
+def test_a_gate_on_new_values_recovers_from_their_loss(nights):
+    gate = 'gates=[{kind="new_values",column="age",max=0}]'
+    assert nights.run(gate).status is Status.PASSED
+    kept = nights.state / "values-000001.kept"
+    kept.unlink()
+    nights.write("b", {**SECOND, "age": [40, 50, 50, 99]})
+    lost = nights.run(gate)
+    # What cannot be said fails, once.
+    assert (lost.status, lost.gates[0].verdict) == (Status.FAILED, Verdict.UNKNOWN)
+    assert lost.notes == [
+        f"{kept}: the values of run 1 are gone. Which values are new is not known in this run; the next ones are "
+        "compared with it."
+    ]
+    nights.write("b", {**SECOND, "age": [40, 50, 98, 99]})
+    new = nights.run(gate)
+    assert (new.status, new.gates[0].value) == (Status.FAILED, 1)
+    assert new.notes == ["New values are those that run 2 did not have: what run 1 had was lost."]
+    # A run that fails is none to compare with.
+    assert nights.run(gate).gates[0].value == 1
+    nights.write("b", SECOND)
+    good = nights.run(gate)
+    assert (good.status, good.gates[0].value, good.notes) == (Status.PASSED, 0, new.notes)
+    assert [file.name for file in nights.state.glob("values-*")] == ["values-000005.kept"]
+    assert nights.run(gate).notes == []
+
+
 def test_folders_above_the_state_are_its_owners_alone(nights, tmp_path):
     mask = os.umask(0)
     try:
@@ -269,6 +295,21 @@ def test_what_could_not_be_told_is_on_record(nights):
     assert "nowhere" in note
     with Record.open(nights.state) as record:
         assert list(record.run(1).notes) == [note]
+
+
+def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
+    nights = Nights(tmp_path, '\n[[tell.webhooks]]\nurl = "${WEBHOOK_OF_TEST}"\nwhen = "failed"\n')
+    monkeypatch.setenv("WEBHOOK_OF_TEST", "http://127.0.0.1:9/hook")
+    nights.run()
+    nights.run()
+    monkeypatch.delenv("WEBHOOK_OF_TEST")
+    with pytest.raises(InputError, match="the variable WEBHOOK_OF_TEST"):
+        nights.run()
+    assert [run.status for run in gpupif.nightly.history(nights.config).runs] == ["passed", "passed"]
+    assert gpupif.nightly.diff(nights.config).after.number == 2
+    assert gpupif.nightly.verify(nights.config).problems == []
+    with pytest.raises(InputError, match="elsewhere: no run is on record there"):
+        gpupif.nightly.verify(nights.config, overrides=["run.state=elsewhere"])
 
 
 def test_one_run_at_a_time(nights):

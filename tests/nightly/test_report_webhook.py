@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import shutil
@@ -100,6 +101,27 @@ def test_json_is_posted_with_headers():
     assert headers["Authorization"] == f"Bearer {SECRET}"
     assert headers["User-Agent"].startswith("gpupif/")
     assert json.loads(body) == json_document.document(TELLING)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "sent"),
+    [("ann:geheim@", "ann:geheim"), ("ann:p%40ss%3A%C3%BC@", "ann:p@ss:ü"), ("token@", "token")],
+)
+def test_credentials_of_a_url_are_sent(credentials, sent, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    with serving(200) as server:
+        url = server.url.replace("://", f"://{credentials}")
+        assert told(url) == []
+        assert told(url, headers={"authorization": "Bearer own"}) == []
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+        assert told(f"http://{credentials}elsewhere.invalid/hook") == []
+    assert [path for path, _, _ in server.got] == [f"/hooks/{SECRET}"] * 2 + ["http://elsewhere.invalid/hook"]
+    given = [headers.get("Authorization", headers.get("authorization")) for _, headers, _ in server.got]
+    basic = f"Basic {base64.b64encode(sent.encode()).decode()}"
+    assert given == [basic, "Bearer own", basic]
+    (problem,) = told(f"http://{credentials}127.0.0.1:{server.server_port}/", retries=0)
+    for text in (problem, caplog.text):
+        assert not [secret for secret in (credentials, sent, basic) if secret in text]
 
 
 def test_openlineage_is_posted():

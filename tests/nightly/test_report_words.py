@@ -9,7 +9,7 @@ import re
 import pytest
 from rich.console import Console
 
-from gpupif.nightly.outcome import EXIT_CODES, GateResult, InputChanges, Status, Verdict
+from gpupif.nightly.outcome import EXIT_CODES, ColumnProfile, GateResult, InputChanges, Status, Verdict
 from gpupif.nightly.report import markdown, terminal, words
 from gpupif.nightly.report.telling import Telling
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
@@ -108,6 +108,17 @@ def test_a_refused_run_has_no_tables():
 )
 def test_amounts(value, unit, expected):
     assert words.amount(value, unit) == expected
+
+
+def test_a_run_without_gates_judged_nothing():
+    assert words.closing(good_run(gates=[]).to_dict()) == (
+        "PASSED: there are no gates, so nothing was judged. Exit code 0."
+    )
+
+
+def test_a_column_without_values_has_no_type_to_change():
+    before, now = (good_run(columns=[ColumnProfile("note", kind)]).to_dict() for kind in ("null", "string"))
+    assert words.column_changes(now, before) == []
 
 
 def test_long_lists_are_cut():

@@ -222,9 +222,16 @@ def test_figures_columns_and_gates(tmp_path):
     gate = GateResult("rows", "rows", "rows", 10, None, {"max": 11}, Verdict.PASSED)
     first = outcome(
         rows=10,
-        columns=(ColumnProfile("age", "int64", 5, 0), ColumnProfile("name", "string", 9, 1)),
+        columns=(
+            ColumnProfile("age", "int64", 5, 0),
+            ColumnProfile("name", "string", 9, 1),
+            ColumnProfile("note", "null"),
+        ),
         gates=(gate, replace(gate, name="old")),
-        summary={"pif": {"95": 1.5, "99": 2.0}, "columns": [{"column": "age", "cig_mean": 0.5, "cig_max": None}]},
+        summary={
+            "pif": {"95": 1.5, "99": 2.0},
+            "columns": [{"column": "age", "distinct_values": 6, "cig_mean": 0.5, "cig_max": None}],
+        },
         risk={
             "classes": {"k": 3, "uniques": 0, "unique_share": 0.0, "rows_below": 3, "share_below": 0.3},
             "worst": {"t": 0.5},
@@ -234,9 +241,17 @@ def test_figures_columns_and_gates(tmp_path):
         first,
         rows=12,
         config_digest="other",
-        columns=(ColumnProfile("age", "double", 6, 0), ColumnProfile("zip", "string", 2, 0)),
+        # No value was known of a note, and so no type.
+        columns=(
+            ColumnProfile("age", "double", 6, 0),
+            ColumnProfile("zip", "string", 2, 0),
+            ColumnProfile("note", "string"),
+        ),
         gates=(replace(gate, value=12, verdict=Verdict.FAILED),),
-        summary={"pif": {"95": 1.75, "99": 2.0}, "columns": [{"column": "age", "cig_mean": 0.75, "cig_max": 1.0}]},
+        summary={
+            "pif": {"95": 1.75, "99": 2.0},
+            "columns": [{"column": "age", "distinct_values": 8, "cig_mean": 0.75, "cig_max": 1.0}],
+        },
         risk={**first.risk, "classes": {**first.risk["classes"], "k": 1}},
     )
     recorded(tmp_path, first, second)
@@ -257,6 +272,7 @@ def test_figures_columns_and_gates(tmp_path):
     assert columns["age", "cig_max"] == (None, 1.0, None)
     assert columns["name", "missing"] == (1, None, None)
     assert columns["age", "distinct values"] == (5, 6, 1)
+    assert not [name for _, name in columns if name == "distinct_values"]
     assert [(one.name, one.before, one.after, one.verdict_before, one.verdict) for one in found.gates] == [
         ("rows", 10, 12, "passed", "failed"),
         ("old", 10, None, "passed", None),

@@ -14,6 +14,7 @@ from ..outcome import GateResult, InputChanges, RunOutcome, Status
 from ..record import kept
 from ..record.record import Record
 from ..table.input_files import input_changes
+from ..table.schema import SchemaChange
 from .changes import ColumnChange, ComparedRun, FigureChange, GateChange, ScoreChanges
 from .summary_figures import Figure, figures_of_columns, figures_of_table
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # Of the cells and rows that are listed.
 LISTED = 20
 LAST, GOOD = "last", "good"
+# A figure of the summary that is told of each column that was read.
+COUNTED_ALREADY = "distinct_values"
 # Runs that came to results.
 ENDED = (Status.PASSED, Status.FAILED)
 
@@ -34,7 +37,8 @@ class RunDiff(Displayable):
 
     inputs: how the files of the table differ. schema: columns that came, went, or changed their type. table: figures of
     the whole table that changed: rows, PIF by attacker, k, unique rows, rows in classes below k, the worst of sensitive
-    attributes. columns: figures of columns that changed: missing and distinct values, risk by attacker. gates: all of
+    attributes. columns: figures of columns that changed: distinct values, without
+    that one is missing; missing values; risk by attacker. gates: all of
     both runs. scores: rows that became unique, and cells whose risk rose most; None where not both runs kept such.
     missing: what cannot be said, and which setting it takes, one sentence each.
     """
@@ -169,13 +173,10 @@ def _number(record: Record, ended: Sequence[int], name: int | str, before: int |
 
 
 def _schema(before: RunOutcome, after: RunOutcome) -> list[ColumnChange]:
-    types = [{column.name: column.type for column in run.columns} for run in (before, after)]
-    names = dict.fromkeys([*types[0], *types[1]])
-    return [
-        ColumnChange(name, types[0].get(name), types[1].get(name))
-        for name in names
-        if types[0].get(name) != types[1].get(name)
-    ]
+    then, now = ({column.name: column.type for column in run.columns} for run in (before, after))
+    change = SchemaChange.between(then, now)
+    changed = {*change.came, *change.went, *change.changed}
+    return [ColumnChange(name, then.get(name), now.get(name)) for name in {**then, **now} if name in changed]
 
 
 def _figures(run: RunOutcome) -> Iterator[tuple[Figure, float | None]]:
@@ -188,7 +189,8 @@ def _column_figures(run: RunOutcome) -> Iterator[tuple[Figure, float | None]]:
     for column in run.columns:
         yield Figure("distinct values", "values", None, column.name), column.distinct_values
         yield Figure("missing", "rows", None, column.name), column.missing
-    yield from figures_of_columns(run.summary)
+    # The summary counts missing values as one more.
+    yield from ((figure, value) for figure, value in figures_of_columns(run.summary) if figure.name != COUNTED_ALREADY)
 
 
 def _changed(

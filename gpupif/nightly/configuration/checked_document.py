@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
 from ...errors import InputError
 from ..gates.gate_names import gate_names
 from .mistakes import Location, key_of, mistakes_in, value_at
 from .overrides import override
 from .secrets import Redaction, masked, resolve_references
-from .settings import Settings
+from .settings import RunSettings, Section, Settings
+
+# A configuration of which only the table [run] is looked at, and of the others the names.
+_TABLES: dict[str, Any] = dict.fromkeys(Settings.model_fields, (Any, None)) | {"run": (RunSettings, RunSettings())}
+RunAlone = create_model("RunAlone", __base__=Section, **_TABLES)
 
 
 class Checked(NamedTuple):
@@ -33,18 +37,9 @@ def check_document(
     """
     overridden = [override(document, text) for text in overrides]
     resolved, references, wrong, values = resolve_references(document, environ)
-    checked = _settings_of(resolved)
-    if isinstance(checked, ValidationError):
-        for location, sentences in mistakes_in(checked, document).items():
-            wrong.setdefault(location, sentences)
-    if wrong or isinstance(checked, ValidationError):
-        redact = Redaction(values)
-        lines = [
-            f"{'--set ' * _came_by(overridden, location)}{key_of(location, document)}: {redact(sentence)}"
-            for location, sentences in wrong.items()
-            for sentence in sentences
-        ]
-        raise InputError(f"{file}: {lines[0]}" if len(lines) == 1 else _listed(file, lines))
+    checked = _valid(Settings, resolved)
+    _refuse(file, document, overridden, wrong, checked, values)
+    assert isinstance(checked, Settings)
     plain = _with_references(checked.model_dump(mode="json"), references)
     names = gate_names(plain["gates"])
     for gate, name in zip(plain["gates"], names, strict=True):
@@ -60,12 +55,44 @@ def check_document(
     return Checked(settings, kept, Redaction(values | written | addresses))
 
 
-def _settings_of(document: Mapping[str, Any]) -> Settings | ValidationError:
+def check_run_settings(
+    file: Path, document: dict[str, Any], overrides: Sequence[str], environ: Mapping[str, str]
+) -> RunSettings:
+    """As `check_document`, of the table [run] alone: only the variables that it names have to be set."""
+    overridden = [override(document, text) for text in overrides]
+    resolved, _, wrong, values = resolve_references({"run": document.get("run", {})}, environ)
+    checked = _valid(RunAlone, {**document, **resolved})
+    _refuse(file, document, overridden, wrong, checked, values)
+    found: RunSettings = checked.run
+    return found
+
+
+def _valid(kind: type[Section], document: Mapping[str, Any]) -> Any:
     """The settings, or what is wrong with them, which holds secrets and so is to be no cause of another error."""
     try:
-        return Settings.model_validate(document)
+        return kind.model_validate(document)
     except ValidationError as error:
         return error
+
+
+def _refuse(
+    file: Path,
+    document: Mapping[str, Any],
+    overridden: Sequence[Location],
+    wrong: Mapping[Location, list[str]],
+    checked: Section | ValidationError,
+    secrets: set[str],
+) -> None:
+    """Raise InputError for what is wrong: with references, by where, and with what was checked, if it did not pass."""
+    found = mistakes_in(checked, document) if isinstance(checked, ValidationError) else {}
+    redact = Redaction(secrets)
+    lines = [
+        f"{'--set ' * _came_by(overridden, location)}{key_of(location, document)}: {redact(sentence)}"
+        for location in dict.fromkeys([*wrong, *found])
+        for sentence in wrong.get(location) or found[location]
+    ]
+    if lines:
+        raise InputError(f"{file}: {lines[0]}" if len(lines) == 1 else _listed(file, lines))
 
 
 def _came_by(overridden: Sequence[Location], location: Location) -> bool:

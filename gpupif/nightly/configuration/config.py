@@ -19,7 +19,7 @@ from .installed import check_installed
 
 if TYPE_CHECKING:
     from .secrets import Redaction
-    from .settings import Settings
+    from .settings import RunSettings, Settings
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Config:
 
     def resolve(self, path: str) -> Path:
         """Where a path of the configuration leads; ~ is the home of the user."""
-        return self.folder / os.path.expanduser(path)
+        return resolve(self.folder, path)
 
     @property
     def table(self) -> Path | None:
@@ -66,7 +66,7 @@ class Config:
 
 
 def load_config(
-    path: str | os.PathLike[str], overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+    path: str | os.PathLike[str], overrides: Sequence[str] = (), environ: Mapping[str, str] | None = None
 ) -> Config:
     """Read a configuration of nightly runs and check it.
 
@@ -78,7 +78,8 @@ def load_config(
         Keys that are set in place of what the file says, each KEY=VALUE, such as "run.device=cpu", "gates.0.max=3", or
         by the name of a gate "gates.PIF 95.max=3". A value is what TOML makes of it, or else the text itself.
     environ:
-        What ${NAME} is taken from, in any text but what reports have, such as names of columns; $${ stands for ${.
+        What ${NAME} is taken from, in any text but what reports have, such as names of columns; $${ stands for ${. The
+        environment of the process by default.
 
     Returns
     -------
@@ -107,13 +108,39 @@ def load_config(
     >>> folder.cleanup()
 
     """
-    check_path("config", path, "a configuration of nightly runs")
-    check_installed()
+    file = _checked_file(path, overrides)
     from .checked_document import check_document
 
-    file = Path(path)
-    settings, document, redact = check_document(file, _read(file), overrides, environ)
+    settings, document, redact = check_document(
+        file, _read(file), overrides, os.environ if environ is None else environ
+    )
     return Config(Path(os.path.abspath(file)), settings, document, redact)
+
+
+def load_run_settings(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> tuple[Path, RunSettings]:
+    """The folder of a configuration and its table [run], for who asks of its runs: no secret of others is needed.
+
+    Raises InputError as `load_config`, of the other tables only for their names.
+    """
+    file = _checked_file(path, overrides)
+    from .checked_document import check_run_settings
+
+    wanted = check_run_settings(file, _read(file), overrides, os.environ)
+    return Path(os.path.abspath(file)).parent, wanted
+
+
+def resolve(folder: Path, path: str) -> Path:
+    """Where a path of the configuration in a folder leads; ~ is the home of the user."""
+    return folder / os.path.expanduser(path)
+
+
+def _checked_file(path: str | os.PathLike[str], overrides: Sequence[str]) -> Path:
+    check_path("config", path, "a configuration of nightly runs")
+    if isinstance(overrides, str) or not isinstance(overrides, Sequence):
+        came = "one text" if isinstance(overrides, str) else type(overrides).__name__
+        raise InputError(f'overrides: expected a list of texts, KEY=VALUE; got {came}. Write ["run.device=cpu"], say.')
+    check_installed()
+    return Path(path)
 
 
 def _read(file: Path) -> dict[str, Any]:

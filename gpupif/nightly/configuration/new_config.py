@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...errors import InputError
 from ..record.private_files import OWNER_FILE
 from .installed import check_installed
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from .settings import GateSettings, InputSettings, Settings
 
 CONFIG_FILE = "risk.toml"
+# The scheme of an address; paths have one / of the two behind it.
+ADDRESS = re.compile(r"([A-Za-z][\w+.-]+):/")
 # Rows may be fewer or more by such a share, and missing values more, before somebody has to look.
 ROWS_SHARE, MISSING_SHARE = 0.2, 0.05
 TITLE = (
@@ -54,7 +58,7 @@ def init(
     Raises
     ------
     InputError
-        As `gpupif.inspect`; also without pydantic.
+        As `gpupif.inspect`; the address of a database; also without pydantic.
     TableReadError
         A table that cannot be read.
     OutputError
@@ -75,16 +79,29 @@ def init(
     """
     check_installed()
     from ...inspection.inspect import inspect
-    from ...io.paths import find_input
     from ...io.write import check_output, write_text
     from ...utils.validation import check_path
 
     check_path("path", path, "a .toml file")
-    found = find_input(table)
+    found = look_up(table)
     check_output(path, overwrite, found.places, endings=(".toml",))
     seen = inspect(found)
     write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite, OWNER_FILE)
     return seen
+
+
+def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Input:
+    """The files of a table; raises InputError for the address of a database, and what `find_input` raises."""
+    from ...io.paths import find_input
+
+    address = ADDRESS.match(str(table))
+    if address is not None and not os.path.exists(table):
+        raise InputError(
+            f"{address[1]}://...: expected the path of a table, got an address. Only files are looked at. For a "
+            "database write a configuration with input.connection and input.query: see the page on nightly runs, "
+            "'Tables in databases'."
+        )
+    return find_input(table, separator)
 
 
 def _as_toml(found: Input, seen: Inspection, folder: Path) -> str:

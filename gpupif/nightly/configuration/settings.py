@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
@@ -392,6 +393,11 @@ class TellSettings(Section):
     def faults(self) -> Iterator[tuple[str, str]]:
         named = {key: getattr(self, key) for key in TELL_FILES}
         yield from self.blank(*named)
+        if self.prometheus is not None and self.prometheus.strip() and Path(self.prometheus).suffix != ".prom":
+            yield (
+                "prometheus",
+                f"expected a file that ends in .prom, got {self.prometheus!r}. No other one is collected.",
+            )
         times = Counter(path for path in named.values() if path)
         for path, several in times.items():
             if several > 1:

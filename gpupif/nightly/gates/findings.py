@@ -19,7 +19,7 @@ class Findings:
     """What was found of a table.
 
     rows: of it. columns: all of its columns. scores: against all attackers; None where nothing was scored. risk: None
-    without quasi-identifiers. questions: what gates ask of the scores.
+    without quasi-identifiers. questions: what gates ask of the scores. row_key: columns that tell rows apart.
     """
 
     rows: int
@@ -27,6 +27,7 @@ class Findings:
     scores: Scores | None = None
     risk: DisclosureRisk | None = None
     questions: ScoreQuestions | None = None
+    row_key: Sequence[str] = ()
     _answers: dict[tuple[str | None, str], dict[str, ColumnAnswer]] = field(default_factory=dict, repr=False)
     _pif: dict[str | None, dict[float, float]] = field(default_factory=dict, repr=False)
 

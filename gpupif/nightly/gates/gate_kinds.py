@@ -1,6 +1,7 @@
 """The kinds of gates: one entry each. A new one is a new entry here; a measure of cells or of tables is one already.
 
-A gate says what is measured and its limits. What it measures may be of several columns and attackers: the worst counts.
+A gate says what is measured and its limits. What it measures may be of several columns and attackers: the limits hold
+for all of them, and the worst is told.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Kind:
     to be, and may be there beside limits. measures: that have to be scored. asks: what it asks of the scores of its
     measure, if anything. high_is_bad: whether the highest of several values is the worst, else the lowest; None: as of
     the measure. depends: keys of `RiskSettings` that change its meaning. sensitive: whether it is of sensitive
-    attributes. is_change: whether it compares with the last good run itself. title: what gates of it are called by, if
-    that is not its name.
+    attributes. is_change: whether it compares with the last good run itself. leaves_out_keys: whether, of all columns,
+    it is of none of the row key. title: what gates of it are called by, if that is not its name.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Kind:
     depends: tuple[str, ...] = ()
     sensitive: bool = False
     is_change: bool = False
+    leaves_out_keys: bool = False
     title: str = ""
 
     def unit_of(self, settings: GateSettings) -> str:
@@ -228,7 +230,9 @@ def _find_missing(settings: GateSettings, findings: Findings) -> Iterator[Value]
 def _find_new_values(settings: GateSettings, findings: Findings) -> Iterator[Value]:
     values = {one.name: one.new_values for one in findings.columns if one.distinct_values is not None}
     for column, number in _named("read", settings.column, values):
-        yield Value(number, column, why="its values in the last good run are not known")
+        # Each new row has a new key.
+        if column not in findings.row_key or column == settings.column:
+            yield Value(number, column, why="its values in the last good run are not known")
 
 
 def _all_kinds() -> Iterator[Kind]:
@@ -330,13 +334,14 @@ def _all_kinds() -> Iterator[Kind]:
     )
     yield Kind(
         "new_values",
-        "values of a column that it did not have in the last good run",
+        "values of a column, or of any that is not of the row key, that it did not have in the last good run",
         "values",
         "0 and up",
         Part.INPUT,
         _find_new_values,
         takes=("column",),
         is_change=True,
+        leaves_out_keys=True,
     )
 
 

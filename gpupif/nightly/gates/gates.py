@@ -204,6 +204,8 @@ def _definition(gate: GateSettings, settings: Settings) -> str:
     """A digest of all that tells what a gate measures, its limits and its name apart."""
     kind, score = GATES[gate.kind], settings.score.model_dump(mode="json")
     subject: dict[str, Any] = {"kind": gate.kind} | {name: getattr(gate, name) for name in SUBJECT}
+    if kind.leaves_out_keys and gate.column is None:
+        subject["row_key"] = settings.input.row_key
     if kind.part is Part.SCORES:
         subject |= {name: score[name] for name in sorted(ASKED_OF_SCORES)}
         attackers = score["attackers"]
@@ -254,12 +256,18 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
     lacking = next((one for one in found if one.value is None or one.value != one.value), None)
     if lacking is not None or not found:
         return replace(result, why=_why_unknown(lacking or Value(None, why="there is nothing to measure")))
-    worst = (max if gate.high_is_bad else min)(found, key=lambda one: one.value or 0)
-    result = replace(result, value=worst.value, column=worst.column, attacker=worst.attacker)
-    reasons = [*_beyond(result)]
-    if reasons:
-        return replace(result, verdict=Verdict.FAILED, why=" ".join(reasons))
-    return replace(result, verdict=Verdict.PASSED, why=" ".join(_notes(result, before)))
+    several = sorted(found, key=lambda one: one.value or 0, reverse=gate.high_is_bad)
+    worst, best = (
+        replace(result, value=one.value, column=one.column, attacker=one.attacker) for one in (several[0], several[-1])
+    )
+    # max and min hold for all of several values; how they changed is asked of the worst.
+    own, other = ("max", "min") if gate.high_is_bad else ("min", "max")
+    by_worst, by_best = [*_beyond(worst, own), *_changed(worst)], [*_beyond(best, other)]
+    if by_worst or by_best:
+        # Of the best the last good run kept no value.
+        told = worst if by_worst or len(found) == 1 else replace(best, before=None)
+        return replace(told, verdict=Verdict.FAILED, why=" ".join([*by_worst, *by_best]))
+    return replace(worst, verdict=Verdict.PASSED, why=" ".join(_notes(worst, before)))
 
 
 def _why_unknown(found: Value) -> str:
@@ -268,14 +276,18 @@ def _why_unknown(found: Value) -> str:
     return f"The value{column}{attacker} is not known: {found.why or 'it is not defined'}."
 
 
-def _beyond(result: GateResult) -> Iterator[str]:
-    """By which limits a gate fails, a sentence each."""
-    limits, value, change = result.limits, result.value, result.change
+def _beyond(result: GateResult, key: str) -> Iterator[str]:
+    """That a gate fails by max or min, as a sentence."""
+    limit, value = result.limits.get(key), result.value
     assert value is not None
-    if "max" in limits and not value <= limits["max"]:
-        yield f"{_against(value, limits['max'])[0]} is above max, {_against(limits['max'], value)[0]}."
-    if "min" in limits and not value >= limits["min"]:
-        yield f"{_against(value, limits['min'])[0]} is below min, {_against(limits['min'], value)[0]}."
+    if limit is not None and not (value <= limit if key == "max" else value >= limit):
+        side = "above" if key == "max" else "below"
+        yield f"{_against(value, limit)[0]} is {side} {key}, {_against(limit, value)[0]}."
+
+
+def _changed(result: GateResult) -> Iterator[str]:
+    """By which limits on its change a gate fails, a sentence each."""
+    limits, change = result.limits, result.change
     if change is None:
         return
     for key, verb, by in (("max_rise", "rose", change), ("max_fall", "fell", -change)):

@@ -43,7 +43,8 @@ def measure_table(
     arguments = score_arguments(settings, [column.name for column in columns], resolve)
     options = _output_options(settings, gates, scores_to)
     scores = score_file(table, arguments, options).scores
-    return Findings(scores.rows, columns, scores, _risk(table, settings, resolve), options.questions)
+    risk = _risk(table, settings, resolve)
+    return Findings(scores.rows, columns, scores, risk, options.questions, settings.input.row_key)
 
 
 def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) -> Arguments:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from ..._version import __version__
 from ..configuration.settings import TellSettings, WebhookSettings
@@ -48,16 +50,19 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
     from urllib3 import Timeout
     from urllib3.exceptions import HTTPError
 
-    headers = {"Content-Type": "application/json", "User-Agent": f"gpupif/{__version__}", **webhook.headers}
     with _SilentLogs():
         try:
+            url, credentials = _without_credentials(webhook.url)
+            headers = {"Content-Type": "application/json", "User-Agent": f"gpupif/{__version__}"}
+            if not any(name.lower() == "authorization" for name in webhook.headers):
+                headers |= credentials
             # A redirect is no delivery: what is in the headers is for the host that was named, and for no other.
-            with _pool(webhook.url) as pool:
+            with _pool(url) as pool:
                 answer = pool.request(
                     "POST",
-                    webhook.url,
+                    url,
                     body=body,
-                    headers=headers,
+                    headers={**headers, **webhook.headers},
                     redirect=False,
                     retries=_retries(webhook),
                     timeout=Timeout(total=webhook.timeout),
@@ -70,6 +75,17 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
             # Texts of errors have the URL, or a header, in them.
             return f"it could not be posted ({type(error).__name__}); look at its url and headers"
     return "" if 200 <= answer.status < 300 else _refusal(answer.status)
+
+
+def _without_credentials(url: str) -> tuple[str, dict[str, str]]:
+    """A URL without user:password@, which the library would not send, and the header of basic authentication."""
+    from urllib3.util import parse_url
+
+    parts = parse_url(url)
+    if not parts.auth:
+        return url, {}
+    text = base64.b64encode(unquote(parts.auth).encode()).decode()
+    return parts._replace(auth=None).url, {"Authorization": f"Basic {text}"}
 
 
 def _pool(url: str) -> PoolManager:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...utils.display import plural
+from ..table.schema import SchemaChange
 from .figures import Figure, figures
 
 # Names that a line lists.
@@ -124,8 +125,10 @@ def closing(document: Mapping[str, Any]) -> str:
     """How a run ended, and what its exit code means."""
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
+    if status == "passed" and not gates:
+        return f"PASSED: there are no gates, so nothing was judged. Exit code {code}."
     if status == "passed":
-        held = f"all {len(gates)} gates hold" if len(gates) > 1 else "the gate holds" if gates else "there is no gate"
+        held = f"all {len(gates)} gates hold" if len(gates) > 1 else "the gate holds"
         return f"PASSED: {held}. Exit code {code}: the release may go out."
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] != "passed"]
@@ -160,17 +163,10 @@ def column_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None
     ]
     ways = {"with new values": new_values}
     if before is not None and document["columns"]:
-        now = {column["name"]: column["type"] for column in document["columns"]}
-        then = {column["name"]: column["type"] for column in before["columns"]}
-        of_another_type = [
-            f"{name} {then[name]} -> {kind}" for name, kind in now.items() if then.get(name, kind) != kind
-        ]
-        ways = {
-            "added": [name for name in now if name not in then],
-            "removed": [name for name in then if name not in now],
-            "of another type": of_another_type,
-            **ways,
-        }
+        then, now = ({column["name"]: column["type"] for column in one["columns"]} for one in (before, document))
+        change = SchemaChange.between(then, now)
+        retyped = [f"{name} {was} -> {is_now}" for name, (was, is_now) in change.changed.items()]
+        ways = {"added": [*change.came], "removed": [*change.went], "of another type": retyped, **ways}
     return [f"columns {way}: {len(names)} ({listed(names)})" for way, names in ways.items() if names]
 
 

@@ -17,32 +17,44 @@ from ...io.common import denied
 from ...io.ipc_batches import disk_errors
 from ...io.section_file import DamagedFileError, Section, checked_facts, read_section, write_sections
 
-FORMAT = 1
+FORMAT = 2
 DAMAGED = "damaged-"
+# What follows where they are lost.
+LOST = "Which values are new is not known in this run; the next ones are compared with it."
 
 
 class KeptValues:
-    """The file of them; it knows by its checksum that it is as it was written. say: is told where it is not."""
+    """The file of those of a run; it knows by its checksum that it is as it was written.
 
-    def __init__(self, file: Path, say: Callable[[str], None]) -> None:
+    say: is told where it is not, and where it has those of another run in their place.
+    """
+
+    def __init__(self, file: Path, run: int, say: Callable[[str], None]) -> None:
         self._file = file
         self._columns: dict[str, dict[str, Any]] | None = None
         try:
             facts = checked_facts(file)
         except FileNotFoundError:
+            say(f"{file}: the values of run {run} are gone. {LOST}")
             return
         except OSError as error:
             raise denied(file, error) from error
         except DamagedFileError:
             with disk_errors(file):
                 aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
-            say(
-                f"{file}: damaged; put aside as {aside.name}. Which values are new is not known until all gates hold: "
-                "leave out those of kind new_values once."
-            )
+            say(f"{file}: damaged; put aside as {aside.name}. {LOST}")
             return
-        if facts["format"] == FORMAT:
-            self._columns = facts["columns"]
+        if facts["format"] != FORMAT:
+            say(f"{file}: values that another version of gpupif kept, which are not used. {LOST}")
+            return
+        if facts["run"] != run:
+            say(f"New values are those that run {facts['run']} did not have: what run {run} had was lost.")
+        self._columns = facts["columns"]
+
+    @property
+    def are_lost(self) -> bool:
+        """Whether there is nothing to compare with."""
+        return self._columns is None
 
     def count_new(self, column: Column) -> int | None:
         """How many values of a column are not among those that were kept; None where none were kept at all."""
@@ -60,15 +72,15 @@ class KeptValues:
             raise OutputError(f"{self._file}: the kept values are damaged or gone. Run again.") from error
 
     @staticmethod
-    def store(file: Path, columns: Sequence[Column]) -> None:
-        """Keep the values of columns in place of those that were kept; raises OutputError."""
+    def store(file: Path, run: int, columns: Sequence[Column]) -> None:
+        """Keep the values that columns have in a run, in place of those that were kept; raises OutputError."""
         with write_sections(file) as writer:
             stored: dict[str, Any] = {}
             for column in columns:
                 batch = pa.record_batch([column.labels], names=["label"])
                 schema = base64.b64encode(batch.schema.serialize()).decode()
                 stored[str(column.name)] = {"place": writer.add(batch.serialize()), "schema": schema}
-            writer.facts = {"format": FORMAT, "columns": stored}
+            writer.facts = {"format": FORMAT, "run": run, "columns": stored}
 
     @staticmethod
     def verify(file: Path) -> list[str]:

@@ -63,6 +63,8 @@ class KeptTable(KeptSource):
     _folder: Path
     _store: PartStore
     _keys: Sequence[PartKey]
+    # The last good run, where its values were looked for and not found.
+    _lost: int | None = None
 
     @classmethod
     def of_files(
@@ -171,7 +173,8 @@ class KeptTable(KeptSource):
 
         good: the number of the last good run, whose values are compared with those of the table; None without one.
         """
-        before = None if good is None else KeptValues(self._values_of(good), self.notes.append)
+        before = None if good is None else KeptValues(self._values_of(good), good, self.notes.append)
+        self._lost = good if before is not None and before.are_lost else None
         found = []
         for name, kind in self.schema.items():
             profile = ColumnProfile(name, kind)
@@ -193,7 +196,15 @@ class KeptTable(KeptSource):
 
     def store_values(self, number: int) -> None:
         """Put the values of the columns on the disk, as those of a run that may become the last good one."""
-        KeptValues.store(self._values_of(number), [self.column(name) for name in self.names])
+        self._store_values(number, number)
+
+    def replace_lost_values(self, number: int) -> None:
+        """Where `profile` found those of the last good run lost, have later runs compared with this one instead."""
+        if self._lost is not None:
+            self._store_values(self._lost, number)
+
+    def _store_values(self, place: int, number: int) -> None:
+        KeptValues.store(self._values_of(place), number, [self.column(name) for name in self.names])
 
     def forget_unused(self, good: int | None) -> None:
         """A run is on record: delete what neither it nor the last good run, of this number, has a use for."""
