@@ -17,6 +17,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
+from ...utils.signals import held_back
 from ..outcome import RunOutcome, Status
 from .private_files import create_private, private_folder, state_errors, sync_folder
 from .record_rows import FORGET_FILES, PART_COLUMNS, RUN_COLUMNS, SCHEMA, VIEWS, RunRows, from_rows, to_rows
@@ -502,15 +503,19 @@ def _check_version(connection: sqlite3.Connection, file: Path) -> None:
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    connection.execute(begin)
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise
+    """All or nothing of what is done within; signals to end wait for that, or one could leave it open."""
+    if connection.in_transaction:
+        raise RuntimeError("a transaction of the record within another one")
+    with held_back():
+        connection.execute(begin)
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            raise
 
 
 def _name_of(error: sqlite3.Error) -> str:
