@@ -99,8 +99,10 @@ def diff(
 def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
     """Check all that the runs of a configuration keep: the record, kept scores, encoded parts, and who may read them.
 
-    All of it is read and held against its checksums, and the record against the files of scores; the table itself is
-    not read. A run may be on.
+    All of it is read and held against its checksums, and the record against the files; the table itself is not read. A
+    run may be on. Runs that were changed in the record, or deleted from it, are problems. What it cannot notice is the
+    work of somebody who also makes the checksums anew, or sets back the count of runs: whoever can write the files can
+    do both. Copies kept elsewhere tell.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -20,7 +21,18 @@ from ...errors import InputError, OutputError, TableReadError, reason_of
 from ...utils.signals import held_back
 from ..outcome import RunOutcome, Status
 from .private_files import create_private, private_folder, state_errors, sync_folder
-from .record_rows import FORGET_FILES, PART_COLUMNS, RUN_COLUMNS, SCHEMA, VIEWS, RunRows, from_rows, to_rows
+from .record_rows import (
+    FORGET_FILES,
+    HIGHEST_NUMBER,
+    PART_COLUMNS,
+    RUN_COLUMNS,
+    SCHEMA,
+    SET_HIGHEST_NUMBER,
+    VIEWS,
+    RunRows,
+    from_rows,
+    to_rows,
+)
 
 RECORD, JOURNAL = "record.sqlite", "-journal"
 # What takes the place of a damaged one, as soon as that is gone.
@@ -118,7 +130,8 @@ class Record:
     @classmethod
     def _anew(cls, damaged: Record) -> Self:
         """Put a damaged record aside, and begin a new one with the runs in it that are whole."""
-        whole, lost = damaged._salvage()
+        highest = damaged._highest_found()
+        whole, lost = damaged._salvage(highest)
         damaged.close()
         folder, file, new = damaged.folder, damaged.file, damaged.folder / NEW
         with state_errors(new):
@@ -130,6 +143,9 @@ class Record:
             with _said(new, "written"), _transaction(connection):
                 for rows in whole:
                     _insert(connection, rows)
+                forget, put = SET_HIGHEST_NUMBER
+                connection.execute(forget)
+                connection.execute(put, (highest,))
         aside = folder / f"record.damaged-{utc_now():%Y%m%dT%H%M%S.%fZ}.sqlite"
         with state_errors(file):
             if _journal(file).exists():
@@ -169,8 +185,7 @@ class Record:
         Raises OutputError where it cannot be written.
         """
         with self._changing():
-            (last,) = self._connection.execute("SELECT max(number) FROM runs").fetchone()
-            number = max(last or 0, self._highest_folder()) + 1
+            number = max(self._highest(), self._highest_folder()) + 1
             self._put(replace(outcome, number=number, status=Status.RUNNING))
         return number
 
@@ -284,7 +299,27 @@ class Record:
                     several.append(str(error))
             return several
 
+    def gaps(self) -> list[str]:
+        """Runs that there were and that are not there, without what retention leaves of a run; one sentence each."""
+        with self.snapshot():
+            there = [0, *self._numbers("1"), self._highest() + 1]
+        return [
+            f"{self.file}: {_runs(before + 1, after - 1)} not there: deleted, or lost when the record was damaged. "
+            "Keep a copy of the record that has it, or one that was put aside (record.damaged-*.sqlite)."
+            for before, after in pairwise(there)
+            if after > before + 1
+        ]
+
     # What follows takes place within a transaction.
+
+    def _highest(self) -> int:
+        """The highest number that a run ever had; 0 where there was none."""
+        found = self._connection.execute(HIGHEST_NUMBER).fetchone()
+        known = 0 if found is None else found[0]
+        if not isinstance(known, int):
+            raise TableReadError(f"{self.file}: the record is damaged: it does not say how many runs there were.")
+        (last,) = self._connection.execute("SELECT max(number) FROM runs").fetchone()
+        return max(known, last or 0)
 
     def _numbers(self, condition: str, *values: str) -> list[int]:
         query = f"SELECT number FROM runs WHERE {condition} ORDER BY number"
@@ -358,17 +393,18 @@ class Record:
                     return False
                 if _has_tables(self._connection):
                     _check_version(self._connection, self.file)
+                    self._highest()
                     for number in self._numbers("1"):
                         self._rows(number)
                 return True
         except TableReadError:
             return False
 
-    def _salvage(self) -> tuple[list[RunRows], int]:
-        """The rows of the runs that are whole, and how many are known not to be."""
+    def _salvage(self, highest: int) -> tuple[list[RunRows], int]:
+        """The rows of the runs that are whole, up to the highest number, and how many are known not to be."""
         whole, lost = [], 0
         # One by one: a walk over all ends at the first page that is damaged.
-        for number in range(1, self._highest_found() + 1):
+        for number in range(1, highest + 1):
             try:
                 with _said(self.file, "read"):
                     whole.append(self._rows(number))
@@ -406,6 +442,10 @@ def _insert(connection: sqlite3.Connection, rows: RunRows) -> None:
         )
     values = [*(rows.run[name] for name in RUN_COLUMNS), rows.digest]
     connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _runs(first: int, last: int) -> str:
+    return f"run {first} is" if first == last else f"runs {first} to {last} are"
 
 
 def _no_runs(folder: Path) -> InputError:

@@ -26,7 +26,8 @@ from ..outcome import (
 # What a row of `runs` has, in order, with types. identity: of the table. unchanged: files that are as they were.
 # removed: when retention removed all else of the run. digest: of all rows of it, see `RunRows.digest`.
 RUN_COLUMNS = {
-    "number": "INTEGER PRIMARY KEY",
+    # By AUTOINCREMENT SQLite knows the highest one there ever was.
+    "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "status": "TEXT NOT NULL",
     "started": "TEXT NOT NULL",
     "finished": "TEXT",
@@ -86,6 +87,8 @@ CREATE TRIGGER delete_file INSTEAD OF DELETE ON files BEGIN
     DELETE FROM run_files WHERE run = OLD.run AND place = OLD.place;
 END;
 """
+HIGHEST_NUMBER = "SELECT seq FROM sqlite_sequence WHERE name = 'runs'"
+SET_HIGHEST_NUMBER = ("DELETE FROM sqlite_sequence", "INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?)")
 FORGET_FILES = "DELETE FROM file_versions WHERE version NOT IN (SELECT version FROM run_files)"
 SCHEMA = "\n".join(
     [
