@@ -34,8 +34,9 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
     -------
     History
         ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
-        (bits, against the worst attacker), gates_passed, gates_failed, seconds. Prints as a table; ``.to_frame()``,
-        ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
+        (bits, against the worst attacker), gates_passed, gates_failed, seconds, why (it did not end well: its error, or
+        the names of the gates that do not hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``,
+        ``.to_json()``.
 
     Raises
     ------

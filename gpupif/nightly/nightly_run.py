@@ -26,7 +26,7 @@ from .discretion import without_values
 from .functions import loaded
 from .gates.gates import check_columns, evaluate, resolve_gates, values_before
 from .gates.measure import measure_table
-from .outcome import KeptScores, RunOutcome, Status, Verdict
+from .outcome import KeptScores, RunOutcome, Status, Verdict, why
 from .record import kept, retention
 from .record.lock import run_lock
 from .record.private_files import private_folder
@@ -404,8 +404,8 @@ class _Run:
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail
         failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
-        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else "all gates hold")
-        say("ended", f"run {finished.number} {finished.status}: {why}", run=finished.number, status=finished.status)
+        said = why(finished.error, failed) or "all gates hold"
+        say("ended", f"run {finished.number} {finished.status}: {said}", run=finished.number, status=finished.status)
 
 
 def _texts_in(document: Any) -> Iterator[str]:

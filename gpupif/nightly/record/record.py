@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
 from ...utils.signals import held_back
-from ..outcome import RunOutcome, Status
+from ..outcome import RunOutcome, Status, Verdict
 from .private_files import create_private, private_folder, state_errors, sync_folder
 from .record_rows import (
     FORGET_FILES,
@@ -31,6 +31,7 @@ from .record_rows import (
     VIEWS,
     RunRows,
     from_rows,
+    from_text,
     to_rows,
 )
 
@@ -257,15 +258,15 @@ class Record:
         """Of all runs in order what `RUN_COLUMNS` name, those that were removed too; documents are texts of JSON."""
         with self.snapshot():
             rows = self._connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY number").fetchall()
-            return [dict(zip(RUN_COLUMNS, row, strict=True)) for row in rows]
+            return [dict(zip(RUN_COLUMNS, map(from_text, row), strict=True)) for row in rows]
 
-    def counts(self, table: str, column: str) -> dict[int, dict[Any, int]]:
-        """By run how many rows of one of `PART_COLUMNS` have each value of a column."""
+    def gates(self) -> dict[int, dict[str, bool]]:
+        """By run its gates in order: by name whether it holds."""
         with self.snapshot():
-            found: dict[int, dict[Any, int]] = {}
-            query = f"SELECT run, {column}, count(*) FROM {table} GROUP BY run, {column}"
-            for run, value, times in self._connection.execute(query):
-                found.setdefault(run, {})[value] = times
+            found: dict[int, dict[str, bool]] = {}
+            query = "SELECT run, name, verdict FROM gates ORDER BY run, place"
+            for run, name, verdict in self._connection.execute(query):
+                found.setdefault(run, {})[from_text(name)] = verdict == Verdict.PASSED
             return found
 
     def seconds(self) -> dict[int, float]:

@@ -174,8 +174,8 @@ def to_rows(outcome: RunOutcome) -> RunRows:
 
 def from_rows(rows: RunRows) -> RunOutcome:
     """The run that `to_rows` made rows of."""
-    run = {name: _from_text(value) for name, value in rows.run.items()}
-    parts = {table: [tuple(map(_from_text, row)) for row in found] for table, found in rows.parts.items()}
+    run = {name: from_text(value) for name, value in rows.run.items()}
+    parts = {table: [tuple(map(from_text, row)) for row in found] for table, found in rows.parts.items()}
     kept = None
     if run["kept_path"] is not None:
         files = {name: (size, digest) for name, size, digest in parts["kept_files"]}
@@ -244,7 +244,8 @@ def _text(text: str | None) -> str | bytes | None:
     return text
 
 
-def _from_text(value: Any) -> Any:
+def from_text(value: Any) -> Any:
+    """A value of the record, its text as it was before `to_rows`."""
     return value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
 
 
