@@ -14,6 +14,7 @@ import typer
 
 from .._version import __version__
 from ..errors import GpupifError
+from ..utils.signals import SIGNALS
 from . import nightly
 from .demo import demo
 from .global_risk import global_risk
@@ -43,6 +44,8 @@ COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTI
 for command in COMMANDS.values():
     app.command()(command)
 app.add_typer(nightly.app, rich_help_panel="Every night")
+# Seconds to clean up in after a signal to end.
+CLEANING_SECONDS = 60
 # As they are typed, those of groups too.
 NAMES = (*COMMANDS, *nightly.COMMANDS)
 
@@ -72,12 +75,14 @@ def main() -> None:
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"gpupif: warning: {as_options(str(message))}", file=sys.stderr)
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
     def interrupt(number: int, _: object) -> None:
         # What the first one began, cleaning up, no further one is to stop.
-        for other in numbers:
+        for other in SIGNALS:
             signal.signal(other, signal.SIG_IGN)
+        # The exception may leave a lock of a pool of threads taken, for which Python waits for ever, also after `main`:
+        # then the system ends the process, until whose end in order this stays. What is kept bears a kill.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(CLEANING_SECONDS)
         raise _Interrupted(number)
 
     # Importing makes a million objects, which stay: to look for garbage among them as often as usual takes a tenth of a
@@ -85,7 +90,7 @@ def main() -> None:
     gc.set_threshold(LEAST_OBJECTS)
     warnings.showwarning = show_warning
     complete.clear()
-    for number in numbers:
+    for number in SIGNALS:
         signal.signal(number, interrupt)
     try:
         code = app(standalone_mode=False)

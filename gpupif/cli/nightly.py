@@ -116,7 +116,7 @@ def history(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead, and nothing else.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """List the runs of FILE: when, rows, PIF 95, gates, seconds."""
+    """List the runs of FILE: when, rows, PIF 95, gates, seconds, and why one did not end well."""
     from ..errors import InputError
     from ..nightly.functions import history as find_history
 

@@ -35,8 +35,9 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
     -------
     History
         ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
-        (bits, against the worst attacker), gates_passed, gates_failed, seconds. Prints as a table; ``.to_frame()``,
-        ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
+        (bits, against the worst attacker), gates_passed, gates_failed, seconds, why (it did not end well: its error, or
+        the names of the gates that do not hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``,
+        ``.to_json()``.
 
     Raises
     ------
@@ -98,8 +99,10 @@ def diff(
 def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
     """Check all that the runs of a configuration keep: the record, kept scores, encoded parts, and who may read them.
 
-    All of it is read and held against its checksums, and the record against the files of scores; the table itself is
-    not read. A run may be on.
+    All of it is read and held against its checksums, and the record against the files; the table itself is not read. A
+    run may be on. Runs that were changed in the record, or deleted from it, are problems. What it cannot notice is the
+    work of somebody who also makes the checksums anew, or sets back the count of runs: whoever can write the files can
+    do both. Copies kept elsewhere tell.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from .discretion import without_values, words_of
 from .functions import loaded
 from .gates.gates import check_columns, evaluate, resolve_gates, values_before
 from .gates.measure import measure_table
-from .outcome import KeptScores, RunOutcome, Status, Verdict
+from .outcome import KeptScores, RunOutcome, Status, Verdict, why
 from .record import kept, retention
 from .record.lock import run_lock
 from .record.private_files import private_folder
@@ -136,6 +136,15 @@ def _said_of(file: Path, section: str = "") -> Iterator[None]:
         raise RefusedError(f"{file}: {section}{error}") from None
 
 
+@contextlib.contextmanager
+def _logged(event: str) -> Iterator[None]:
+    """Log what cannot be written to the record of a run that ended, and go on: it is yet to be told."""
+    try:
+        yield
+    except OutputError as error:
+        log.warn(event, str(error))
+
+
 def _check_places(config: Config, state: Path) -> None:
     """Raise InputError where files that a run writes would be taken for parts of the table, or take their place."""
     table = config.table
@@ -216,13 +225,27 @@ class _Run:
         begun = replace(begun, number=record.begin(begun))
         log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
         with self.open:
-            finished = record.finish(self._ended(begun, before))
+            finished = self._finished(begun, self._ended(begun, before))
             left = self._tidied(finished)
         self._log_end(finished)
         untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         if left or untold:
-            record.add_notes(finished.number, [*left, *untold])
+            with _logged("not on record"):
+                record.add_notes(finished.number, [*left, *untold])
         return replace(finished, notes=[*finished.notes, *left, *untold])
+
+    def _finished(self, begun: RunOutcome, ended: RunOutcome) -> RunOutcome:
+        """Put a run that ended on record, as which it comes back; where that has no room for it, as one that broke."""
+        try:
+            return self.record.finish(ended)
+        except OutputError as error:
+            self._keep_no_scores(begun)
+            # What was found takes most of the room that it needs.
+            self.found = {}
+            broken = self._with_all(begun, Status.BROKEN, self._said(error))
+        with _logged("not on record"):
+            return self.record.finish(broken)
+        return broken
 
     def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
         """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
@@ -243,9 +266,18 @@ class _Run:
             # Who interrupts a run, or a fault of this package: it goes on to whoever called, and is on record.
             broken = isinstance(failure, Exception)
             said = f"{type(failure).__name__}: a fault of gpupif" if broken else "it was interrupted"
-            self.record.finish(self._with_all(begun, Status.BROKEN if broken else Status.KILLED, said))
+            self._keep_no_scores(begun)
+            with _logged("not on record"):
+                self.record.finish(self._with_all(begun, Status.BROKEN if broken else Status.KILLED, said))
             raise
+        if status not in ENDED:
+            self._keep_no_scores(begun)
         return self._with_all(begun, status, error)
+
+    def _keep_no_scores(self, begun: RunOutcome) -> None:
+        """Remove what was staged of a run that came to no results."""
+        self.found.pop("kept", None)
+        kept.discard(self.state, begun.number)
 
     def _with_all(self, begun: RunOutcome, status: Status, error: str) -> RunOutcome:
         return replace(
@@ -386,5 +418,5 @@ class _Run:
         say = log.say if finished.status is Status.PASSED else log.fail
         failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
         held = "all gates hold" if finished.gates else "there are no gates"
-        why = finished.error or (f"gates that do not hold: {', '.join(failed)}" if failed else held)
-        say("ended", f"run {finished.number} {finished.status}: {why}", run=finished.number, status=finished.status)
+        said = why(finished.error, failed) or held
+        say("ended", f"run {finished.number} {finished.status}: {said}", run=finished.number, status=finished.status)

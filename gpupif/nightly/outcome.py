@@ -197,6 +197,11 @@ class RunOutcome(Displayable):
         draw(self.to_dict(), None, console)
 
 
+def why(error: str, gates: Sequence[str]) -> str:
+    """Why a run did not end well, in a line: its error, or the names of the gates that do not hold; no text else."""
+    return error or (f"gates that do not hold: {', '.join(gates)}" if gates else "")
+
+
 def plain(value: Any) -> Any:
     """What is known of a run as JSON has it: numbers, text, lists and dictionaries; None for what is not finite."""
     if is_dataclass(value):

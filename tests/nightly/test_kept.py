@@ -28,6 +28,8 @@ from gpupif.nightly.record.lock import run_lock
 from gpupif.nightly.record.record import Record, time_text, utc_now
 from gpupif.nightly.record.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
 from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.table.kept_values import KeptValues
+from gpupif.nightly.table.table_state import VALUES
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
@@ -51,6 +53,7 @@ def night(state, scores, keep, status=Status.PASSED, **staged):
         running = outcome(status, started=time_text(utc_now()))
         number = record.begin(running)
         facts = kept.stage(state, number, scores, **({"kind": "cells", "where": "cig > 1"} | staged))
+        KeptValues.store(state / VALUES.format(f"{number:06}"), [])
         record.finish(replace(running, number=number, kept=facts))
         kept.publish(state, number)
         retention.apply(record, keep, utc_now())
@@ -176,6 +179,7 @@ def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
             number = record.begin(outcome())
             facts = kept.stage(tmp_path, number, scores, "all")
             if known:
+                KeptValues.store(tmp_path / VALUES.format(f"{number:06}"), [])
                 record.finish(outcome(number=number, kept=facts))
         assert kept.find(tmp_path, 2) == staged(2)
         assert check_state(tmp_path).exit_code == 0

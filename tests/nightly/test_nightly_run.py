@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
 import stat
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pandas as pd
@@ -346,6 +348,69 @@ def test_a_fault_of_the_machine_is_no_refusal(nights, monkeypatch):
     outcome = nights.run()
     assert (outcome.status, outcome.exit_code) == (Status.BROKEN, 1)
     assert "No space left on device" in outcome.error
+
+
+KEEP = '\n[keep]\nscores = "all"\n'
+
+
+def staged(nights):
+    """Folders of scores that no run on record has."""
+    return [folder.name for folder in (nights.state / "scores").iterdir() if folder.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(InputError("no"), "refused"), (OSError(28, "full"), "broken"), (KeyError(), "broken"), (KeyboardInterrupt(), "")],
+)
+def test_a_run_without_results_leaves_no_scores(tmp_path, monkeypatch, error, status):
+    nights = Nights(tmp_path, KEEP)
+
+    def fail(*_):
+        assert staged(nights) == [".staged-run-000001"]
+        raise error
+
+    # When the scores are on the disk.
+    monkeypatch.setattr(nightly_run.KeptTable, "store_values", fail)
+    with suppress(KeyError, KeyboardInterrupt):
+        assert nights.run().kept is None
+    with Record.open(nights.state) as record:
+        assert record.run(1).status == (status or Status.KILLED)
+        assert record.run(1).kept is None
+    assert staged(nights) == []
+    assert not (nights.state / "scores" / "run-000001").exists()
+
+
+@pytest.mark.parametrize("failures", [1, 2, 9])
+def test_a_disk_that_is_full_when_a_run_goes_on_record(tmp_path, monkeypatch, failures):
+    """A run that measured well is no run that was killed; it is told also where nothing can be put on record."""
+    nights = Nights(tmp_path, f'{KEEP}\n[tell]\njson_file = "risk.json"\n')
+    good = nights.run()
+    real, attempts = Record._put, []
+
+    def put(record, outcome):
+        attempts.append(outcome)
+        # But for the first, when it begins.
+        if 1 < len(attempts) <= 1 + failures:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorname = "SQLITE_FULL"
+            raise error
+        real(record, outcome)
+
+    monkeypatch.setattr(Record, "_put", put)
+    outcome = nights.run("tell.markdown=nowhere/risk.md")
+    monkeypatch.undo()
+    assert attempts[1].status is Status.PASSED
+    assert attempts[1].kept is not None
+    assert "nowhere" in outcome.notes[-1]
+    assert (outcome.number, outcome.status, outcome.exit_code, outcome.kept) == (2, Status.BROKEN, 1, None)
+    assert "the record could not be written: the disk is full" in outcome.error
+    told = json.loads((tmp_path / "risk.json").read_text())
+    assert (told["number"], told["status"], told["error"]) == (2, "broken", outcome.error)
+    assert staged(nights) == []
+    with Record.open(nights.state) as record:
+        assert record.run(2).status is (Status.BROKEN if failures == 1 else Status.RUNNING)
+        assert record.last_good().number == good.number
+    assert nights.run().compared_with == good.number
 
 
 def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):

@@ -269,6 +269,42 @@ def test_a_full_disk_loses_nothing(tmp_path):
         assert record.notes == []
 
 
+def test_signals_wait_for_the_end_of_a_transaction(tmp_path, monkeypatch):
+    """Wherever in it they come: it is done whole, and the record takes the next one."""
+    recorded(tmp_path, outcome())
+    calls = range(1, 100)
+    for at in calls:
+        with Record.open(tmp_path, writable=True) as record:
+            statements = []
+
+            def interrupt(statement, statements=statements, at=at):
+                statements.append(statement)
+                if len(statements) == at:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+            number = record.begin(outcome())
+            record._connection.set_trace_callback(interrupt)
+            try:
+                record.finish(outcome(number=number))
+            except KeyboardInterrupt:
+                assert record.run(number).is_good
+                assert not record._connection.in_transaction
+            else:
+                break
+    assert "BEGIN IMMEDIATE" in statements[0]
+    assert statements[-1] == "COMMIT"
+    assert 10 < at == len(statements) + 1
+
+
+def test_a_transaction_within_another_is_no_damage(tmp_path):
+    opened = Record.open(tmp_path, writable=True)
+    with opened as record, record.snapshot(), pytest.raises(RuntimeError, match="within another one"):
+        record.begin(outcome())
+    with Record.open(tmp_path, writable=True) as record:
+        assert record.begin(outcome()) == 1
+        assert record.notes == []
+
+
 def test_what_sqlite_says_of_a_full_disk(tmp_path):
     recorded(tmp_path, outcome())
     with Record.open(tmp_path, writable=True) as record:

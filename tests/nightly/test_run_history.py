@@ -44,6 +44,9 @@ def test_runs_in_a_word(state):
     assert (second.status, second.pif_95, second.gates_passed, second.gates_failed) == ("failed", 2.5, 1, 2)
     assert (third.rows, third.pif_95, third.seconds) == (None, None, None)
     assert (last.number, last.status) == (4, "running")
+    assert [run.why for run in (first, second, third, last)] == [
+        *("", "gates that do not hold: gate 1, gate 2", "no such file", ""),
+    ]
 
 
 def test_as_json_csv_frame_and_table(state):
@@ -52,11 +55,13 @@ def test_as_json_csv_frame_and_table(state):
     assert found.to_dict()["runs"][0]["started"] == STARTED
     rows = list(csv.DictReader(StringIO(found.to_csv())))
     assert [row["pif_95"] for row in rows] == ["1.5", "2.5", "", ""]
+    assert rows[1]["why"] == "gates that do not hold: gate 1, gate 2"
+    assert found.to_dict()["runs"][2]["why"] == "no such file"
     frame = found.to_frame()
     assert frame.index.tolist() == [1, 2, 3, 4]
     assert frame["rows"].dropna().tolist() == [1000, 2000]
     shown = str(found)
-    for text in ("4 runs in", "2026-03-01 02:00:00", "2,000", "2.500", "refused", "running"):
+    for text in ("4 runs in", "2026-03-01 02:00:00", "2,000", "2.500", "refused", "no such", "gate 2"):
         assert text in shown
 
 
@@ -69,6 +74,13 @@ def test_runs_that_were_removed_are_there(state):
         "2026-04-01T00:00:00.000+00:00",
     )
     assert "removed" in str(read_history(state))
+
+
+def test_why_has_names_of_files_that_are_no_text(tmp_path):
+    recorded(tmp_path, outcome(Status.REFUSED, error="a\udcff.csv: no such file"))
+    found = read_history(tmp_path)
+    assert "a\\udcff.csv: no such file" in found.to_csv().encode().decode()
+    assert "a\\\\udcff.csv" in found.to_json()
 
 
 def test_no_history(tmp_path):

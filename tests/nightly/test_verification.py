@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
+import sqlite3
 
 import pytest
 
@@ -12,8 +14,11 @@ import gpupif
 from gpupif.errors import InputError
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import kept
-from gpupif.nightly.record.record import RECORD, Record
+from gpupif.nightly.record.record import RECORD, Record, utc_now
 from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.table.kept_values import KeptValues
+from gpupif.nightly.table.table_state import VALUES
+from tests.helpers.nights import Nights
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 
@@ -28,6 +33,7 @@ def made(tmp_path_factory):
             facts = kept.stage(state, number, scores, "all")
             record.finish(outcome(number=number, kept=facts))
             kept.publish(state, number)
+    KeptValues.store(state / VALUES.format("000002"), [])
     return state
 
 
@@ -107,3 +113,67 @@ def test_encoded_parts_and_a_run_that_is_on(state):
     part.touch(0o600)
     (problem,) = check_state(state).problems
     assert problem.startswith(f"{part}: damaged")
+
+
+def forge(state, *statements):
+    """What somebody does to the record by hand."""
+    with contextlib.closing(sqlite3.connect(state / RECORD)) as sql:
+        for statement in statements:
+            sql.execute(statement)
+        sql.commit()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE gates SET verdict = 'passed'",
+        "UPDATE gates SET value = value + 1",
+        "UPDATE limits SET value = 1",
+        "UPDATE runs SET status = 'passed' WHERE number = 2",
+        "UPDATE runs SET finished = started",
+        "UPDATE runs SET removed = started WHERE number = 2",
+        "UPDATE runs SET digest = NULL WHERE number = 2",
+        "UPDATE file_versions SET digest = 'another'",
+        "DELETE FROM run_files WHERE run = 2",
+        "INSERT INTO notes VALUES (2, 0, 'all is well')",
+    ],
+)
+def test_a_run_that_was_changed_by_hand(tmp_path, statement):
+    nights = Nights(tmp_path)
+    nights.run()
+    assert nights.run("gates.0.min=3").exit_code == 3
+    assert check_state(nights.state).problems == []
+    forge(nights.state, statement)
+    problems = check_state(nights.state).problems
+    assert f"{nights.state / RECORD}: run 2 is not as it was recorded: the file is damaged." in problems
+    # The next run puts the record aside, and goes on without: that is not forgotten.
+    nights.run()
+    (problem, *_) = check_state(nights.state).problems
+    assert "run 2 is not there" in problem or "runs 1 to 2 are not there" in problem
+
+
+@pytest.mark.parametrize(
+    ("deleted", "said"), [([1], "run 1 is"), ([2], "run 2 is"), ([4], "run 4 is"), ([2, 3], "runs 2 to 3 are")]
+)
+def test_a_run_that_was_deleted(tmp_path, deleted, said):
+    recorded(tmp_path, *[outcome(Status.REFUSED)] * 4)
+    forge(tmp_path, *(f"DELETE FROM runs WHERE number = {number}" for number in deleted))
+    for _ in range(2):
+        (problem,) = check_state(tmp_path).problems
+        assert problem.startswith(f"{tmp_path / RECORD}: {said} not there: deleted, or lost")
+        # The next run has a number of its own.
+        (next_one,) = recorded(tmp_path, outcome(Status.REFUSED))
+        assert next_one.number > 4
+
+
+def test_a_run_that_retention_removed_is_no_gap(state):
+    with Record.open(state, writable=True) as record:
+        record.remove([1], utc_now())
+        kept.remove(state, 1)
+    assert check_state(state).problems == []
+
+
+def test_values_that_are_gone(state):
+    (state / VALUES.format("000002")).unlink()
+    (problem,) = check_state(state).problems
+    assert "values-000002.kept: gone; the next run cannot say which values are new since run 2." in problem

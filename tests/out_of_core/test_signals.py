@@ -82,6 +82,7 @@ def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch,
         with pytest.raises(SystemExit) as ended:
             cli.main()
     finally:
+        signal.alarm(0)
         for number, handler in zip(SIGNALS, handlers, strict=True):
             signal.signal(number, handler)
     assert ended.value.code == 128 + signal.SIGTERM

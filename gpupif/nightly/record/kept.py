@@ -4,8 +4,8 @@ A folder is made under a hidden name, and gets its own once the run is on record
 
     stage -> Record.finish -> publish
 
-A run that is killed before it is on record leaves a hidden folder, which the next run removes (`tidy`); one that is
-killed behind that, one that the next run publishes.
+A run that comes to no results removes its hidden folder (`discard`). One that is killed before it is on record leaves
+it, and the next run removes it (`tidy`); one that is killed behind that, one that the next run publishes.
 """
 
 from __future__ import annotations
@@ -175,6 +175,11 @@ def publish(state: Path, number: int) -> None:
     with state_errors(folder):
         folder.with_name(f"{STAGED}{folder.name}").rename(folder)
         sync_folder(place)
+
+
+def discard(state: Path, number: int) -> None:
+    """Remove the staged folder of a run, if there is one; what the disk refuses to remove the next run does."""
+    shutil.rmtree(state / SCORES / f"{STAGED}{folder_name(number)}", ignore_errors=True)
 
 
 def remove(state: Path, number: int) -> None:

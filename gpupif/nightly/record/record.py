@@ -12,14 +12,28 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
-from ..outcome import RunOutcome, Status
+from ...utils.signals import held_back
+from ..outcome import RunOutcome, Status, Verdict
 from .private_files import create_private, private_folder, state_errors, sync_folder
-from .record_rows import FORGET_FILES, PART_COLUMNS, RUN_COLUMNS, SCHEMA, VIEWS, RunRows, from_rows, to_rows
+from .record_rows import (
+    FORGET_FILES,
+    HIGHEST_NUMBER,
+    PART_COLUMNS,
+    RUN_COLUMNS,
+    SCHEMA,
+    SET_HIGHEST_NUMBER,
+    VIEWS,
+    RunRows,
+    from_rows,
+    from_text,
+    to_rows,
+)
 
 RECORD, JOURNAL = "record.sqlite", "-journal"
 # What takes the place of a damaged one, as soon as that is gone.
@@ -117,7 +131,8 @@ class Record:
     @classmethod
     def _anew(cls, damaged: Record) -> Self:
         """Put a damaged record aside, and begin a new one with the runs in it that are whole."""
-        whole, lost = damaged._salvage()
+        highest = damaged._highest_found()
+        whole, lost = damaged._salvage(highest)
         damaged.close()
         folder, file, new = damaged.folder, damaged.file, damaged.folder / NEW
         with state_errors(new):
@@ -129,6 +144,9 @@ class Record:
             with _said(new, "written"), _transaction(connection):
                 for rows in whole:
                     _insert(connection, rows)
+                forget, put = SET_HIGHEST_NUMBER
+                connection.execute(forget)
+                connection.execute(put, (highest,))
         aside = folder / f"record.damaged-{utc_now():%Y%m%dT%H%M%S.%fZ}.sqlite"
         with state_errors(file):
             if _journal(file).exists():
@@ -168,8 +186,7 @@ class Record:
         Raises OutputError where it cannot be written.
         """
         with self._changing():
-            (last,) = self._connection.execute("SELECT max(number) FROM runs").fetchone()
-            number = max(last or 0, self._highest_folder()) + 1
+            number = max(self._highest(), self._highest_folder()) + 1
             self._put(replace(outcome, number=number, status=Status.RUNNING))
         return number
 
@@ -241,15 +258,15 @@ class Record:
         """Of all runs in order what `RUN_COLUMNS` name, those that were removed too; documents are texts of JSON."""
         with self.snapshot():
             rows = self._connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY number").fetchall()
-            return [dict(zip(RUN_COLUMNS, row, strict=True)) for row in rows]
+            return [dict(zip(RUN_COLUMNS, map(from_text, row), strict=True)) for row in rows]
 
-    def counts(self, table: str, column: str) -> dict[int, dict[Any, int]]:
-        """By run how many rows of one of `PART_COLUMNS` have each value of a column."""
+    def gates(self) -> dict[int, dict[str, bool]]:
+        """By run its gates in order: by name whether it holds."""
         with self.snapshot():
-            found: dict[int, dict[Any, int]] = {}
-            query = f"SELECT run, {column}, count(*) FROM {table} GROUP BY run, {column}"
-            for run, value, times in self._connection.execute(query):
-                found.setdefault(run, {})[value] = times
+            found: dict[int, dict[str, bool]] = {}
+            query = "SELECT run, name, verdict FROM gates ORDER BY run, place"
+            for run, name, verdict in self._connection.execute(query):
+                found.setdefault(run, {})[from_text(name)] = verdict == Verdict.PASSED
             return found
 
     def seconds(self) -> dict[int, float]:
@@ -283,7 +300,27 @@ class Record:
                     several.append(str(error))
             return several
 
+    def gaps(self) -> list[str]:
+        """Runs that there were and that are not there, without what retention leaves of a run; one sentence each."""
+        with self.snapshot():
+            there = [0, *self._numbers("1"), self._highest() + 1]
+        return [
+            f"{self.file}: {_runs(before + 1, after - 1)} not there: deleted, or lost when the record was damaged. "
+            "Keep a copy of the record that has it, or one that was put aside (record.damaged-*.sqlite)."
+            for before, after in pairwise(there)
+            if after > before + 1
+        ]
+
     # What follows takes place within a transaction.
+
+    def _highest(self) -> int:
+        """The highest number that a run ever had; 0 where there was none."""
+        found = self._connection.execute(HIGHEST_NUMBER).fetchone()
+        known = 0 if found is None else found[0]
+        if not isinstance(known, int):
+            raise TableReadError(f"{self.file}: the record is damaged: it does not say how many runs there were.")
+        (last,) = self._connection.execute("SELECT max(number) FROM runs").fetchone()
+        return max(known, last or 0)
 
     def _numbers(self, condition: str, *values: str) -> list[int]:
         query = f"SELECT number FROM runs WHERE {condition} ORDER BY number"
@@ -357,17 +394,18 @@ class Record:
                     return False
                 if _has_tables(self._connection):
                     _check_version(self._connection, self.file)
+                    self._highest()
                     for number in self._numbers("1"):
                         self._rows(number)
                 return True
         except TableReadError:
             return False
 
-    def _salvage(self) -> tuple[list[RunRows], int]:
-        """The rows of the runs that are whole, and how many are known not to be."""
+    def _salvage(self, highest: int) -> tuple[list[RunRows], int]:
+        """The rows of the runs that are whole, up to the highest number, and how many are known not to be."""
         whole, lost = [], 0
         # One by one: a walk over all ends at the first page that is damaged.
-        for number in range(1, self._highest_found() + 1):
+        for number in range(1, highest + 1):
             try:
                 with _said(self.file, "read"):
                     whole.append(self._rows(number))
@@ -405,6 +443,10 @@ def _insert(connection: sqlite3.Connection, rows: RunRows) -> None:
         )
     values = [*(rows.run[name] for name in RUN_COLUMNS), rows.digest]
     connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _runs(first: int, last: int) -> str:
+    return f"run {first} is" if first == last else f"runs {first} to {last} are"
 
 
 def _no_runs(folder: Path) -> InputError:
@@ -502,15 +544,19 @@ def _check_version(connection: sqlite3.Connection, file: Path) -> None:
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    connection.execute(begin)
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise
+    """All or nothing of what is done within; signals to end wait for that, or one could leave it open."""
+    if connection.in_transaction:
+        raise RuntimeError("a transaction of the record within another one")
+    with held_back():
+        connection.execute(begin)
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            raise
 
 
 def _name_of(error: sqlite3.Error) -> str:

@@ -26,7 +26,8 @@ from ..outcome import (
 # What a row of `runs` has, in order, with types. identity: of the table. unchanged: files that are as they were.
 # removed: when retention removed all else of the run. digest: of all rows of it, see `RunRows.digest`.
 RUN_COLUMNS = {
-    "number": "INTEGER PRIMARY KEY",
+    # By AUTOINCREMENT SQLite knows the highest one there ever was.
+    "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "status": "TEXT NOT NULL",
     "started": "TEXT NOT NULL",
     "finished": "TEXT",
@@ -86,6 +87,8 @@ CREATE TRIGGER delete_file INSTEAD OF DELETE ON files BEGIN
     DELETE FROM run_files WHERE run = OLD.run AND place = OLD.place;
 END;
 """
+HIGHEST_NUMBER = "SELECT seq FROM sqlite_sequence WHERE name = 'runs'"
+SET_HIGHEST_NUMBER = ("DELETE FROM sqlite_sequence", "INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?)")
 FORGET_FILES = "DELETE FROM file_versions WHERE version NOT IN (SELECT version FROM run_files)"
 SCHEMA = "\n".join(
     [
@@ -171,8 +174,8 @@ def to_rows(outcome: RunOutcome) -> RunRows:
 
 def from_rows(rows: RunRows) -> RunOutcome:
     """The run that `to_rows` made rows of."""
-    run = {name: _from_text(value) for name, value in rows.run.items()}
-    parts = {table: [tuple(map(_from_text, row)) for row in found] for table, found in rows.parts.items()}
+    run = {name: from_text(value) for name, value in rows.run.items()}
+    parts = {table: [tuple(map(from_text, row)) for row in found] for table, found in rows.parts.items()}
     kept = None
     if run["kept_path"] is not None:
         files = {name: (size, digest) for name, size, digest in parts["kept_files"]}
@@ -241,7 +244,8 @@ def _text(text: str | None) -> str | bytes | None:
     return text
 
 
-def _from_text(value: Any) -> Any:
+def from_text(value: Any) -> Any:
+    """A value of the record, its text as it was before `to_rows`."""
     return value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...utils.display import Displayable, Heading, draw_table, json_value, plural
 from ..comparison.summary_figures import pif_of
-from ..outcome import Verdict
+from ..outcome import plain, why
 from .record import Record
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class PastRun:
     """A run in a word. pif_95: bits, against the worst attacker. gates_failed: those that are unknown too.
 
-    seconds: of all stages. removed: when retention removed all else of it; None of a run that is there.
+    seconds: of all stages. why: it did not end well, its error or the names of the gates that do not hold. removed:
+    when retention removed all else of it; None of a run that is there.
     """
 
     number: int
@@ -35,12 +36,13 @@ class PastRun:
     gates_passed: int
     gates_failed: int
     seconds: float | None
+    why: str = ""
     removed: str | None = None
 
 
 @dataclass(frozen=True)
 class History(Displayable):
-    """The runs of a state folder, in order. Prints as a table."""
+    """The runs of a state folder, in order. Prints as a table, and why runs did not end well."""
 
     folder: str
     runs: Sequence[PastRun]
@@ -84,6 +86,10 @@ class History(Displayable):
             for run in self.runs
         ]
         console.print(draw_table(f"{len(rows)} {plural(len(rows), 'run')} in {self.folder}", headings, rows))
+        for run in self.runs:
+            if run.why:
+                # Below the table, in which it would be a narrow column of many lines.
+                console.print(f"Run {run.number} {run.status}: {run.why}", highlight=False, markup=False)
 
 
 def _known(form: str) -> Any:
@@ -103,12 +109,12 @@ def read_history(state: Path) -> History:
     """
     with Record.open(state) as record, record.snapshot():
         heads = record.heads()
-        verdicts, seconds = record.counts("gates", "verdict"), record.seconds()
-    return History(str(state), [_past_run(head, verdicts.get(head["number"], {}), seconds) for head in heads])
+        gates, seconds = record.gates(), record.seconds()
+    return History(str(state), [_past_run(head, gates.get(head["number"], {}), seconds) for head in heads])
 
 
-def _past_run(head: dict[str, Any], verdicts: dict[str, int], seconds: dict[int, float]) -> PastRun:
-    passed = verdicts.get(Verdict.PASSED, 0)
+def _past_run(head: dict[str, Any], gates: dict[str, bool], seconds: dict[int, float]) -> PastRun:
+    failed = [name for name, holds in gates.items() if not holds]
     summary = None if head["summary"] is None else json.loads(head["summary"])
     return PastRun(
         number=head["number"],
@@ -116,8 +122,9 @@ def _past_run(head: dict[str, Any], verdicts: dict[str, int], seconds: dict[int,
         status=head["status"],
         rows=head["rows"],
         pif_95=pif_of(summary, 95),
-        gates_passed=passed,
-        gates_failed=sum(verdicts.values()) - passed,
+        gates_passed=len(gates) - len(failed),
+        gates_failed=len(failed),
         seconds=seconds.get(head["number"]),
+        why=plain(why(head["error"], failed)),
         removed=head["removed"],
     )

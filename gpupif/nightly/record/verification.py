@@ -65,28 +65,32 @@ def check_state(state: Path) -> Verification:
     All files are read. A run may be on; the state is opened to be read only. Raises InputError where there is no
     record.
     """
-    from ..table.table_state import PARTS, verify_state
+    from ..table.table_state import PARTS, verify_state, verify_values
 
     runs = _runs(state)
-    wrong = list(_kept(state, runs.kept))
+    wrong, gone = list(_kept(state, runs.kept)), verify_values(state, runs.good)
     # A run that is on may have removed some meanwhile.
-    there = _runs(state).kept if wrong else {}
-    wrong = [(number, problem) for number, problem in wrong if number in there]
+    now = _runs(state) if wrong or gone else runs
+    wrong = [(number, problem) for number, problem in wrong if number in now.kept]
+    gone = gone if now.good == runs.good else []
     checks = [
         Check("runs on record", runs.number, runs.problems),
         Check("kept scores", len(runs.kept), [*(problem for _, problem in wrong), *_of_no_run(state, runs)]),
     ]
     parts = len(list((state / PARTS).glob("*")))
-    checks.append(Check("encoded parts", parts, verify_state(state)))
+    checks.append(Check("encoded parts", parts, [*verify_state(state), *gone]))
     places = list(_places(state))
     return Verification(str(state), [*checks, Check("rights of files and folders", len(places), list(_rights(places)))])
 
 
 class _Runs(NamedTuple):
-    """What the record says: how many runs, kept scores by run, what is wrong with itself, and whether all was read."""
+    """What the record says: how many runs, kept scores by run, the last good run, what is wrong with itself, and
+    whether all was read.
+    """
 
     number: int
     kept: Mapping[int, KeptScores]
+    good: int | None
     problems: Sequence[str]
     whole: bool
 
@@ -97,14 +101,16 @@ def _runs(state: Path) -> _Runs:
         with Record.open(state) as record, record.snapshot():
             problems = record.problems()
             if problems:
-                return _Runs(0, {}, problems, False)
+                return _Runs(0, {}, None, problems, False)
             heads = record.heads()
             several = {
                 head["number"]: record.run(head["number"]).kept for head in heads if head["kept_path"] is not None
             }
-            return _Runs(len(heads), {number: one for number, one in several.items() if one is not None}, [], True)
+            known = {number: one for number, one in several.items() if one is not None}
+            good = record.last_good()
+            return _Runs(len(heads), known, None if good is None else good.number, record.gaps(), True)
     except TableReadError as error:
-        return _Runs(0, {}, [str(error)], False)
+        return _Runs(0, {}, None, [str(error)], False)
 
 
 def _kept(state: Path, several: Mapping[int, KeptScores]) -> Iterator[tuple[int, str]]:

@@ -216,13 +216,24 @@ class KeptTable(KeptSource):
                     file.unlink(missing_ok=True)
 
     def _values_of(self, number: int) -> Path:
-        return self._folder / VALUES.format(f"{number:06}")
+        return _values_file(self._folder, number)
 
 
 def verify_state(folder: Path) -> list[str]:
     """What is wrong with the state of a table in a folder, a sentence each; nothing is changed."""
     values = [problem for file in sorted(folder.glob(VALUES.format("*"))) for problem in KeptValues.verify(file)]
     return [*PartStore(folder / PARTS).verify(), *FileIndex(folder / FILES).verify(), *values]
+
+
+def verify_values(folder: Path, good: int | None) -> list[str]:
+    """Whether the values of the last good run, of this number, are gone, as a sentence."""
+    if good is None or _values_file(folder, good).exists():
+        return []
+    return [f"{_values_file(folder, good)}: gone; the next run cannot say which values are new since run {good}."]
+
+
+def _values_file(folder: Path, number: int) -> Path:
+    return folder / VALUES.format(f"{number:06}")
 
 
 def _open_store(folder: Path) -> tuple[list[str], PartStore]:
