@@ -53,7 +53,7 @@ def night(state, scores, keep, status=Status.PASSED, **staged):
         running = outcome(status, started=time_text(utc_now()))
         number = record.begin(running)
         facts = kept.stage(state, number, scores, **({"kind": "cells", "where": "cig > 1"} | staged))
-        KeptValues.store(state / VALUES.format(f"{number:06}"), [])
+        KeptValues.store(state / VALUES.format(f"{number:06}"), number, [])
         record.finish(replace(running, number=number, kept=facts))
         kept.publish(state, number)
         retention.apply(record, keep, utc_now())
@@ -179,7 +179,7 @@ def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
             number = record.begin(outcome())
             facts = kept.stage(tmp_path, number, scores, "all")
             if known:
-                KeptValues.store(tmp_path / VALUES.format(f"{number:06}"), [])
+                KeptValues.store(tmp_path / VALUES.format(f"{number:06}"), number, [])
                 record.finish(outcome(number=number, kept=facts))
         assert kept.find(tmp_path, 2) == staged(2)
         assert check_state(tmp_path).exit_code == 0

@@ -33,7 +33,7 @@ def made(tmp_path_factory):
             facts = kept.stage(state, number, scores, "all")
             record.finish(outcome(number=number, kept=facts))
             kept.publish(state, number)
-    KeptValues.store(state / VALUES.format("000002"), [])
+    KeptValues.store(state / VALUES.format("000002"), 2, [])
     return state
 
 
