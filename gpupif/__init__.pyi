@@ -36,6 +36,7 @@ from .disclosure.uniqueness import Uniqueness as Uniqueness
 from .disclosure.uniqueness import uniqueness as uniqueness
 from .errors import ColumnNotFoundError as ColumnNotFoundError
 from .errors import ColumnTypeError as ColumnTypeError
+from .errors import DatabaseUnavailableError as DatabaseUnavailableError
 from .errors import DeviceError as DeviceError
 from .errors import GpupifError as GpupifError
 from .errors import InputError as InputError

@@ -81,6 +81,10 @@ class TableReadError(GpupifError, ValueError):
     """A file that is missing, empty, truncated, or not what its name says."""
 
 
+class DatabaseUnavailableError(TableReadError):
+    """A database that cannot be reached, or that went away while it was read: later it may be there."""
+
+
 class OutputError(GpupifError, ValueError):
     """An output that cannot be written where it was asked for."""
 

@@ -37,6 +37,7 @@ from ..results.selection import CellQuery
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
+from ..utils.row_sums import sum_rows
 from .cells import DaskCellSource
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result
@@ -354,12 +355,10 @@ def _fold(score: CellScore, *frames: Any) -> Any:
 
 
 def _row_sums(frame: Any, name: str) -> Any:
-    """The sum of each row, columns added in their order."""
-    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    total = columns[0].astype(np.float64)
-    for column in columns[1:]:
-        total = total + column
-    return total.rename(name)
+    """The sum of each row, rounded once; see `sum_rows`."""
+    columns = [frame.iloc[:, place].astype(np.float64) for place in range(frame.shape[1])]
+    sums = sum_rows(column.values for column in columns)
+    return type(columns[0])(sums, index=frame.index, name=name)
 
 
 def _side_by_side(names: Sequence[str], *frames: Any) -> Any:

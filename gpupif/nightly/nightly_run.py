@@ -7,7 +7,7 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from importlib.metadata import version
@@ -15,14 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import ColumnNotFoundError, DeviceError, GpupifError, InputError, OutputError, TableReadError
+from ..errors import (
+    ColumnNotFoundError,
+    DatabaseUnavailableError,
+    DeviceError,
+    GpupifError,
+    InputError,
+    OutputError,
+    TableReadError,
+)
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
 from . import log
 from .configuration.config import Config
 from .configuration.settings import TELL_FILES
-from .discretion import without_values
+from .discretion import without_values, words_of
 from .functions import loaded
 from .gates.gates import check_columns, evaluate, resolve_gates, values_before
 from .gates.measure import measure_table
@@ -45,7 +53,7 @@ class RefusedError(InputError):
 # Errors of what was given, the configuration or the table; others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
 # Errors that quote names of columns, words of the configuration and places, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DeviceError, OutputError, OSError)
+WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DatabaseUnavailableError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
 # How runs end that came to results.
 ENDED = (Status.PASSED, Status.FAILED)
@@ -189,7 +197,7 @@ class _Run:
         self.types: dict[str, str] = {}
         self.found: dict[str, Any] = {}
         self.seconds: dict[str, float] = {}
-        self.words = set(_texts_in(config.document))
+        self.words = words_of(config.document)
 
     def outcome(self, before: RunOutcome | None) -> RunOutcome:
         """Run, put it on record, and tell; before: the last good run."""
@@ -244,6 +252,8 @@ class _Run:
         status, error = Status.BROKEN, ""
         try:
             status = self._measure(begun, before)
+        except DatabaseUnavailableError as failure:
+            error = self._said(failure)
         except REFUSED_FOR as refusal:
             status, error = Status.REFUSED, self._said(refusal)
         except GpupifError as failure:
@@ -406,15 +416,3 @@ class _Run:
         failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
         said = why(finished.error, failed) or "all gates hold"
         say("ended", f"run {finished.number} {finished.status}: {said}", run=finished.number, status=finished.status)
-
-
-def _texts_in(document: Any) -> Iterator[str]:
-    """All texts of a document, keys and values."""
-    if isinstance(document, Mapping):
-        yield from document
-        document = list(document.values())
-    if isinstance(document, list | tuple):
-        for one in document:
-            yield from _texts_in(one)
-    elif isinstance(document, str):
-        yield document

@@ -27,7 +27,7 @@ from ..results.outputs import ScoreView
 from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
-from ..utils.row_sums import sum_rows
+from ..utils.row_sums import RowSums
 
 
 class RawScores(NamedTuple):
@@ -122,7 +122,7 @@ class _FoldPiece(NamedTuple):
     """What a summary needs of the scores of a fold."""
 
     figures: Figures
-    gains: npt.NDArray[np.float64]
+    gains: RowSums
     best: CellBatch
 
 
@@ -163,7 +163,8 @@ class FoldWriter:
         types = {f"{number}": pa.from_numpy_dtype(np.dtype(kind)) for number, kind in enumerate(kinds.values())}
         schema = {"place": pa.int64(), "target": pa.int64(), **types}
         self._cells = None if query is None else BatchWriter(self._files.cells, schema)
-        self._gains = BatchWriter(self._files.gains, dict.fromkeys(folding.best, pa.float64()), threads=True)
+        halves = [f"{fold} {half}" for fold in folding.best for half in RowSums._fields]
+        self._gains = BatchWriter(self._files.gains, dict.fromkeys(halves, pa.float64()), threads=True)
 
     def __enter__(self) -> FoldWriter:
         return self
@@ -193,7 +194,8 @@ class FoldWriter:
             self._figures[fold] += [piece.folds[fold].figures for piece in pieces]
             for piece in pieces:
                 best.add(piece.folds[fold].best)
-        self._gains.write([np.concatenate([piece.folds[fold].gains for piece in pieces]) for fold in self._best])
+        gains = [[piece.folds[fold].gains for piece in pieces] for fold in self._best]
+        self._gains.write([np.concatenate(half) for several in gains for half in zip(*several, strict=True)])
         found = [piece.cells for piece in pieces if piece.cells is not None]
         if self._kept is not None:
             for cells in found:
@@ -221,7 +223,7 @@ class FoldWriter:
             there = {measure: arrays[output] for measure, output in outputs.items() if output is not None}
             with Workers(1) as alone:
                 figures = Figures.of(there, alone)
-            gains = sum_rows(there["cig"]) if "cig" in there else np.empty(0)
+            gains = RowSums.of(there.get("cig", ())) or RowSums.zeros(0)
             best = query.find(scored, self._best[fold].least, shown=False).riskiest(TOP_CELLS)
             folds[fold] = _FoldPiece(figures, gains, self._with_scores(best, raw))
         return _Piece(cells, folds)

@@ -20,6 +20,7 @@ from ..results.figures import Figures
 from ..results.selection import CellBatch, Riskiest
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
+from ..utils.row_sums import RowSums
 from .attacker_run import AttackerRun
 from .chunks import TableChunks
 from .fold import Folding, PartFiles, RawScores
@@ -80,7 +81,7 @@ class FoldedGatherer:
             passes = [files.enter_context(_PassReader(pieces, self._folding)) for _, pieces in self._passes]
             start = 0
             for number, size in enumerate(chunks.sizes):
-                gains = {fold: np.zeros(size) for fold, fact in self._facts.items() if "cig" in fact.types}
+                gains = {fold: RowSums.zeros(size) for fold, fact in self._facts.items() if "cig" in fact.types}
                 sizes = {
                     fold: stored.sizes(number, size, self._facts[fold].types[POPULATION_SIZE.name], workers)
                     for fold, stored in sizes_in.items()
@@ -88,13 +89,13 @@ class FoldedGatherer:
                 found = []
                 for piece in (piece for one in passes for piece in one.pieces(number)):
                     for fold, sums in gains.items():
-                        sums[piece.rows] += piece.gains[fold]
+                        sums.add_at(piece.rows, piece.gains[fold])
                     for fold, place, best in piece.best:
                         self._facts[fold].top.append(self._cell(fold, best, int(piece.rows[place]), start, sizes))
                     if piece.cells is not None:
                         found.append(piece.cells)
                 for fold, sums in gains.items():
-                    write_batch(self._facts[fold].gains(number), {"rig": sums})
+                    write_batch(self._facts[fold].gains(number), {"rig": sums.rounded()})
                 if found:
                     yield self._found(CellBatch.together(found), start, chunks.some_codes(number, places), sizes)
                 start += size
@@ -167,7 +168,7 @@ class _ChunkPiece(NamedTuple):
     """
 
     rows: npt.NDArray[Any]
-    gains: dict[str, npt.NDArray[np.float64]]
+    gains: dict[str, RowSums]
     best: list[tuple[str, int, _PartCell]]
     cells: CellBatch | None
 
@@ -211,7 +212,8 @@ class _PassReader:
             rows = np.arange(start, start + size) if order is None else order[start : start + size]
             here = range(before, before + size)
             best = [(fold, cell.row - before, cell) for fold, cell in self._best[part] if cell.row in here]
-            gains = dict(zip(self._folds, self._gains[part].arrays(chunk), strict=True))
+            halves = iter(self._gains[part].arrays(chunk))
+            gains = {fold: RowSums(high, low) for fold, high, low in zip(self._folds, halves, halves, strict=True)}
             cells = None
             if part in self._cells:
                 places, targets, *scores = self._cells[part].arrays(chunk)

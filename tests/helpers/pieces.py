@@ -62,15 +62,15 @@ def assert_same(scores, expected):
     assert dict(scores.priors) == dict(expected.priors)
 
 
-def assert_same_summary(scores, expected, kept=True):
+def assert_same_summary(scores, expected):
     """What is said of scores in files is what is said of those in memory."""
-    assert_same_summaries(scores.summary(), expected.summary(), kept)
+    assert_same_summaries(scores.summary(), expected.summary())
 
 
-def assert_same_summaries(mine, theirs, kept=True):
-    """To the last bit. kept: whether scores were; else rows are summed in two halves of the columns."""
+def assert_same_summaries(mine, theirs):
+    """To the last bit."""
     pd.testing.assert_frame_equal(mine.columns, theirs.columns, check_exact=True)
-    assert mine.pif == (theirs.pif if kept else pytest.approx(theirs.pif, rel=1e-14, abs=1e-14))
+    assert mine.pif == theirs.pif
     pd.testing.assert_frame_equal(mine.top, theirs.top, check_exact=True)
 
 

@@ -73,11 +73,20 @@ def test_rows_are_read_where_the_watermark_has_no_value(tmp_path):
     assert nightly_run.run(config).rows == 3
 
 
-def test_a_query_that_fails_is_a_run_that_is_refused(tmp_path):
+def test_a_database_that_is_gone_is_no_refusal(tmp_path):
     file = tmp_path / "risk.toml"
     file.write_text(CONFIGURATION)
     environ = {"RISK_DATABASE": "postgresql://custodian:secret@127.0.0.1:1/people"}
-    refused = nightly_run.run(load_config(file, environ=environ))
+    broken = nightly_run.run(load_config(file, environ=environ))
+    assert (broken.status, broken.exit_code) == (Status.BROKEN, 1)
+    assert "could not connect" in broken.error
+    assert "127.0.0.1:1" in broken.error
+    assert "secret" not in json.dumps(broken.to_dict(), default=str)
+
+
+def test_a_query_that_fails_is_refused(tmp_path):
+    file, people = tmp_path / "risk.toml", tmp_path / "people.db"
+    file.write_text(CONFIGURATION.replace("FROM people", "FROM nobody"))
+    refused = nightly_run.run(load_config(file, environ={"RISK_DATABASE": database(people, ROWS)}))
     assert (refused.status, refused.exit_code) == (Status.REFUSED, 2)
-    assert "could not connect" in refused.error
-    assert "secret" not in json.dumps(refused.to_dict(), default=str)
+    assert "no such table: nobody" in refused.error

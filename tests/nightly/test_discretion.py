@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.nightly.discretion import without_values
+from gpupif.nightly.discretion import without_values, words_of
 
 KNOWN = {"age", "person's town", "a b"}
 
@@ -29,6 +29,9 @@ KNOWN = {"age", "person's town", "a b"}
             "CSV parse error: Row #3: Expected 2 columns, got 1: ***",
         ),
         ("int64, float32 and 2.5", "int64, float32 and ***"),
+        ("column 'town' is not there; columns 'x' and 'y' are", "column 'town' is not there; columns 'x' and 'y' are"),
+        ("give a pattern, such as 'a/*.csv' or 'b', got 'c'", "give a pattern, such as 'a/*.csv' or 'b', got '***'"),
+        ("column 'x', 'flu' of it", "column 'x', '***' of it"),
     ],
 )
 def test_what_is_hidden(message, shown):
@@ -38,6 +41,12 @@ def test_what_is_hidden(message, shown):
 @given(st.text(min_size=3).filter(lambda text: text not in KNOWN and not set(text) & set("*\\") and text.strip("'\"")))
 def test_no_quoted_text_is_left_that_is_not_known(text):
     assert text not in without_values(f"got {text!r} there", KNOWN) or text in "got '***' there"
+
+
+def test_words_of_a_configuration_may_be_said():
+    words = words_of({"keep": {"where": "foo >= 3"}, "known": [2, "a b"], "none": None})
+    assert {"keep", "where", "foo >= 3", "foo", "2", "a b", "cig", "k"} <= words
+    assert without_values("where: got 'foo'; known: got 2, and 7", words) == "where: got 'foo'; known: got 2, and ***"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

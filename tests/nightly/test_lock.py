@@ -48,19 +48,22 @@ def test_a_run_that_is_killed_leaves_no_lock(tmp_path):
 def test_copies_of_a_run_and_its_programs_do_not_have_it(tmp_path):
     """Which live on after it."""
     before, after = os.pipe()
+    came, there = os.pipe()
     with run_lock(tmp_path):
         child = os.fork()
         if child == 0:
+            os.write(there, b"x")
             os.close(after)
             os.read(before, 1)
             os._exit(0)
+        os.read(came, 1)
         program = subprocess.Popen(["sleep", "60"], close_fds=False)
     try:
         with run_lock(tmp_path):
             pass
     finally:
-        os.close(after)
-        os.close(before)
+        for number in (after, before, came, there):
+            os.close(number)
         program.kill()
         program.wait()
         os.waitpid(child, 0)

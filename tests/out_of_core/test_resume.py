@@ -70,7 +70,7 @@ def test_cells_go_on(tmp_path, monkeypatch, known, by):
         found = gpupif.score_files(source, output, **asked)
     expected = gpupif.score(source, MEASURES, known=known)
     assert found.cells().to_arrow().equals(expected.cells(top=20, by=by).to_arrow())
-    assert_same_summary(found, expected, kept=False)
+    assert_same_summary(found, expected)
     assert nothing_left(tmp_path)
 
 

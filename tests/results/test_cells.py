@@ -181,7 +181,7 @@ def test_files_of_cells(run, folder, source, ending, limit):
         ):
             ask()
     if ending == "parquet":
-        assert_same_summaries(opened.summary(), summary_of(opened.summary()), kept=False)
+        assert_same_summaries(opened.summary(), summary_of(opened.summary()))
         opened.cells().write(folder / "again.parquet")
         assert gpupif.open_scores(folder / "again.parquet").cells().to_arrow().equals(expected.to_arrow())
 
@@ -258,7 +258,7 @@ def test_summaries_without_scores(source, asked):
     expected = gpupif.score(TABLE, **asked)
     for name in found.attackers or [None]:
         mine, theirs = (one if name is None else one.against(name) for one in (found, expected))
-        assert_same_summaries(mine.summary(), without_index(theirs.summary()), kept=False)
+        assert_same_summaries(mine.summary(), without_index(theirs.summary()))
     assert found.weights == expected.weights
     assert (found.path, found.files) == (None, [])
     with pytest.raises(InputError, match="not kept, only what they come to"):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 import pytest
 
 import gpupif
 from gpupif.results.figures import ROW_MEASURES, SUMMARISED
-from gpupif.utils.row_sums import sum_rows
 from tests.helpers.pieces import assert_same_summaries, in_pieces, write_parts
 from tests.helpers.ways import MEMORY, Pieces
 
@@ -52,14 +49,3 @@ def test_where_no_score_is_kept(tmp_path, chunk_rows, part_rows):
     with in_pieces(chunk_rows, part_rows), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(folder, None, SUMMARISED, summary_only=True).summary()
     assert found.columns.equals(gpupif.score(TABLE, SUMMARISED).summary().columns)
-
-
-@pytest.mark.parametrize("columns", [1, 8, 20])
-@pytest.mark.parametrize("rows", [1, 2, 30])
-def test_rows_are_summed_in_the_order_of_the_columns(columns, rows):
-    """Which NumPy does not for a single row, nor for rows that lie one after the other."""
-    scores = np.random.default_rng(columns).exponential(size=(columns, rows))
-    expected = [reduce(operator.add, row) for row in scores.T.tolist()]
-    for kept in (scores, np.asfortranarray(scores), scores[:, ::-1][:, ::-1]):
-        assert sum_rows(kept).tolist() == expected
-    assert sum_rows([]) is None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...errors import GpupifError, InputError, TableReadError
+from ...errors import DatabaseUnavailableError, GpupifError, InputError, TableReadError
 from ...utils.validation import check_unique, whole_number
 from ..base import PIECE_ROWS
 from .address import Address
@@ -149,7 +149,8 @@ class QueryTable:
         try:
             while True:
                 what = f"reading broke off after {done:,} rows" if done else "the query failed"
-                with self._told(what, of_values=True):
+                kind = DatabaseUnavailableError if done else TableReadError
+                with self._told(what, of_values=True, kind=kind):
                     batch = next(answer.batches, None)
                     if batch is None:
                         return
@@ -183,15 +184,19 @@ class QueryTable:
             answer.close()
 
     @contextlib.contextmanager
-    def _told(self, what: str, of_values: bool = False) -> Iterator[None]:
-        """Words for what goes wrong with the database, which is closed then; of_values: it may be a value's fault."""
+    def _told(self, what: str, of_values: bool = False, kind: type[TableReadError] = TableReadError) -> Iterator[None]:
+        """Words for what goes wrong with the database, which is closed then; of_values: it may be a value's fault.
+
+        kind: of the error, unless it is a value's fault for certain.
+        """
         try:
             yield
         except self._database.errors as error:
             self.close()
             # Not raised from it: that would show what the library says, secrets and all.
-            reason = self._database.reason(error)
-            raise _failure(self._address, what, reason, of_values or _is_of_data(error)) from None
+            reason, of_data = self._database.reason(error), _is_of_data(error)
+            given = TableReadError if of_data else kind
+            raise _failure(self._address, what, reason, of_values or of_data, given) from None
         except GpupifError:
             self.close()
             raise
@@ -203,10 +208,17 @@ def connecting(address: Address, library: type[Database], errors: tuple[type[Exc
     try:
         yield
     except errors as error:
-        raise _failure(address, "could not connect", library.reason(error)) from None
+        reason = library.reason(error)
+        raise _failure(address, "could not connect", reason, kind=DatabaseUnavailableError) from None
 
 
-def _failure(address: Address, what: str, reason: str, of_values: bool = False) -> TableReadError:
+def _failure(
+    address: Address,
+    what: str,
+    reason: str,
+    of_values: bool = False,
+    kind: type[TableReadError] = TableReadError,
+) -> TableReadError:
     """What to raise where something fails for a reason that a database words: its first line, without secrets.
 
     of_values: what it quotes may be values of the table, and is left out.
@@ -215,7 +227,7 @@ def _failure(address: Address, what: str, reason: str, of_values: bool = False) 
     first = POSTGRESQL_PREAMBLE.sub("", first)
     if of_values:
         first = QUOTED.sub("(not shown)", first)
-    return TableReadError(f"{address.name}: {what}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
+    return kind(f"{address.name}: {what}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
 
 
 def _checked(schema: pa.Schema) -> pa.Schema:

@@ -20,22 +20,26 @@ SETTLED_NS = 2_000_000_000
 DIGEST_BYTES = 32
 # Bytes that are read and hashed at once.
 _STEP = 1 << 20
-FORMAT = 1
+FORMAT = 2
 DAMAGED = "damaged-"
 
 
 class _Seen(NamedTuple):
-    """A file as it was when it was last hashed, and when that was, in nanoseconds since 1970."""
+    """A file as it was when it was last hashed, and when that was, in nanoseconds since 1970.
+
+    ctime_ns: when the system noted its last change, which nobody can put back.
+    """
 
     size: int
     mtime_ns: int
+    ctime_ns: int
     digest: str
     seen_ns: int
 
-    def is_still(self, stamp: Stamp) -> bool:
-        """Whether a file is still what it was, as far as its size and time tell."""
+    def is_still(self, stamp: Stamp, ctime_ns: int) -> bool:
+        """Whether a file is still what it was, as far as its size and times tell."""
         settled = self.seen_ns - self.mtime_ns >= SETTLED_NS
-        return settled and (self.size, self.mtime_ns) == (stamp.size, stamp.changed)
+        return settled and (self.size, self.mtime_ns, self.ctime_ns) == (stamp.size, stamp.changed, ctime_ns)
 
 
 class FileIndex:
@@ -58,16 +62,17 @@ class FileIndex:
         now = time.time_ns()
         found: dict[str, _Seen] = {}
         unknown: dict[str, Path] = {}
+        noted = {file: _ctime_ns(file) for file in stamps}
         for file, stamp in stamps.items():
             name = file.relative_to(base).as_posix()
-            if name in known and known[name].is_still(stamp):
+            if name in known and known[name].is_still(stamp, noted[file]):
                 found[name] = known[name]
             else:
                 unknown[name] = file
         with Workers() as workers:
             digests = workers.run(_digest, [(file,) for file in unknown.values()])
         for (name, file), digest in zip(unknown.items(), digests, strict=True):
-            found[name] = _Seen(stamps[file].size, stamps[file].changed, digest, now)
+            found[name] = _Seen(stamps[file].size, stamps[file].changed, noted[file], digest, now)
         if found != known:
             self._store(base, found)
         return [found[file.relative_to(base).as_posix()].digest for file in stamps]
@@ -103,6 +108,13 @@ class FileIndex:
         except OSError as error:
             return [str(denied(self._file, error))]
         return []
+
+
+def _ctime_ns(file: Path) -> int:
+    try:
+        return file.stat().st_ctime_ns
+    except OSError as error:
+        raise denied(file, error) from error
 
 
 def _digest(file: Path) -> str:
