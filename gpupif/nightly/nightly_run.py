@@ -242,7 +242,7 @@ class _Run:
             self._keep_no_scores(begun)
             # What was found takes most of the room that it needs.
             self.found = {}
-            broken = self._with_all(begun, Status.BROKEN, self._said(error))
+            broken = self._with_all(begun, Status.BROKEN, " ".join(filter(None, [ended.error, self._said(error)])))
         with _logged("not on record"):
             return self.record.finish(broken)
         return broken
