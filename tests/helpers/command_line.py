@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import warnings
@@ -15,6 +16,7 @@ import pytest
 
 import gpupif
 from gpupif.cli import main as cli
+from gpupif.utils.signals import SIGNALS
 
 COMMAND = [sys.executable, "-m", "gpupif"]
 if not Path(gpupif.__file__).with_name("__main__.py").exists():
@@ -31,6 +33,16 @@ PRIORS = {"age": {39: 0.5, 40: 0.25, 41: 0.25}, "sex": {"f": 0.5, "m": 0.3, None
 def without_compilation(text):
     """Standard error without the word that kernels are being compiled, which only the first run ever says."""
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("gpupif: compiling"))
+
+
+@pytest.fixture(autouse=True)
+def signals():
+    """What the command line does about signals ends with the test that runs it in this process."""
+    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    yield
+    signal.alarm(0)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
