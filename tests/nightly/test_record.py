@@ -272,6 +272,8 @@ def test_a_full_disk_loses_nothing(tmp_path):
 def test_signals_wait_for_the_end_of_a_transaction(tmp_path, monkeypatch):
     """Wherever in it they come: it is done whole, and the record takes the next one."""
     recorded(tmp_path, outcome())
+    # In the background of a shell it is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     calls = range(1, 100)
     for at in calls:
         with Record.open(tmp_path, writable=True) as record:

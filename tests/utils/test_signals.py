@@ -51,6 +51,8 @@ def test_they_come_after_an_error_too(came):
 
 def test_what_they_raise_is_raised_when_it_is_left():
     done = []
+    # In the background of a shell it is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def work():
         with held_back():
