@@ -118,7 +118,7 @@ def history(
 ) -> None:
     """List the runs of FILE: when, rows, PIF 95, gates, seconds, and why one did not end well."""
     from ..errors import InputError
-    from ..nightly.functions import history as find_history
+    from ..nightly.past_runs import history as find_history
 
     if as_csv and as_json:
         raise InputError("--csv: goes without --json. Leave one of them out.")
@@ -144,7 +144,7 @@ def diff(
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from RUN_A to RUN_B: columns, gates, classes, rows, and the cells whose risk rose most."""
-    from ..nightly.functions import diff as find_diff
+    from ..nightly.past_runs import diff as find_diff
     from ..utils.validation import whole_number
 
     top = whole_number("top", top, "cells")
@@ -160,7 +160,7 @@ def verify(
 
     Exit code: 0 all is as it was left, 3 there are problems, 2 no record there, 1 anything else.
     """
-    from ..nightly.functions import verify as check
+    from ..nightly.past_runs import verify as check
 
     with _exit_codes():
         found = check(file, overrides=settings or ())

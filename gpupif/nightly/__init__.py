@@ -8,8 +8,8 @@ of it. On the command line: ``gpupif nightly``. It needs the extra "nightly".
 
 from .configuration.config import Config, load_config
 from .configuration.new_config import init
-from .functions import diff, history, verify
 from .nightly_run import run
 from .outcome import RunOutcome
+from .past_runs import diff, history, verify
 
 __all__ = ["Config", "RunOutcome", "diff", "history", "init", "load_config", "run", "verify"]

@@ -28,12 +28,11 @@ from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
 from . import log
-from .configuration.config import Config
+from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
-from .discretion import without_values, words_of
-from .functions import loaded
 from .gates.gates import check_columns, evaluate, resolve_gates, values_before
 from .gates.measure import measure_table
+from .hidden_values import without_values, words_of
 from .outcome import KeptScores, RunOutcome, Status, Verdict, why
 from .record import kept, retention
 from .record.lock import run_lock

@@ -86,32 +86,10 @@ def diff_runs(
     temp: Path | None = None,
     show_values: bool = False,
 ) -> RunDiff:
-    """What changed from one run to another, also while a run is on; the state is opened to be read only.
+    """See `gpupif.nightly.diff`; state: the folder of the runs, opened to be read only.
 
-    Parameters
-    ----------
-    state:
-        The folder of the state.
-    run_a, run_b:
-        The earlier and the later run: numbers, "last" (of those that came to results) or "good" (the last of which all
-        gates hold, before the later one). Default: the two last that came to results. With one of them that is
-        compared with the last.
-    most:
-        How many cells and rows are listed.
-    temp:
-        Where temporary files go, if kept scores do not fit into memory; None: the system's place.
-    show_values:
-        Whether values of cells and of the columns that tell rows apart are listed.
-
-    Raises
-    ------
-    InputError
-        A run that never was, was removed, or came to no results; fewer than two runs.
-    TableReadError
-        A record, or kept scores, that are damaged.
-    OutputError
-        No room for temporary files.
-
+    temp: where temporary files go, if kept scores do not fit into memory; None: the system's place. show_values:
+    whether values of cells and of the columns that tell rows apart are listed.
     """
     with Record.open(state) as record, record.snapshot():
         before, after = _chosen(record, run_a, run_b)

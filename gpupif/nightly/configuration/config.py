@@ -117,6 +117,15 @@ def load_config(
     return Config(Path(os.path.abspath(file)), settings, document, redact)
 
 
+def loaded(config: str | os.PathLike[str] | Config, overrides: Sequence[str] = ()) -> Config:
+    """A configuration, from its file or as it is; raises InputError."""
+    if not isinstance(config, Config):
+        return load_config(config, overrides)
+    if overrides:
+        raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
+    return config
+
+
 def load_run_settings(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> tuple[Path, RunSettings]:
     """The folder of a configuration and its table [run], for who asks of its runs: no secret of others is needed.
 

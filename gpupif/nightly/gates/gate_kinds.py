@@ -235,7 +235,7 @@ def _find_new_values(settings: GateSettings, findings: Findings) -> Iterator[Val
             yield Value(number, column, why="its values in the last good run are not known")
 
 
-def _all_kinds() -> Iterator[Kind]:
+def _kinds_of_scores() -> Iterator[Kind]:
     yield Kind(
         "pif",
         "personal information factor: that percentile of the row information gains",
@@ -272,6 +272,9 @@ def _all_kinds() -> Iterator[Kind]:
         high_is_bad=None,
         title="cells with {measure} above {above}",
     )
+
+
+def _kinds_of_classes() -> Iterator[Kind]:
     share, some = "0 to 1", "1 and up"
     below, limit = ("k",), ("k", "threshold")
     yield _of_classes("unique_rows", "rows alone in their equivalence class", "rows", lambda one: one.uniques)
@@ -321,6 +324,9 @@ def _all_kinds() -> Iterator[Kind]:
         depends=limit,
     )
     yield from map(_of_model, MODELS.values())
+
+
+def _kinds_of_input() -> Iterator[Kind]:
     yield Kind("rows", "rows of the table", "rows", "1 and up", Part.INPUT, _find_rows)
     yield Kind("columns", "columns of the table", "columns", "1 and up", Part.INPUT, _find_columns)
     yield Kind(
@@ -345,4 +351,6 @@ def _all_kinds() -> Iterator[Kind]:
     )
 
 
-GATES: dict[str, Kind] = {kind.name: kind for kind in _all_kinds()}
+GATES: dict[str, Kind] = {
+    kind.name: kind for kinds in (_kinds_of_scores(), _kinds_of_classes(), _kinds_of_input()) for kind in kinds
+}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.nightly.discretion import without_values, words_of
+from gpupif.nightly.hidden_values import without_values, words_of
 
 KNOWN = {"age", "person's town", "a b"}
 

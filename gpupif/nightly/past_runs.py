@@ -1,4 +1,4 @@
-"""What is asked of the runs of a configuration: the functions of `gpupif.nightly` beside `run` and `init`."""
+"""What is asked of past runs: `history`, `diff` and `verify` of `gpupif.nightly`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import InputError
 from .comparison.run_diff import LISTED, RunDiff, diff_runs
-from .configuration.config import Config, load_config, load_run_settings, resolve
+from .configuration.config import Config, load_run_settings, loaded, resolve
 from .record.run_history import History, read_history
 from .record.verification import Verification, check_state
-
-
-def loaded(config: str | os.PathLike[str] | Config, overrides: Sequence[str] = ()) -> Config:
-    """A configuration, from its file or as it is; raises InputError."""
-    if not isinstance(config, Config):
-        return load_config(config, overrides)
-    if overrides:
-        raise InputError("overrides: expected none with a configuration that was loaded. Give them to load_config.")
-    return config
 
 
 def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> History:
