@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
+from .ipc_batches import disk_errors
 from .write import replacing
 
 MAGIC = b"gpupif sections 1\n"
@@ -30,8 +31,22 @@ _STEP = 1 << 20
 _CODEC = "zstd"
 
 
+# What the names of damaged files begin with.
+DAMAGED = "damaged-"
+
+
 class DamagedFileError(Exception):
     """A file that is not as it was written, or is none of this kind."""
+
+
+def put_aside(file: Path) -> str:
+    """Give a damaged file a name by which nobody uses it; what there is to say of it, half a sentence.
+
+    Raises OutputError where it cannot have that name.
+    """
+    with disk_errors(file):
+        aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
+    return f"{file}: damaged; put aside as {aside.name}"
 
 
 class Section(NamedTuple):

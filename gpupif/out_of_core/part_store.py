@@ -23,13 +23,22 @@ from ..encoding.merge import ValueCounts, encode_part
 from ..errors import OutputError
 from ..io.common import denied
 from ..io.ipc_batches import disk_errors
-from ..io.section_file import DamagedFileError, Section, SectionWriter, checked_facts, read_section, write_sections
+from ..io.section_file import (
+    DAMAGED,
+    DamagedFileError,
+    Section,
+    SectionWriter,
+    checked_facts,
+    put_aside,
+    read_section,
+    write_sections,
+)
 from ..io.write import BESIDE
 from ..rows.threads import Workers
 
 # Of what is in the file of a part.
 FORMAT = 1
-ENDING, DAMAGED = ".part", "damaged-"
+ENDING = ".part"
 # Digits of digests in the names of files; in them they stand whole.
 CONTENT_DIGITS, RECIPE_DIGITS = 40, 16
 
@@ -133,9 +142,7 @@ class PartStore:
         except OSError as error:
             raise denied(file, error) from error
         if facts.get("key") != list(key):
-            with disk_errors(file):
-                aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
-            self._say(f"{file}: damaged; put aside as {aside.name}, and made again.")
+            self._say(f"{put_aside(file)}, and made again.")
             return None
         return _opened(file, facts)
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...errors import InputError, TableReadError, reason_of
+from ...io.section_file import put_aside
 from .private_files import create_private, state_errors, write_private
 
 # Where the secret lies without which nobody can try values against digests.
@@ -41,9 +42,7 @@ def secret_of(folder: Path, say: Callable[[str], None] = lambda _: None) -> byte
         raise TableReadError(f"{file}: could not be read: {reason_of(error)}.") from error
     if len(secret) == SECRET_BYTES:
         return secret
-    with state_errors(file):
-        aside = file.replace(file.with_name(f"damaged-{SECRET}"))
-    say(f"{file}: damaged; put aside as {aside.name}. Rows are not the same by their keys as those of runs before.")
+    say(f"{put_aside(file)}. Rows are not the same by their keys as those of runs before.")
     return _new_secret(file)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...io.common import Stamp, denied
 from ...io.ipc_batches import disk_errors
-from ...io.section_file import DamagedFileError, checked_facts, write_sections
+from ...io.section_file import DamagedFileError, checked_facts, put_aside, write_sections
 from ...rows.threads import Workers
 from ..outcome import InputChanges, InputFile
 
@@ -21,7 +21,6 @@ DIGEST_BYTES = 32
 # Bytes that are read and hashed at once.
 _STEP = 1 << 20
 FORMAT = 2
-DAMAGED = "damaged-"
 
 
 class _Seen(NamedTuple):
@@ -85,9 +84,7 @@ class FileIndex:
         except OSError as error:
             raise denied(self._file, error) from error
         except DamagedFileError:
-            with disk_errors(self._file):
-                aside = self._file.replace(self._file.with_name(f"{DAMAGED}{self._file.name}"))
-            self._say(f"{self._file}: damaged; put aside as {aside.name}, and all files are hashed again.")
+            self._say(f"{put_aside(self._file)}, and all files are hashed again.")
             return {}
         if (document.get("format"), document.get("base")) != (FORMAT, str(base.resolve())):
             return {}

@@ -14,11 +14,9 @@ from ...encoding.column import Column
 from ...encoding.merge import number_in
 from ...errors import OutputError
 from ...io.common import denied
-from ...io.ipc_batches import disk_errors
-from ...io.section_file import DamagedFileError, Section, checked_facts, read_section, write_sections
+from ...io.section_file import DamagedFileError, Section, checked_facts, put_aside, read_section, write_sections
 
 FORMAT = 2
-DAMAGED = "damaged-"
 # What follows where they are lost.
 LOST = "Which values are new is not known in this run; the next ones are compared with it."
 
@@ -40,9 +38,7 @@ class KeptValues:
         except OSError as error:
             raise denied(file, error) from error
         except DamagedFileError:
-            with disk_errors(file):
-                aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
-            say(f"{file}: damaged; put aside as {aside.name}. {LOST}")
+            say(f"{put_aside(file)}. {LOST}")
             return
         if facts["format"] != FORMAT:
             say(f"{file}: values that another version of gpupif kept, which are not used. {LOST}")
