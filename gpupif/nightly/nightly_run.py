@@ -30,7 +30,7 @@ from ..utils.progress import Reporter
 from . import log
 from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
-from .gates.gates import check_columns, evaluate, resolve_gates, values_before
+from .gates.gates import check_columns, evaluate, limit_changes_alone, resolve_gates, values_before
 from .gates.measure import measure_table
 from .hidden_values import without_values, words_of
 from .outcome import KeptScores, RunOutcome, Status, Verdict, why
@@ -317,6 +317,8 @@ class _Run:
         )
         scores = findings.scores
         assert scores is not None
+        if limit_changes_alone(self.gates):
+            self.notes.append("No gate limits a risk itself, only its change: a table of any risk would pass.")
         gates = evaluate(self.gates, findings, None if before is None else values_before(before.gates))
         self.found |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
         self.found |= findings.to_record(self.settings.run.show_values)

@@ -61,6 +61,13 @@ def test_only_what_changed_is_read_and_the_last_good_run_is_compared_with(nights
     assert {column.name: column.new_values for column in outcome.columns} == {"age": 1, "illness": 1, "person": None}
 
 
+@pytest.mark.parametrize(("gate", "said"), [('kind="k", max_fall=1', True), ('kind="k", min=1', False)])
+def test_gates_that_limit_no_risk_are_said(nights, gate, said):
+    outcome = nights.run(f'gates=[{{{gate}}}, {{kind="rows", max=9}}]')
+    assert outcome.status is Status.PASSED
+    assert [note.startswith("No gate limits a risk itself") for note in outcome.notes] == [True] * said
+
+
 def test_a_gate_that_fails_is_no_good_run(nights):
     nights.run()
     failed = nights.run("gates.0.min=3")

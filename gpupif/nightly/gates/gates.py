@@ -74,6 +74,12 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     ]
 
 
+def limit_changes_alone(gates: Iterable[Gate]) -> bool:
+    """Whether there are gates on risks, and all of them hold for any risk that does not change."""
+    of_risk = [gate for gate in gates if gate.kind.part is not Part.INPUT]
+    return bool(of_risk) and all({"max", "min"}.isdisjoint(gate.settings.limits) for gate in of_risk)
+
+
 def check_columns(gates: Sequence[Gate], settings: Settings, names: Sequence[str]) -> None:
     """Raise InputError for a gate on a column that a table with columns `names` lacks, or that is not scored."""
     scored = settings.score.columns or [name for name in names if name != settings.score.weights]
