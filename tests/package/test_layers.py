@@ -28,6 +28,11 @@ LAYERS = """
     scoring
     marginals
     disclosure special_uniques inspection
+    hierarchies
+    targets
+    treatment
+    comparison
+    protection
     piflib
     datasets
     nightly

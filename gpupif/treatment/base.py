@@ -1,0 +1,208 @@
+"""What a treatment is, and what it works on: a table treated so far, piece by piece, wherever its rows lie.
+
+A treatment is prepared once, with what it has to know of the whole table (values, scores); the step that this makes is
+then applied to each piece of rows, in any order and any cut, with the same result. So no treatment knows in which way
+the table is held, and no way to hold one knows a treatment.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from ..attack.arguments import Arguments
+    from ..hierarchies.base import Hierarchy
+    from .randomness.key import Key
+
+
+@dataclass(frozen=True)
+class PieceColumn:
+    """A column of some rows: per row the number of its value among the labels, `len(labels)` where it is missing.
+
+    labels: values, all different, none of them missing; not all of them need occur, and their order means nothing.
+    """
+
+    codes: npt.NDArray[Any]
+    labels: pa.Array
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """The values of a column of a whole table, ascending (the same order whatever the kind of table), and their rows.
+
+    counts: by value. missing: rows without one.
+    """
+
+    labels: pa.Array
+    counts: npt.NDArray[np.int64]
+    missing: int
+
+
+class RowFacts(ABC):
+    """Arrays with a number for each row of a table, by name, wherever they lie; read by `Piece.facts`."""
+
+    names: Sequence[str]
+
+
+class Piece(ABC):
+    """Some rows of a table that follow each other, as treated so far. start: the place of the first in the table."""
+
+    start: int
+    rows: int
+
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[Hashable]:
+        """The columns that there are still."""
+
+    @abstractmethod
+    def __getitem__(self, name: Hashable) -> PieceColumn:
+        """A column."""
+
+    @abstractmethod
+    def __setitem__(self, name: Hashable, column: PieceColumn) -> None:
+        """Put another column in the place of one that is there."""
+
+    @abstractmethod
+    def drop(self, name: Hashable) -> None:
+        """Take a column away."""
+
+    @abstractmethod
+    def keep_rows(self, kept: npt.NDArray[np.bool_]) -> None:
+        """Take all rows but those kept away; the last that a step does to a piece."""
+
+    @abstractmethod
+    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
+        """Those of these rows, by name."""
+
+
+class WorkingTable(ABC):
+    """A table as treated so far. names: its columns; rows: how many it has."""
+
+    names: Sequence[Hashable]
+    rows: int
+
+    @abstractmethod
+    def values(self, name: Hashable) -> ColumnValues:
+        """The values of a column, and how often each occurs."""
+
+    @abstractmethod
+    def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
+        """Columns with the codes of all rows, labels as of `values`; raises InputError where they do not fit into the
+        memory that `gpupif.config` allows.
+        """
+
+    @abstractmethod
+    def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
+        """Facts from arrays over all rows, in memory."""
+
+    @abstractmethod
+    def scores(
+        self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
+    ) -> RowFacts:
+        """Facts that `make` makes of the scores of some rows, by the names that files of scores have.
+
+        The table is scored as it is treated so far, as `gpupif.score` of it; `make` is called piece by piece.
+        """
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What treatments are prepared with.
+
+    hierarchies: by column. key: of what is random, None where the plan has none. number: the place of the treatment in
+    the plan, from 0, so that no two of them draw the same.
+    """
+
+    hierarchies: Mapping[Hashable, Hierarchy] = field(default_factory=dict)
+    key: Key | None = None
+    number: int = 0
+
+
+class Step(ABC):
+    """A treatment prepared for one table."""
+
+    @abstractmethod
+    def apply(self, piece: Piece) -> None:
+        """Treat some rows; must not depend on how the table is cut, nor change this object."""
+
+    def record(self) -> dict[str, Any]:
+        """What the record says of it beside the plan and what was changed, ready for JSON."""
+        return {}
+
+    def revealing(self) -> Sequence[str]:
+        """Keys of `record` that a public record leaves out."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Treatment(ABC):
+    """One thing done to a table. Its fields are the keys that it has in a plan, with their defaults.
+
+    do: its word in a plan. is_random: whether it draws by the key.
+    """
+
+    do: ClassVar[str]
+    is_random: ClassVar[bool] = False
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise InputError for what is wrong whatever the table: called when a plan is made or read."""
+
+    @abstractmethod
+    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        """The step for this table; raises InputError for what does not fit it."""
+
+
+# Makes of different values, none missing, what stands in their place, null for a missing one; in the same order.
+Mapper = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True)
+class ValueMap(Treatment):
+    """A treatment that puts a value in the place of another, whatever else the row has. column: whose values."""
+
+    column: Hashable
+
+    @abstractmethod
+    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+        """What is to be done to values; of the whole table it may ask how often each occurs. Raises InputError."""
+
+    def prepare(self, table: WorkingTable, tools: Tools) -> ValueMapStep:
+        return ValueMapStep(self.column, self.mapper(table, tools))
+
+
+@dataclass(frozen=True)
+class ValueMapStep(Step):
+    """A value map prepared."""
+
+    column: Hashable
+    mapper: Mapper
+
+    def apply(self, piece: Piece) -> None:
+        column = piece[self.column]
+        piece[self.column] = relabeled(column, self.mapper(column.labels))
+
+
+def relabeled(column: PieceColumn, labels: pa.Array) -> PieceColumn:
+    """The column with other labels, some of which may be equal to each other, or null: then the value is missing."""
+    encoded = labels.dictionary_encode()
+    different = encoded.dictionary
+    number = encoded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
+    if len(different) == len(labels) and not labels.null_count:
+        # Each label has one of its own, in their order.
+        return PieceColumn(column.codes, different)
+    new = np.append(number, len(different))
+    return PieceColumn(new.astype(code_type(len(different) + 1))[column.codes], different)
+
+
+def code_type(size: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest type of codes below `size`."""
+    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
