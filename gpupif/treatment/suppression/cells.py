@@ -15,6 +15,7 @@ from ...utils.display import plural
 from .class_targets import ClassTarget, without_implied
 from .grouping import Grouping
 from .keyed_rows import KeyedRows
+from .matching import MatchingRows
 from .restoring import restore
 
 
@@ -43,50 +44,68 @@ def suppress_cells(
     targets: Sequence[ClassTarget],
     importance: Mapping[int, float],
     names: Sequence[Any] | None = None,
+    missing: str = "category",
 ) -> Suppressed:
-    """Suppress cells until all targets hold, a missing value being a value of its own; no cell can be restored alone.
+    """Suppress cells until all targets hold, such that none of them holds any more where a single cell is restored.
 
-    Then they hold also where missing values match every value, for more rows match than are equal.
+    missing: "category": a missing value is a value of its own; then targets hold also under "wildcard", where it
+    matches every value, for more rows match than are equal.
 
     codes: by column, the missing value above all others, whose number is in `sizes`. importance: of the columns that
     may be suppressed, above 0: of two cells that would do, that of the less important column is. names: what messages
     call columns. Raises InputError for a target that cannot be reached.
     """
-    needed = without_implied(targets)
+    needed, names = without_implied(targets), range(len(codes)) if names is None else names
     with Workers() as workers:
-        rows = KeyedRows(codes, sizes, workers)
-        for target in needed:
-            _check_reachable(rows, target, importance, names or range(len(codes)))
-        rounds, short = 0, True
-        while short:
-            rounds, short = rounds + 1, False
+        if missing == "wildcard":
+            matching = MatchingRows(codes, sizes, needed, importance, workers)
+            rounds = matching.suppress()
+            for target, short in zip(needed, matching.short(), strict=True):
+                _check_reached(target, short, len(codes[0]), importance, names)
+            restored, suppressed = matching.restore(), matching.suppressed
+        else:
+            rows = KeyedRows(codes, sizes, workers)
             for target in needed:
-                grouping = Grouping(rows, target, importance)
-                if len(grouping.short):
-                    short = True
-                    grouping.run()
-        restored = restore(rows, needed, importance)
-        cells = np.array([rows.suppressed(column) for column in range(len(codes))])
+                sizes_left = rows.class_sizes(column for column in target.columns if column not in importance)
+                short = int(np.count_nonzero(sizes_left < target.k))
+                _check_reached(target, short, len(codes[0]), importance, names)
+            rounds, restored, suppressed = (
+                _group(rows, needed, importance),
+                restore(rows, needed, importance),
+                rows.suppressed,
+            )
+        cells = np.array([suppressed(column) for column in range(len(codes))])
     return Suppressed(cells, rounds, restored)
 
 
-def _check_reachable(
-    rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float], names: Sequence[Any]
+def _group(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[int, float]) -> int:
+    """Make groups of rows until all targets hold; how often all of them were looked at."""
+    rounds, short = 0, True
+    while short:
+        rounds, short = rounds + 1, False
+        for target in targets:
+            grouping = Grouping(rows, target, importance)
+            if len(grouping.short):
+                short = True
+                grouping.run()
+    return rounds
+
+
+def _check_reached(
+    target: ClassTarget, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]
 ) -> None:
-    """Raise InputError where rows stay in classes that are too small whatever is suppressed."""
-    fixed = [column for column in target.columns if column not in importance]
-    sizes = rows.class_sizes(fixed)
-    short = int(np.count_nonzero(sizes < target.k))
+    """Raise InputError where so many rows stay in classes that are too small whatever is suppressed."""
     if not short:
         return
     said = target.text or f"k>={target.k}"
+    fixed = [repr(names[column]) for column in target.columns if column not in importance]
     if not fixed:
         raise InputError(
-            f"targets: {said!r} cannot be reached: the table has {len(rows):,} {plural(len(rows), 'row')}, fewer than "
+            f"targets: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
             f"{target.k:,}. Ask for a lower k."
         )
-    stay = ", ".join(repr(names[column]) for column in fixed)
     raise InputError(
-        f"targets: {said!r} cannot be reached: {short:,} {plural(short, 'row')} of fewer than {target.k:,} that agree "
-        f"on {stay}, which may not be suppressed. Add the {plural(len(fixed), 'column')} to columns=, or recode before."
+        f"targets: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than {target.k:,} "
+        f"that agree on {', '.join(fixed)}, which may not be suppressed. Add {'it' if len(fixed) == 1 else 'them'} to "
+        "columns=, or recode before."
     )

@@ -26,14 +26,12 @@ class ClassTarget:
 
 def without_implied(targets: Sequence[ClassTarget]) -> list[ClassTarget]:
     """Those that no other implies: rows that are equal on some columns are equal on any of them."""
-    different = list(dict.fromkeys(ClassTarget(one.columns, one.k) for one in targets))
+    different = list({(one.columns, one.k): one for one in targets}.values())
     if len(different) > 1_000:
         # Sets of as many columns, mostly.
         return different
     return [
         one
         for one in different
-        if not any(
-            other != one and other.k >= one.k and set(one.columns) <= set(other.columns) for other in different
-        )
+        if not any(other != one and other.k >= one.k and set(one.columns) <= set(other.columns) for other in different)
     ]

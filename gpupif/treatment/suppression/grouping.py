@@ -60,7 +60,7 @@ class Grouping:
         columns = sorted(self._importance, key=self._urgency)
         shares = [float(1 << power) for power in range((4 * self._k).bit_length())]
         trials = []
-        for some in _sets(columns):
+        for some in sets_to_try(columns):
             weight = sum(self._importance[column] for column in some)
             trials += [Trial(weight * share, share, some) for share in shares]
         place = {column: number for number, column in enumerate(columns)}
@@ -163,7 +163,7 @@ class Grouping:
         self.short = self.short[:0]
 
 
-def _sets(columns: Sequence[int]) -> list[tuple[int, ...]]:
+def sets_to_try(columns: Sequence[int]) -> list[tuple[int, ...]]:
     """The sets of columns to try, of columns in the order in which they are to be suppressed: all of them, or, of many
     columns, the smallest sets, and the first columns with one more or without.
     """

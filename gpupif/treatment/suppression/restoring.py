@@ -32,9 +32,7 @@ def restore(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping
     changed = np.empty((1, rows.layout.words), np.uint64)
     total, found = 0, 1
     while found:
-        entries, found = kernels.restore_cells(
-            cells, fields, rows.keys, limits, tables, entries, restored, changed
-        )
+        entries, found = kernels.restore_cells(cells, fields, rows.keys, limits, tables, entries, restored, changed)
         total += found
     return int(total)
 
@@ -45,7 +43,8 @@ def _cells(rows: KeyedRows, importance: Mapping[int, float]) -> tuple[npt.NDArra
     places = [np.flatnonzero(rows.suppressed(column)) for column in columns]
     codes = [rows.codes[column][place].astype(np.int64) for column, place in zip(columns, places, strict=True)]
     of = np.repeat(np.array(columns, np.int64), [len(place) for place in places])
-    return np.concatenate(places), of, np.concatenate(codes)
+    nothing = np.empty(0, np.int64)
+    return np.concatenate([nothing, *places]), of, np.concatenate([nothing, *codes])
 
 
 def _tables(
