@@ -18,7 +18,7 @@ from .class_targets import ClassTarget
 from .keyed_rows import KeyedRows, Keys
 
 # Sets of columns that are tried: all of so many columns, and of more columns the smallest.
-MOST_SETS = 4096
+MOST_SETS = 1024
 
 Places = npt.NDArray[np.int64]
 
