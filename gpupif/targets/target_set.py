@@ -248,7 +248,7 @@ class TargetSet:
 def class_sizes(
     table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
 ) -> ClassSizes:
-    """How many rows agree with each on what an attacker knows; of any few columns the fewest. missing: see `TargetSet`."""
+    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `TargetSet`."""
     some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in _names_of(known))
     if isinstance(known, AnyKnown) or some_match:
         _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine, missing=missing)
