@@ -61,16 +61,14 @@ def suppress_cells(
             matching = MatchingRows(codes, sizes, needed, importance, workers)
             rounds = matching.suppress()
             for target, short in zip(needed, matching.short(), strict=True):
-                _check_reached(target, short, len(codes[0]), importance, names)
+                _refuse(target, short, len(codes[0]), importance, names)
             restored, suppressed = matching.restore(), matching.suppressed
         else:
             rows = KeyedRows(codes, sizes, workers)
             for target in needed:
-                sizes_left = rows.class_sizes(column for column in target.columns if column not in importance)
-                short = int(np.count_nonzero(sizes_left < target.k))
-                _check_reached(target, short, len(codes[0]), importance, names)
+                check_reached(rows, target, importance, names)
             rounds, restored, suppressed = (
-                _group(rows, needed, importance),
+                make_groups(rows, needed, importance),
                 restore(rows, needed, importance),
                 rows.suppressed,
             )
@@ -78,7 +76,7 @@ def suppress_cells(
     return Suppressed(cells, rounds, restored)
 
 
-def _group(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[int, float]) -> int:
+def make_groups(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[int, float]) -> int:
     """Make groups of rows until all targets hold; how often all of them were looked at."""
     rounds, short = 0, True
     while short:
@@ -91,9 +89,13 @@ def _group(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[
     return rounds
 
 
-def _check_reached(
-    target: ClassTarget, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]
-) -> None:
+def check_reached(rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float], names: Sequence[Any]) -> None:
+    """Raise InputError where a target does not hold whatever is suppressed."""
+    sizes = rows.class_sizes(column for column in target.columns if column not in importance)
+    _refuse(target, int(np.count_nonzero(sizes < target.k)), len(rows), importance, names)
+
+
+def _refuse(target: ClassTarget, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]) -> None:
     """Raise InputError where so many rows stay in classes that are too small whatever is suppressed."""
     if not short:
         return

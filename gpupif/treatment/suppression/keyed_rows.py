@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpupif.kernels.pack import unpack_column
+
 from ...rows.distinct import Distinct, distinct_rows
 from ...rows.keys import KeyLayout, code_type
 from ...rows.partition import Rows
@@ -56,11 +58,23 @@ class KeyedRows:
         columns = list(columns)
         self.keys[rows] = (self.keys[rows] & ~self.masks(columns)) | self.holes(columns)
 
+    def codes_of(self, keys: Keys, column: int) -> npt.NDArray[Any]:
+        """The codes of a column in some keys."""
+        word, shift, mask = self.layout.fields[column]
+        found = np.empty(len(keys), code_type(self.sizes[column] + 1))
+        unpack_column(keys[:, word], shift, mask, found)
+        return found
+
     def column(self, column: int) -> npt.NDArray[Any]:
         """The codes of a column as they are now."""
+        return self.codes_of(self.keys, column)
+
+    def put_back(self, rows: npt.NDArray[np.int64], column: int) -> None:
+        """Restore a column of some rows."""
         word, shift, mask = self.layout.fields[column]
-        kept = (self.keys[:, word] >> np.uint64(shift)) & np.uint64(mask)
-        return kept.astype(code_type(self.sizes[column] + 1))
+        field = np.uint64(mask << shift)
+        values = self.codes[column][rows].astype(np.uint64) << np.uint64(shift)
+        self.keys[rows, word] = (self.keys[rows, word] & ~field) | values
 
     def suppressed(self, column: int) -> npt.NDArray[np.bool_]:
         """The rows whose value of a column was there, and is not any more."""
