@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..encoding.labels import merge_labels
+from ..encoding.merge import recode
+from ..encoding.plain import plain_labels
+from ..rows.keys import code_type as code_type
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..attack.arguments import Arguments
     from ..hierarchies.base import Hierarchy
     from .randomness.key import Key
@@ -27,6 +34,8 @@ class PieceColumn:
     """A column of some rows: per row the number of its value among the labels, `len(labels)` where it is missing.
 
     labels: values, all different, none of them missing; not all of them need occur, and their order means nothing.
+    Those of a table that comes in are of plain types, whatever kind of table it is: int64 (uint64 beyond), float64,
+    string, bool, date32, timestamps, ... What a step puts in their place has one type in all pieces.
     """
 
     codes: npt.NDArray[Any]
@@ -141,6 +150,13 @@ class Step(ABC):
         """Keys of `record` that a public record leaves out."""
         return ()
 
+    def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
+        """How often each value of a column stood in the table before this step, estimated from the treated table.
+
+        values: of the treated column. None where this step says nothing of the column.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class Treatment(ABC):
@@ -149,7 +165,8 @@ class Treatment(ABC):
     The types of fields are what a plan may have there, and have to be known when the class is made.
 
     do: its word in a plan. is_random: whether it draws by the key. files: keys that may be the path of a file, which
-    begins at the plan's folder.
+    begins at the plan's folder. Fields that name columns of the table tell which it looks at; `named` is the place to
+    say so where they do not.
     """
 
     do: ClassVar[str]
@@ -166,6 +183,17 @@ class Treatment(ABC):
     @abstractmethod
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
         """The step for this table; raises InputError for what does not fit it."""
+
+    def named(self) -> Sequence[Hashable]:
+        """The columns that it must find in the table: `column` and `columns`."""
+        found: list[Hashable] = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "column" and value is not None:
+                found.append(value)
+            elif one.name == "columns" and value is not None:
+                found += [value] if isinstance(value, str) else value
+        return found
 
 
 # Makes of different values, none missing, what stands in their place, null for a missing one; in the same order.
@@ -200,16 +228,11 @@ class ValueMapStep(Step):
 
 def relabeled(column: PieceColumn, labels: pa.Array) -> PieceColumn:
     """The column with other labels, some of which may be equal to each other, or null: then the value is missing."""
-    encoded = labels.dictionary_encode()
-    different = encoded.dictionary
-    number = encoded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
-    if len(different) == len(labels) and not labels.null_count:
+    if pa.types.is_null(labels.type) or not len(labels):
+        return PieceColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
+    different, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
+    if len(different) == len(labels):
         # Each label has one of its own, in their order.
         return PieceColumn(column.codes, different)
-    new = np.append(number, len(different))
-    return PieceColumn(new.astype(code_type(len(different) + 1))[column.codes], different)
-
-
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest type of codes below `size`."""
-    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
+    new_codes = np.append(np.where(number < 0, len(different), number), len(different))
+    return PieceColumn(recode(column.codes, new_codes.astype(np.int64)), different)
