@@ -16,6 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpupif.kernels import codes as kernels
+
+from ..errors import InputError
+from ..rows.keys import code_type
+from ..rows.threads import Workers
+from ..utils.arrays import read_only
+from ..utils.validation import check_exist
+
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
     from ..hierarchies.base import Hierarchy
@@ -176,6 +184,7 @@ class ValueMap(Treatment):
         """What is to be done to values; of the whole table it may ask how often each occurs. Raises InputError."""
 
     def prepare(self, table: WorkingTable, tools: Tools) -> ValueMapStep:
+        check_exist(self.do, [self.column], table.names)
         return ValueMapStep(self.column, self.mapper(table, tools))
 
 
@@ -188,21 +197,42 @@ class ValueMapStep(Step):
 
     def apply(self, piece: Piece) -> None:
         column = piece[self.column]
-        piece[self.column] = relabeled(column, self.mapper(column.labels))
+        try:
+            labels = self.mapper(column.labels)
+        except InputError:
+            # Of a value that is in no row any more, perhaps.
+            column = _of_values_that_occur(column)
+            labels = self.mapper(column.labels)
+        piece[self.column] = relabeled(column, labels)
+
+
+def _of_values_that_occur(column: PieceColumn) -> PieceColumn:
+    occurs = np.bincount(column.codes, minlength=len(column.labels) + 1) > 0
+    occurs[-1] = True
+    new_codes = (np.cumsum(occurs) - 1).astype(code_type(len(occurs)))
+    return PieceColumn(_replaced(column.codes, new_codes), column.labels.filter(pa.array(occurs[:-1])))
 
 
 def relabeled(column: PieceColumn, labels: pa.Array) -> PieceColumn:
     """The column with other labels, some of which may be equal to each other, or null: then the value is missing."""
+    if labels is column.labels:
+        return column
     encoded = labels.dictionary_encode()
     different = encoded.dictionary
-    number = encoded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
     if len(different) == len(labels) and not labels.null_count:
         # Each label has one of its own, in their order.
         return PieceColumn(column.codes, different)
-    new = np.append(number, len(different))
-    return PieceColumn(new.astype(code_type(len(different) + 1))[column.codes], different)
+    missing = len(different)
+    number = encoded.indices.fill_null(missing).to_numpy(zero_copy_only=False)
+    return PieceColumn(_replaced(column.codes, np.append(number, missing).astype(code_type(missing + 1))), different)
 
 
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest type of codes below `size`."""
-    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
+def _replaced(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row new_codes[code], by all threads."""
+    codes, found = read_only(codes), np.empty(len(codes), new_codes.dtype)
+    with Workers() as workers:
+        workers.run(
+            lambda start, stop: kernels.recode(codes[start:stop], 0, read_only(new_codes), found[start:stop]),
+            workers.ranges(len(codes)),
+        )
+    return found
