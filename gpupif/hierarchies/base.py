@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
 import pyarrow as pa
 
 
@@ -23,7 +22,3 @@ class Hierarchy(ABC):
 
         Raises InputError for a value that has no place in the hierarchy, naming it.
         """
-
-    def placed(self, values: pa.Array) -> pa.Array:
-        """Whether each of some different values, none of them missing, has a place in the hierarchy: booleans."""
-        return pa.array(np.ones(len(values), np.bool_))

@@ -185,7 +185,11 @@ class ValueMap(Treatment):
 
     def prepare(self, table: WorkingTable, tools: Tools) -> ValueMapStep:
         check_exist(self.do, [self.column], table.names)
-        return ValueMapStep(self.column, self.mapper(table, tools))
+        return ValueMapStep(self.column, self.mapper(table, tools), self.of_missing(tools))
+
+    def of_missing(self, tools: Tools) -> str | None:
+        """What stands in the place of missing values; None where they stay missing."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,7 @@ class ValueMapStep(Step):
 
     column: Hashable
     mapper: Mapper
+    of_missing: str | None = None
 
     def apply(self, piece: Piece) -> None:
         column = piece[self.column]
@@ -203,7 +208,7 @@ class ValueMapStep(Step):
             # Of a value that is in no row any more, perhaps.
             column = _of_values_that_occur(column)
             labels = self.mapper(column.labels)
-        piece[self.column] = relabeled(column, labels)
+        piece[self.column] = relabeled(column, labels, self.of_missing)
 
 
 def _of_values_that_occur(column: PieceColumn) -> PieceColumn:
@@ -213,18 +218,20 @@ def _of_values_that_occur(column: PieceColumn) -> PieceColumn:
     return PieceColumn(_replaced(column.codes, new_codes), column.labels.filter(pa.array(occurs[:-1])))
 
 
-def relabeled(column: PieceColumn, labels: pa.Array) -> PieceColumn:
-    """The column with other labels, some of which may be equal to each other, or null: then the value is missing."""
-    if labels is column.labels:
+def relabeled(column: PieceColumn, labels: pa.Array, of_missing: str | None = None) -> PieceColumn:
+    """The column with other labels, some of which may be equal to each other, or null: then the value is missing.
+
+    of_missing: in place of missing values; of a column of texts then.
+    """
+    if labels is column.labels and of_missing is None:
         return column
-    encoded = labels.dictionary_encode()
+    encoded = pa.concat_arrays([labels, pa.array([of_missing], labels.type)]).dictionary_encode()
     different = encoded.dictionary
     if len(different) == len(labels) and not labels.null_count:
         # Each label has one of its own, in their order.
         return PieceColumn(column.codes, different)
-    missing = len(different)
-    number = encoded.indices.fill_null(missing).to_numpy(zero_copy_only=False)
-    return PieceColumn(_replaced(column.codes, np.append(number, missing).astype(code_type(missing + 1))), different)
+    new_codes = encoded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
+    return PieceColumn(_replaced(column.codes, new_codes.astype(code_type(len(different) + 1))), different)
 
 
 def _replaced(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
