@@ -69,6 +69,8 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.treat import treat as treat
+from .treatment.treated import Treated as Treated
 from .treatment.value_maps.drop import Drop as Drop
 from .treatment.value_maps.recode import Recode as Recode
 from .utils.config import config as config

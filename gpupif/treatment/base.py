@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,13 +18,16 @@ import pyarrow as pa
 
 from gpupif.kernels import codes as kernels
 
+from ..encoding.labels import merge_labels
+from ..encoding.plain import plain_labels
 from ..errors import InputError
-from ..rows.keys import code_type
+from ..rows.keys import code_type as code_type
 from ..rows.threads import Workers
 from ..utils.arrays import read_only
-from ..utils.validation import check_exist
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..attack.arguments import Arguments
     from ..hierarchies.base import Hierarchy
     from .randomness.key import Key
@@ -35,6 +38,8 @@ class PieceColumn:
     """A column of some rows: per row the number of its value among the labels, `len(labels)` where it is missing.
 
     labels: values, all different, none of them missing; not all of them need occur, and their order means nothing.
+    Those of a table that comes in are of plain types, whatever kind of table it is: int64 (uint64 beyond), float64,
+    string, bool, date32, timestamps, ... What a step puts in their place has one type in all pieces.
     """
 
     codes: npt.NDArray[Any]
@@ -149,12 +154,20 @@ class Step(ABC):
         """Keys of `record` that a public record leaves out."""
         return ()
 
+    def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
+        """How often each value of a column stood in the table before this step, estimated from the treated table.
+
+        values: of the treated column. None where this step says nothing of the column.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class Treatment(ABC):
     """One thing done to a table. Its fields are the keys that it has in a plan, with their defaults.
 
-    do: its word in a plan. is_random: whether it draws by the key.
+    do: its word in a plan. is_random: whether it draws by the key. Fields that name columns of the table tell which it
+    looks at; `named` is the place to say so where they do not.
     """
 
     do: ClassVar[str]
@@ -167,6 +180,17 @@ class Treatment(ABC):
     @abstractmethod
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
         """The step for this table; raises InputError for what does not fit it."""
+
+    def named(self) -> Sequence[Hashable]:
+        """The columns that it must find in the table: `column` and `columns`."""
+        found: list[Hashable] = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "column" and value is not None:
+                found.append(value)
+            elif one.name == "columns" and value is not None:
+                found += [value] if isinstance(value, str) else value
+        return found
 
 
 # Makes of different values, none missing, what stands in their place, null for a missing one; in the same order.
@@ -184,7 +208,6 @@ class ValueMap(Treatment):
         """What is to be done to values; of the whole table it may ask how often each occurs. Raises InputError."""
 
     def prepare(self, table: WorkingTable, tools: Tools) -> ValueMapStep:
-        check_exist(self.do, [self.column], table.names)
         return ValueMapStep(self.column, self.mapper(table, tools), self.of_missing(tools))
 
     def of_missing(self, tools: Tools) -> str | None:
@@ -221,17 +244,21 @@ def _of_values_that_occur(column: PieceColumn) -> PieceColumn:
 def relabeled(column: PieceColumn, labels: pa.Array, of_missing: str | None = None) -> PieceColumn:
     """The column with other labels, some of which may be equal to each other, or null: then the value is missing.
 
-    of_missing: in place of missing values; of a column of texts then.
+    of_missing: in place of missing values; the labels are texts then.
     """
-    if labels is column.labels and of_missing is None:
+    if of_missing is not None:
+        labels = pa.concat_arrays([labels, pa.array([of_missing], labels.type)])
+    elif labels is column.labels:
         return column
-    encoded = pa.concat_arrays([labels, pa.array([of_missing], labels.type)]).dictionary_encode()
-    different = encoded.dictionary
-    if len(different) == len(labels) and not labels.null_count:
+    elif pa.types.is_null(labels.type) or not len(labels):
+        return PieceColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
+    different, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
+    if len(different) == len(column.labels) and of_missing is None:
         # Each label has one of its own, in their order.
         return PieceColumn(column.codes, different)
-    new_codes = encoded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
-    return PieceColumn(_replaced(column.codes, new_codes.astype(code_type(len(different) + 1))), different)
+    missing = len(different)
+    new_codes = np.append(np.where(number < 0, missing, number), [missing] * (of_missing is None))
+    return PieceColumn(_replaced(column.codes, new_codes.astype(code_type(missing + 1))), different)
 
 
 def _replaced(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gpupif.frames.open import open_frame
 from gpupif.treatment.base import Tools
-from gpupif.treatment.in_memory import MemoryTable, treat_in_memory
+from gpupif.treatment.in_memory import MemoryTable
 
 
 class StandInKey:
@@ -24,22 +24,28 @@ class StandInKey:
 KEY = StandInKey()
 
 
-def treated(table, *treatments, hierarchies=None, key=None):
-    """The treated table, as a table of Arrow with dictionaries. table: columns by name, or any frame."""
-    frame = open_frame(pd.DataFrame(table) if isinstance(table, dict) else table)
-    steps = []
+def treat_in_memory(table, *treatments, hierarchies=None, key=None):
+    """The table as treated by one treatment after the other. table: columns by name, or any frame."""
+    working = MemoryTable(open_frame(pd.DataFrame(table) if isinstance(table, dict) else table))
     for number, treatment in enumerate(treatments):
         treatment.check()
-        tools = Tools(hierarchies or {}, key, number)
-        steps.append(lambda working, treatment=treatment, tools=tools: treatment.prepare(working, tools))
-    return treat_in_memory(MemoryTable(frame), steps).arrow()
+        working.apply(treatment.prepare(working, Tools(hierarchies or {}, key, number)))
+    return working
+
+
+def treated(table, *treatments, **tools):
+    """The values of each column after treatments, None for missing ones."""
+    working = treat_in_memory(table, *treatments, **tools)
+    columns = {name: working.column(name) for name in working.names}
+    labels = {name: [*column.labels.to_pylist(), None] for name, column in columns.items()}
+    return {name: [labels[name][code] for code in column.codes] for name, column in columns.items()}
 
 
 def treated_values(values, *treatments, **tools):
     """The values of a column `x` after treatments."""
-    return treated({"x": values}, *treatments, **tools)["x"].to_pylist()
+    return treated({"x": values}, *treatments, **tools)["x"]
 
 
 def treated_type(values, *treatments, **tools):
     """The type of a column `x` after treatments."""
-    return treated({"x": values}, *treatments, **tools)["x"].type.value_type
+    return treat_in_memory({"x": values}, *treatments, **tools).column("x").labels.type

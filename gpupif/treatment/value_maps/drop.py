@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...errors import InputError
-from ...utils.validation import as_list, check_exist
+from ...utils.validation import as_list
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
 
 
@@ -27,7 +27,6 @@ class Drop(Treatment):
 
     def prepare(self, table: WorkingTable, tools: Tools) -> DropStep:
         names = _names(self.columns)
-        check_exist("drop", names, table.names)
         if len(names) == len(table.names):
             raise InputError("drop: expected to leave a column, got the names of all. Leave one out of columns.")
         return DropStep(names)

@@ -12,14 +12,13 @@ TABLE = {"age": [1, 2], "sex": ["f", None], "name": ["Ann", "Bo"]}
 
 
 def test_what_is_named_is_gone_and_the_rest_as_it_was():
-    assert treated(TABLE, Drop(["name", "age"])).to_pydict() == {"sex": ["f", None]}
-    assert treated(TABLE, Drop("name")).column_names == ["age", "sex"]
+    assert treated(TABLE, Drop(["name", "age"])) == {"sex": ["f", None]}
+    assert treated(TABLE, Drop("name")) == {"age": [1, 2], "sex": ["f", None]}
 
 
 @pytest.mark.parametrize(
     ("columns", "fragment"),
     [
-        (["nam"], "Did you mean 'name'?"),
         ([], "expected at least one column"),
         (["age", "sex", "name"], "Leave one out of columns"),
         (3, "expected a list of column names, got 3"),
