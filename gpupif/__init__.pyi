@@ -44,6 +44,7 @@ from .errors import NearlyUniqueWarning as NearlyUniqueWarning
 from .errors import NothingKnownWarning as NothingKnownWarning
 from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
+from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
 from .inspection.inspect import Inspection as Inspection
 from .inspection.inspect import inspect as inspect
@@ -69,5 +70,6 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.randomness.key import Key as Key
 from .utils.config import config as config
 from .utils.config import set_config as set_config
