@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..attack.arguments import Arguments
     from ..hierarchies.base import Hierarchy
     from .randomness.key import Key
@@ -140,6 +142,13 @@ class Step(ABC):
     def revealing(self) -> Sequence[str]:
         """Keys of `record` that a public record leaves out."""
         return ()
+
+    def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
+        """How often each value of a column stood in the table before this step, estimated from the treated table.
+
+        values: of the treated column. None where this step says nothing of the column.
+        """
+        return None
 
 
 @dataclass(frozen=True)
