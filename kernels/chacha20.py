@@ -1,8 +1,8 @@
 """Random numbers of ChaCha20 (RFC 8439), several blocks at a time, and values drawn by them.
 
-The number of row r is the r-th of 64 bits in the key stream, low byte first: block r / 8, words 2 (r mod 8) and the one
-behind. Blocks are counted in 64 bits: the lower half is the counter of the RFC, the upper one is put over the first word
-of the nonce by exclusive or.
+The number of row r is the r-th of 64 bits in the key stream, low byte first: words 2 (r mod 8) and the one behind of
+block r / 8. Blocks are counted in 64 bits: the lower half is the counter of the RFC, the upper one goes into the first
+word of the nonce by exclusive or.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCRATCH = 16 * LANES
 DOUBLE_ROUNDS = 10
 HALF = uint64(32)
 LOW_HALF = uint64(0xFFFFFFFF)
-# Place of an entry that stands for the value that is there already.
+# Value of an entry that stands for the state that is there already.
 ITSELF = -1
 
 
@@ -134,11 +134,12 @@ def drawn_entry(number, begin, entries, firsts):
 
 
 @kernel
-def draw_values(cipher, start, codes, transitions, state, out):
+def draw_values(cipher, start, codes, states, transitions, state, out):
     """out[i] = what is drawn in the place of codes[i], by the number of row start + i.
 
-    transitions: (begins, ends, firsts, values). Code c is replaced by the value of one of the entries begins[c] to
-    ends[c] - 1: the last whose first number is not above that drawn; the first of them begins at 0. See `ITSELF`.
+    states: by code the state that is drawn for. transitions: (begins, ends, firsts, values). A state is replaced by the
+    value of one of its entries begins[.] to ends[.] - 1: the last whose first number is not above that drawn; the first
+    of them begins at 0. A value may be `ITSELF`.
     """
     begins, ends, firsts, values = transitions
     done = int64(0)
@@ -148,8 +149,8 @@ def draw_values(cipher, start, codes, transitions, state, out):
         make_blocks(cipher, uint64(row - skipped) // uint64(NUMBERS), state)
         some = min(TOGETHER - skipped, out.size - done)
         for i in range(some):
-            code = uint64(codes[done + i])
-            begin, end = begins[code], ends[code]
-            value = values[drawn_entry(number_at(state, skipped + i), begin, end - begin, firsts)]
-            out[done + i] = code if value == ITSELF else value
+            here = uint64(states[uint64(codes[done + i])])
+            begin = begins[here]
+            value = values[drawn_entry(number_at(state, skipped + i), begin, ends[here] - begin, firsts)]
+            out[done + i] = here if value == ITSELF else value
         done += some

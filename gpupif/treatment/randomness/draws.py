@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels.chacha20 import SCRATCH, draw_numbers, draw_values
+
+from ...rows.keys import code_type
 from ...rows.threads import Workers
 
 Numbers = npt.NDArray[np.uint64]
+
+
+class Entries(NamedTuple):
+    """What may be drawn for each state, see `draw_values` of `kernels/chacha20.py`. begins, ends, by state, firsts and
+    values, by entry.
+    """
+
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    firsts: Numbers
+    values: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Draws:
     """Numbers of 64 bits, each from 0 to 2^64 - 1 equally often, by a key and a stream of its own.
 
-    The number of a row is made by ChaCha20 (RFC 8439) from its place in the whole table, see `kernels/chacha20.py`; that
-    of a value by HMAC-SHA256. secret: the key of both. nonce: of this stream, 12 bytes.
+    The number of a row is made by ChaCha20 (RFC 8439) from its place in the whole table, see `kernels/chacha20.py`;
+    that of a value by HMAC-SHA256. secret: the key of both. nonce: of this stream, 12 bytes.
     """
 
     secret: bytes = field(repr=False)
@@ -44,21 +57,14 @@ class Draws:
         return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
     def values_of_rows(
-        self,
-        start: int,
-        codes: npt.NDArray[Any],
-        transitions: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Numbers, npt.NDArray[np.int64]],
-        dtype: type[np.unsignedinteger[Any]],
+        self, start: int, codes: npt.NDArray[Any], states: npt.NDArray[np.int64], entries: Entries
     ) -> npt.NDArray[Any]:
-        """What is drawn in the place of the codes of some rows, by the same numbers as `of_rows`.
-
-        transitions: see `draw_values` of `kernels/chacha20.py`. dtype: of what is drawn.
-        """
-        out = np.empty(len(codes), dtype)
+        """What is drawn in the place of the codes of some rows, by the same numbers as `of_rows`; states: by code."""
+        out = np.empty(len(codes), code_type(len(entries.begins)))
 
         def draw(first: int, stop: int) -> None:
             state = np.empty(SCRATCH, np.uint32)
-            draw_values(self._cipher(), start + first, codes[first:stop], transitions, state, out[first:stop])
+            draw_values(self._cipher(), start + first, codes[first:stop], states, entries, state, out[first:stop])
 
         _by_threads(draw, len(codes))
         return out
@@ -67,7 +73,7 @@ class Draws:
         return np.frombuffer(self.secret + self.nonce, "<u4").astype(np.uint32)
 
 
-def _by_threads(draw: Any, rows: int) -> None:
+def _by_threads(draw: Callable[[int, int], None], rows: int) -> None:
     with Workers() as workers:
         workers.run(draw, workers.ranges(rows))
 
