@@ -302,7 +302,7 @@ def score_counted(
     )
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
     subsets = request.subsets(table.rows)
-    job = replace(job, times=table.times, extremes_only=only_extremes and subsets is None)
+    job = replace(job, times=table.times, extremes_only=only_extremes and subsets is None and not job.wildcards)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
     places = range(len(targets))
     if job.extremes_only:

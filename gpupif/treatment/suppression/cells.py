@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...rows.keys import code_type
 from ...rows.threads import Workers
 from ...utils.display import plural
 from .class_targets import ClassTarget, without_implied
@@ -32,10 +33,14 @@ class Suppressed:
 
     def codes(self, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> list[npt.NDArray[Any]]:
         """Codes of the table, as they are with these cells suppressed."""
-        return [
-            np.where(cells, np.asarray(size).astype(one.dtype), one)
-            for one, size, cells in zip(codes, sizes, self.cells, strict=True)
-        ]
+        return [with_missing(*one) for one in zip(codes, self.cells, sizes, strict=True)]
+
+
+def with_missing(codes: npt.NDArray[Any], cells: npt.NDArray[np.bool_], size: int) -> npt.NDArray[Any]:
+    """Codes of a column of so many values with the missing value in some cells."""
+    changed = codes.astype(np.result_type(codes.dtype, code_type(size + 1)))
+    changed[cells] = size
+    return changed
 
 
 def suppress_cells(

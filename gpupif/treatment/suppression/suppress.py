@@ -13,6 +13,7 @@ from ...targets.target import read_targets
 from ...targets.target_set import TargetSet, TargetValue
 from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
 from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
+from .cells import with_missing
 from .measured_targets import READINGS
 from .scored_condition import as_names, cells_where, check_condition
 from .to_targets import suppress_to_targets
@@ -85,7 +86,7 @@ class Suppress(Treatment):
     sensitive: Sequence[Hashable] | None = None
     known: Any = None
     attackers: Mapping[str, Any] | None = None
-    weights: Hashable = None
+    weights: Hashable | None = None
     missing: str | None = None
     importance: Mapping[Hashable, float] | None = None
 
@@ -199,5 +200,4 @@ def suppress_in(piece: Piece, name: Hashable, rows: Any) -> None:
     """Make the values of a column missing in some rows."""
     if np.any(rows):
         column = piece[name]
-        codes = np.where(rows, np.asarray(len(column.labels)).astype(column.codes.dtype), column.codes)
-        piece[name] = PieceColumn(codes, column.labels)
+        piece[name] = PieceColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)

@@ -18,7 +18,7 @@ WAYS = ("where", "k")
 
 @dataclass(frozen=True)
 class SuppressRows(Treatment):
-    """Rows taken away, or left without their quasi-identifiers: by a condition on their scores, or as too few are equal.
+    """Rows taken away, or left without quasi-identifiers: by a condition on their scores, or as too few are equal.
 
     One of ``where`` and ``k`` is given.
 
@@ -63,7 +63,7 @@ class SuppressRows(Treatment):
     columns: Sequence[Hashable] | None = None
     known: Any = None
     attackers: Mapping[str, Any] | None = None
-    weights: Hashable = None
+    weights: Hashable | None = None
     missing: str | None = None
     remove: bool = True
 
