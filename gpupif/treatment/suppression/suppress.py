@@ -47,8 +47,8 @@ class Suppress(Treatment):
     sensitive:
         With targets: sensitive attributes, for ``distinct_l``, ``t`` and others.
     known:
-        With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, of which a number is
-        any so many.
+        With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, and a number is any
+        so many of these.
     attackers:
         With where and targets: several attackers, as of `gpupif.score`; targets name them.
     weights:

@@ -44,14 +44,14 @@ def values_of(frame, targets, columns=COLUMNS, missing="category", sensitive=())
 
 
 class TestWhere:
-    @pytest.mark.parametrize("where", ["csf > 0.5", "cig >= 1 and cohort_size < 5", "class_size <= 2"])
+    @pytest.mark.parametrize("where", ["csf > 0.25", "cig >= 1 and cohort_size < 5", "class_size <= 3"])
     def test_cells_for_which_it_holds_become_missing(self, where):
         table = people()
         scores = gpupif.score(table, ["csf", "cig", "cohort_size", "class_size"], columns=COLUMNS, known=KNOWN)
         expected = {
-            "csf > 0.5": scores.csf > 0.5,
+            "csf > 0.25": scores.csf > 0.25,
             "cig >= 1 and cohort_size < 5": (scores.cig >= 1) & (scores.cohort_size < 5),
-            "class_size <= 2": scores.class_size <= 2,
+            "class_size <= 3": scores.class_size <= 3,
         }[where]
         assert expected.to_numpy().any()
         assert not expected.to_numpy().all()
@@ -66,9 +66,9 @@ class TestWhere:
         among = gpupif.AnyKnown(1, among=list(table))
         scores = gpupif.score(table, "csf", columns=["sex"], attackers={"neighbour": ["home", "age"], "anyone": among})
         for where, expected in {
-            "csf > 0.6": scores.worst.csf > 0.6,
-            "neighbour_csf > 0.6": scores.against("neighbour").csf > 0.6,
-            "anyone_csf_worst > 0.2": scores.against("anyone").worst.csf > 0.2,
+            "csf > 0.4": scores.worst.csf > 0.4,
+            "neighbour_csf > 0.4": scores.against("neighbour").csf > 0.4,
+            "anyone_csf_worst > 0.1": scores.against("anyone").worst.csf > 0.1,
         }.items():
             attackers = {"neighbour": ["home", "age"], "anyone": 1}
             after = treat(table, gpupif.Suppress(["sex"], where=where, attackers=attackers))
