@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class RollUp:
         self._levels = levels
         self.columns = list(columns)
         self._cardinalities = [table.columns[place].cardinality for place in columns]
-        names = [level.column.name for level in levels]
+        names = [level.name for level in levels]
         self._axis = {
             at: names.index(table.columns[place].name)
             for at, place in enumerate(columns)
@@ -118,7 +119,7 @@ class RollUp:
         edges = [size * place // threads for place in range(threads + 1)]
         parts = self._workers.run(
             lambda a, b: _roll_up(Classes(rows.keys[a:b], rows.counts[a:b]), digits, tables, most),
-            list(zip(edges, edges[1:], strict=False)),
+            list(pairwise(edges)),
         )
         if any(part is None for part in parts):
             return None
@@ -156,16 +157,10 @@ class RollUp:
         if at not in self._axis:
             return np.arange(self._cardinalities[at])
         place = self._own.index(self._axis[at])
-        groups = self._levels[self._axis[at]].groups
-        below, above = groups[finer[place]].group, groups[own[place]].group
-        step = np.zeros(int(below.max()) + 1, np.int64)
-        step[below] = above
-        return step
+        return self._levels[self._axis[at]].coded.upwards(finer[place], own[place])
 
 
-def _roll_up(
-    rows: Classes, digits: npt.NDArray[np.int64], tables: npt.NDArray[np.uint64], most: int
-) -> Classes | None:
+def _roll_up(rows: Classes, digits: npt.NDArray[np.int64], tables: npt.NDArray[np.uint64], most: int) -> Classes | None:
     size = min(most, len(rows.counts))
     keys = np.empty((size + 1, rows.keys.shape[1]), np.uint64)
     counts = np.empty(size + 1, np.int64)
