@@ -72,5 +72,9 @@ from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.plan import Plan as Plan
+from .treatment.treat import treat as treat
+from .treatment.treated import Treated as Treated
+from .treatment.value_maps.drop import Drop as Drop
+from .treatment.value_maps.recode import Recode as Recode
 from .utils.config import config as config
 from .utils.config import set_config as set_config

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .base import Treatment
+from .value_maps.drop import Drop
+from .value_maps.recode import Recode
 
-_CLASSES: tuple[type[Treatment], ...] = ()
+# One to a line, so that several may be added at once.
+_CLASSES: tuple[type[Treatment], ...] = (
+    Drop,
+    Recode,
+)
 
 TREATMENTS: Mapping[str, type[Treatment]] = {kind.do: kind for kind in _CLASSES}
