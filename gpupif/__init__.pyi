@@ -44,6 +44,7 @@ from .errors import NearlyUniqueWarning as NearlyUniqueWarning
 from .errors import NothingKnownWarning as NothingKnownWarning
 from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
+from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
 from .hierarchies.base import Hierarchy as Hierarchy
 from .hierarchies.open import read_hierarchies as read_hierarchies
@@ -72,6 +73,7 @@ from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.plan import Plan as Plan
+from .treatment.randomness.key import Key as Key
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
 from .treatment.value_maps.drop import Drop as Drop
