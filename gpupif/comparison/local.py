@@ -133,11 +133,11 @@ class RowPlaces:
         for number in np.unique(chunk[there]).tolist():
             rows = np.flatnonzero(chunk == number)
             at = places[rows] - self._edges[number]
+            to: Any = rows
+            of: Any = at
             # Rows that follow each other, as they do by place, are copied as they stand.
-            if at[-1] - at[0] == len(at) - 1 and (self._places is None or (np.diff(at) == 1).all()):
-                to, of = slice(rows[0], rows[0] + len(rows)), slice(at[0], at[0] + len(at))
-            else:
-                to, of = rows, at
+            if len(at) == rows[-1] - rows[0] + 1 and (np.diff(at) == 1).all():
+                to, of = slice(rows[0], rows[-1] + 1), slice(at[0], at[-1] + 1)
             for own, codes in zip(found, self._chunks.some_codes(number, columns), strict=True):
                 own[to] = codes[of]
         return found

@@ -162,19 +162,21 @@ def measure_all(
 ) -> Utility:
     """What the table lost over all columns. k: of the target; None: that of the rows that are not suppressed."""
     rows, bits = versions.rows, Bits(versions.rows)
-    classes = versions.classes.versions[AFTER]
-    hidden = versions.classes.hidden if versions.rows_suppressed else 0
+    classes, hidden = versions.classes.versions[AFTER], versions.classes.hidden
+    several = classes.classes + (hidden > 0)
     own = k if k is not None else classes.smallest
-    size = rows / classes.classes
+    size = rows / several
+    # Rows that had no values before are a class like others.
+    suppressed = hidden * (rows if versions.rows_suppressed else hidden)
     known = math.fsum(pairs["mutual_information_before"])
     return Utility(
         entropy_lost=sum(map(bits.lost_units, versions.columns)) / (rows << LOG_BITS),
         nonuniform_entropy_loss=math.fsum(by_column["nonuniform_entropy_loss"]),
-        classes=classes.classes,
+        classes=several,
         average_class_size=size,
         normalized_class_size=None if own is None else size / own,
         k=own,
-        discernibility=classes.squares - hidden * hidden + hidden * rows,
+        discernibility=classes.squares + suppressed,
         discernibility_unsuppressed=versions.classes.versions[DETAIL].squares,
         precision=levels.mean_precision(columns, rows),
         mutual_information_kept=math.fsum(pairs["mutual_information_after"]) / known if known else None,

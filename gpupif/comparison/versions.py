@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..encoding.column import Column
 from ..engines.counting import Counter
-from ..marginals.base import CountResult, Find, SetCounts, SetRequest, Total
+from ..marginals.base import Find, SetCounts, SetRequest, Total
 from ..marginals.count_sums import CountSums
 from ..utils.information import LogSum
 from .released import ReleasedColumn
@@ -29,7 +29,7 @@ KEPT, CHANGED, SUPPRESSED = range(3)
 
 class VersionSums(NamedTuple):
     """Of some columns, in one version: sum of c log2 c over the counts c of their combinations; how many there are; the
-    sum of c (c - 1); all rows; the rows of the smallest combination, but for suppressed rows, None where there is none.
+    sum of c (c - 1); all rows; the rows of the smallest combination, None where there is none.
     """
 
     logs: LogSum = LogSum(0)
@@ -59,19 +59,32 @@ class VersionSums(NamedTuple):
 
 class SetSums(NamedTuple):
     """Of some columns: `VersionSums` by version; moved: the sum of |c - c'| over their combinations, c in the version
-    DETAIL and c' in AFTER; hidden: rows of AFTER in which all of them are missing.
+    DETAIL and c' in AFTER.
     """
 
-    versions: tuple[VersionSums, VersionSums, VersionSums]
+    versions: Sequence[VersionSums]
     moved: int
-    hidden: int
 
     @classmethod
     def total(cls, parts: Sequence[SetSums]) -> SetSums:
         """Of several parts of a table, none of which has combinations of another."""
-        versions, moved, hidden = zip(*parts, strict=True)
-        before, detail, after = (VersionSums.total(own) for own in zip(*versions, strict=True))
-        return cls((before, detail, after), sum(moved), sum(hidden))
+        versions, moved = zip(*parts, strict=True)
+        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(moved))
+
+
+class ClassSums(NamedTuple):
+    """Of the quasi-identifiers `VersionSums` by version, of AFTER without hidden rows; hidden: rows of AFTER in which
+    all of them are missing, which are one class.
+    """
+
+    versions: Sequence[VersionSums]
+    hidden: int
+
+    @classmethod
+    def total(cls, parts: Sequence[ClassSums]) -> ClassSums:
+        """As of `SetSums`."""
+        versions, hidden = zip(*parts, strict=True)
+        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(hidden))
 
 
 class Versions(NamedTuple):
@@ -84,7 +97,7 @@ class Versions(NamedTuple):
     rows: int
     columns: Sequence[SetSums]
     pairs: Sequence[SetSums]
-    classes: SetSums
+    classes: ClassSums
     rows_changed: int
     rows_suppressed: int
 
@@ -103,52 +116,57 @@ def count_versions(
     sets += [*pairs_of(len(columns)), quasi_identifiers]
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
     missing = [column.shared.missing for column in columns]
-    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing))
-    *found, fates = result.found
+    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, tuple(requests[-1].columns)))
+    *found, of_classes, fates = result.found
     sums = [SetSums.total(parts) for parts in found]
-    of_fate = fate_counts(result, fates)
-    single, pairs, classes = sums[: len(columns)], sums[len(columns) : -1], sums[-1]
+    of_fate = fate_counts(fates)
+    single, pairs, classes = sums[: len(columns)], sums[len(columns) :], ClassSums.total(of_classes)
     changed = of_fate.get(CHANGED, 0) + of_fate.get(SUPPRESSED, 0)
     return Versions(rows, single, pairs, classes, changed, of_fate.get(SUPPRESSED, 0))
 
 
-def make_sums(missing: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
-    """Finds `SetSums`, and of the fates of rows how many have each. missing: by column the number of missing values."""
+def make_sums(missing: Sequence[int], classes: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
+    """Finds `SetSums`, of the set `classes` `ClassSums`, and of the fates of rows how many have each.
+
+    missing: by column the number of missing values.
+    """
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> Any:
-        found = counter.combinations(place)
         if version not in set_:
+            found = counter.combinations(place)
             return dict(zip(numbers[set_[0]][found.codes[0]].tolist(), found.counts.tolist(), strict=True))
+        own = tuple(set_) == tuple(classes)
+        found = counter.combinations(place, ordered=not own)
         *codes, of = found.codes
         which = numbers[version][of]
-        hidden = np.ones(len(which), bool)
-        for column, own in zip(set_, codes, strict=False):
-            hidden &= numbers[column][own] == missing[column]
-        # The combinations are in order, the version last, so that those of one lie together.
-        begins = np.zeros(len(which), bool)
-        begins[:1] = True
-        for own in codes:
-            begins[1:] |= own[1:] != own[:-1]
-        group = np.cumsum(begins) - 1
-        by_version = []
-        for one in (BEFORE, DETAIL, AFTER):
-            counted = np.zeros(int(begins.sum()), np.int64)
-            counted[group[which == one]] = found.counts[which == one]
-            by_version.append(counted)
-        before, detail, after = by_version
-        last = which == AFTER
-        shown = VersionSums.of(found.counts[last & ~hidden]).smallest
-        sums = [VersionSums.of(own[own > 0]) for own in (before, detail, after)]
-        sums[AFTER] = sums[AFTER]._replace(smallest=shown)
-        moved = int(np.abs(detail - after).sum())
-        return SetSums((sums[0], sums[1], sums[2]), moved, int(found.counts[last & hidden].sum()))
+        if not own:
+            return _sums(codes, which, found.counts)
+        hidden = which == AFTER
+        for column, each in zip(set_[:-1], codes, strict=True):
+            hidden &= numbers[column][each] == missing[column]
+        shown = [found.counts[(which == one) & ~hidden] for one in (BEFORE, DETAIL, AFTER)]
+        return ClassSums([VersionSums.of(counts) for counts in shown], int(found.counts[hidden].sum()))
 
     return find
 
 
-def fate_counts(result: CountResult, parts: Sequence[dict[int, int]]) -> dict[int, int]:
+def _sums(codes: Sequence[npt.NDArray[Any]], which: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> SetSums:
+    """Of combinations in order, the version last, so that those of one lie together."""
+    begins = np.ones(len(which), bool)
+    begins[1:] = codes[0][1:] != codes[0][:-1]
+    for own in codes[1:]:
+        begins[1:] |= own[1:] != own[:-1]
+    group = np.cumsum(begins) - 1
+    difference = np.zeros(int(begins.sum()), np.int64)
+    by_version = [which == one for one in (BEFORE, DETAIL, AFTER)]
+    difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
+    difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
+    return SetSums([VersionSums.of(counts[own]) for own in by_version], int(np.abs(difference).sum()))
+
+
+def fate_counts(parts: Sequence[dict[int, int]]) -> dict[int, int]:
     """How many rows have each fate."""
     found: dict[int, int] = {}
     for part in parts:
