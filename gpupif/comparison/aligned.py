@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Self
 
+from ..errors import InputError
 from ..marginals.base import SetCounts
 from .released import ReleasedColumn
 
@@ -47,3 +48,11 @@ class AlignedTables(ABC):
     @abstractmethod
     def versions(self, columns: Sequence[ReleasedColumn]) -> AbstractContextManager[SetCounts]:
         """The table of versions, see `versions`."""
+
+
+def rows_differ(rows: int, others: int) -> InputError:
+    """The error of tables whose rows cannot belong together by their places."""
+    return InputError(
+        f"after: expected the {rows:,} rows of the table before, got {others:,}. Where rows were taken away, name the "
+        "column that tells which is which: row_id=."
+    )

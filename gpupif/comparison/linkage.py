@@ -49,9 +49,7 @@ class Linkage(Record):
 def check_linkage(linkage: Any, seed: Any) -> None:
     """Raise InputError for what `gpupif.compare` cannot link by."""
     if not (linkage is None or linkage in ("auto", "exact") or (is_whole(linkage) and linkage >= 1)):
-        raise InputError(
-            f"linkage: expected 'auto', 'exact', a number of rows to draw, or None; got {brief(linkage)}."
-        )
+        raise InputError(f"linkage: expected 'auto', 'exact', a number of rows to draw, or None; got {brief(linkage)}.")
     if not is_whole(seed) or seed < 0:
         raise InputError(f"seed: expected a whole number from 0, got {brief(seed)}.")
 

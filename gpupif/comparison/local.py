@@ -26,7 +26,7 @@ from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter
 from ..utils.validation import brief
-from .aligned import AlignedTables, CompareRequest
+from .aligned import AlignedTables, CompareRequest, rows_differ
 from .released import ReleasedColumn, SharedValues
 from .versions import versions_of
 
@@ -68,9 +68,7 @@ class LocalTables(AlignedTables):
         return ChunkCounts(stream, CountRequest(), self._report, self._engine)
 
 
-def _open(
-    table: Any, names: Sequence[Hashable], report: Reporter, opened: contextlib.ExitStack
-) -> TableChunks:
+def _open(table: Any, names: Sequence[Hashable], report: Reporter, opened: contextlib.ExitStack) -> TableChunks:
     request = CountRequest(names)
     if request.in_streams(table):
         return opened.enter_context(request.open_temporary_table(table, report)).chunks
@@ -95,10 +93,7 @@ class RowPlaces:
         """By place, or by the last column of either. Raises InputError for rows that do not belong together."""
         if row_id is None:
             if before.rows != after.rows:
-                raise InputError(
-                    f"after: expected the {before.rows:,} rows of the table before, got {after.rows:,}. Where rows "
-                    "were taken away, name the column that tells which is which: row_id=."
-                )
+                raise rows_differ(before.rows, after.rows)
             return cls(after, None)
         first, second = before.columns[-1], after.columns[-1]
         for column, argument in ((first, "before"), (second, "after")):
@@ -186,7 +181,9 @@ class JoinedChunks(TableChunks):
         found: dict[int, npt.NDArray[Any]] = {}
         first = [place for place in places if place < half]
         found |= zip(first, self._before.some_codes(number, first), strict=True)
-        others = {place: other for place in places if place >= half and (other := self._others[place - half]) is not None}
+        others = {
+            place: other for place in places if place >= half and (other := self._others[place - half]) is not None
+        }
         start, stop = self._edges[number : number + 2]
         missing = [len(self.columns[place].labels) for place in others]
         found |= zip(others, self._places.codes(start, stop, list(others.values()), missing), strict=True)

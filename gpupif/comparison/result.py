@@ -77,4 +77,6 @@ class Comparison(Displayable):
 
 def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Whole numbers as such, which stand beside others in a column of floats."""
-    return {name: int(value) if isinstance(value, float) and value.is_integer() else value for name, value in row.items()}
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value for name, value in row.items()
+    }
