@@ -6,6 +6,10 @@ from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown
 from .attack.population import Population as Population
+from .comparison.compare import compare as compare
+from .comparison.linkage import Linkage as Linkage
+from .comparison.result import Comparison as Comparison
+from .comparison.utility import Utility as Utility
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
 from .disclosure.anonymity import alpha_k_anonymity as alpha_k_anonymity
