@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-# Figures that are found in any case: of the whole table, whatever the target.
-FIGURES = ("pif95", "fig", "k", "uniques")
 HEADINGS = {"pif95": "PIF 95", "fig": "FIG"}
 DROP, RECODE = "drop", "recode"
 
@@ -39,14 +37,14 @@ class Advice(Displayable):
     """What dropping and coarsening each column of a table buys and costs; made by `gpupif.advise`. Prints as a table.
 
     rows: of the table. columns: those that can be changed. target: the figure that they are ranked by. before: the
-    figures of the table as it is: pif95 and fig (bits), k (rows), uniques (rows that are alone in their class), and that
-    of the target. device: which ran. seconds: wall time by stage.
+    figures of the table as it is: pif95 (bits), fig (bits, of all columns together), k (rows), uniques (rows that are
+    alone in their class), and that of the target. device: which ran. seconds: wall time by stage.
 
-    changes: a row for each column dropped and each level of its hierarchy, the one that buys most per bit first: column,
-    do ("drop" or "recode", as in a plan), level (missing where dropped), height (levels of the hierarchy), values
-    (different ones that are left), bits (entropy given up, per row), each figure after the change and, under its name
-    with _change, how much it changed; bought (by how much the target's figure became less risky; negative where the
-    change made it riskier), bought_per_bit (0 where nothing was bought).
+    changes: a row for each column dropped and each level of its hierarchy, the one that buys most per bit first:
+    column, do ("drop" or "recode", as in a plan), level (missing where dropped), height (levels of the hierarchy),
+    values (different ones that are left), bits (entropy given up, per row), each figure after the change and, under its
+    name with _change, how much it changed; bought (by how much the target's figure became less risky; negative where
+    the change made it riskier), bought_per_bit (0 where nothing was bought).
     """
 
     rows: int
