@@ -158,8 +158,8 @@ def _read_attacker(text: str, said: str | None) -> tuple[tuple[str, ...] | int |
     elif said and not equals:
         return None, said
     raise InputError(
-        f"target {text!r}: expected before the colon what the attacker knows, as in 'known=3: k>=5' (any three columns) "
-        "or 'known=age,sex: k>=5', or the name of one of attackers=."
+        f"target {text!r}: expected before the colon what the attacker knows, as in 'known=3: k>=5' (any three "
+        "columns) or 'known=age,sex: k>=5', or the name of one of attackers=."
     )
 
 

@@ -60,7 +60,7 @@ class TargetSet:
 
     quasi_identifiers: what an attacker knows of whom a target says nothing, where it is of classes. sensitive: what
     disclosure measures are of; both together are the cells that are scored. attackers: by name what each knows.
-    distances: of the values of columns, for ``t`` and ``emd``, as of `gpupif.score`.
+    distances: of the values of columns, for ``t`` and ``emd``, missing: "category" or "wildcard", as of `gpupif.score`.
     """
 
     targets: Sequence[Target]
@@ -68,6 +68,7 @@ class TargetSet:
     sensitive: Sequence[Hashable] = ()
     attackers: Mapping[str, Known] = field(default_factory=dict)
     distances: Mapping[Any, Any] = field(default_factory=dict)
+    missing: str = "category"
 
     @classmethod
     def of(
@@ -78,6 +79,7 @@ class TargetSet:
         attackers: Any = None,
         distances: Mapping[Any, Any] | None = None,
         names: Sequence[Hashable] | None = None,
+        missing: str = "category",
     ) -> TargetSet:
         """Checked, without a table; names: of all columns of the table, of which an attacker may know any.
 
@@ -89,6 +91,7 @@ class TargetSet:
             list(sensitive),
             as_attackers(attackers) or {},
             distances or {},
+            missing,
         )
         for target in made.targets:
             made._check(target, made.scored if names is None else names)
@@ -135,7 +138,7 @@ class TargetSet:
                 there = ", ".join(map(repr, self.attackers)) or "none"
                 hint = did_you_mean(target.attacker, self.attackers)
                 raise InputError(
-                    f"target {str(target)!r}: no attacker {target.attacker!r}.{hint} Attackers that there are: {there}. "
+                    f"target {str(target)!r}: no attacker {target.attacker!r}.{hint} There are: {there}. "
                     "Say what each knows with attackers={name: [columns]}, or before the colon with known=."
                 )
             known = self.attackers[target.attacker]
@@ -160,12 +163,11 @@ class TargetSet:
             self._check_column(about, quantity.column, self.sensitive, "sensitive attribute")
         elif isinstance(quantity, OfScores):
             self._check_column(about, quantity.column, self.scored, "column that is scored")
-        elif isinstance(quantity, OfClasses) and isinstance(known, AnyKnown):
-            if quantity.figure.find(risks_of(_OVERLAPPING)) is None:
-                raise InputError(
-                    f"{about}: {quantity.figure.name} is not defined where an attacker knows any few columns, for then "
-                    "classes overlap. Limit another figure, such as k."
-                )
+        elif isinstance(quantity, OfClasses) and isinstance(known, AnyKnown) and not _is_of_overlapping(quantity):
+            raise InputError(
+                f"{about}: {quantity.figure.name} is not defined where an attacker knows any few columns, for then "
+                "classes overlap. Limit another figure, such as k."
+            )
         if isinstance(known, AnyKnown):
             targets = self.scored if isinstance(quantity, OfScores) else [NONE]
             check_known(about, known, targets, list(known.pool or ()) if known.known else targets)
@@ -193,7 +195,7 @@ class TargetSet:
         """Values of targets of one kind against one attacker."""
         kind = _kind(targets[0])
         if kind == "classes":
-            sizes = class_sizes(table, known, engine)
+            sizes = class_sizes(table, known, engine, self.missing)
             return {one: _value_of_classes(one, sizes) for one in targets}
         return self._values_of_cells(known, targets, table, engine, self.sensitive if kind == "models" else self.scored)
 
@@ -211,9 +213,12 @@ class TargetSet:
         if not gains:
             named = {getattr(one, "column", None) for one in quantities}
             columns = columns if None in named else [name for name in columns if str(name) in named]
-        measures = list(dict.fromkeys(map(_measure_of, quantities)))
+        matching = self.missing == "wildcard"
+        measures = list(dict.fromkeys(_measure_of(one, matching) for one in quantities))
         only_extremes = not gains and all(_is_extreme(one) for one in quantities)
-        job, scores = score_counted(table, known, columns, measures, self.distances, engine, only_extremes)
+        job, scores = score_counted(
+            table, known, columns, measures, self.distances, engine, only_extremes, self.missing
+        )
         times = table.times
         found = {}
         for target in targets:
@@ -226,7 +231,7 @@ class TargetSet:
             for place, name in enumerate(columns):
                 if quantity.column is not None and str(name) != quantity.column:
                     continue
-                one = scores[_measure_of(quantity).name][place]
+                one = scores[_measure_of(quantity, matching).name][place]
                 if isinstance(quantity, OfModel):
                     axis = None if job.axes is None else job.axes[job.targets[place]]
                     each[name] = quantity.model.finish(_extreme(one, 100 if quantity.model.highest else 0), axis)
@@ -240,10 +245,13 @@ class TargetSet:
         return found
 
 
-def class_sizes(table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine) -> ClassSizes:
-    """How many rows agree with each on what an attacker knows; of any few columns the fewest."""
-    if isinstance(known, AnyKnown):
-        _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine)
+def class_sizes(
+    table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
+) -> ClassSizes:
+    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `TargetSet`."""
+    some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in _names_of(known))
+    if isinstance(known, AnyKnown) or some_match:
+        _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine, missing=missing)
         sizes, place = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
         rows = np.bincount(place, table.times).astype(np.int64)
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
@@ -265,11 +273,12 @@ def score_counted(
     distances: Mapping[Any, Any],
     engine: Engine,
     only_extremes: bool = False,
+    missing: str = "category",
 ) -> tuple[Job, dict[str, list[_Extremes]]]:
     """Scores of cells of counted rows, by measure and target; against any few columns each cell's worst.
 
     targets: columns, or `NONE` for a column that says nothing. only_extremes: only the lowest and the highest score are
-    needed.
+    needed. missing: see `TargetSet`.
     """
     pool = list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
     every: list[Column] = [
@@ -286,7 +295,7 @@ def score_counted(
         priors={},
         accuracies={},
         distances={**_categories(orders), **{name: one for name, one in distances.items() if name in used}},
-        missing="category",
+        missing=missing,
         measures=tuple(measures),
         dtype="float64",
         any_known=known if isinstance(known, AnyKnown) else None,
@@ -312,6 +321,11 @@ def _categories(orders: Mapping[Hashable, Sequence[Any]]) -> dict[Hashable, Any]
     return {name: CategoryOrder(order) for name, order in orders.items()}
 
 
+def _is_of_overlapping(quantity: OfClasses) -> bool:
+    """Whether a figure is defined where classes overlap."""
+    return quantity.figure.find(risks_of(_OVERLAPPING)) is not None
+
+
 def _kind(target: Target) -> str:
     quantity = target.quantity
     if isinstance(quantity, OfModel):
@@ -319,10 +333,10 @@ def _kind(target: Target) -> str:
     return "classes" if isinstance(quantity, OfClasses) else "cells"
 
 
-def _measure_of(quantity: Any) -> Measure:
-    """The measure of cells that a quantity is a figure of."""
+def _measure_of(quantity: Any, matching: bool) -> Measure:
+    """The measure of cells that a quantity is a figure of; matching: where missing values match every value."""
     if isinstance(quantity, OfModel):
-        return find_measure(quantity.model.measure(quantity.l_values))
+        return find_measure(quantity.model.measure(quantity.l_values, matching))
     return quantity.measure or find_measure("cig")
 
 
@@ -336,7 +350,8 @@ def _extreme(found: _Extremes, percentile: float | None) -> float:
     if found.low_high is not None:
         return found.low_high[high]
     assert found.scores is not None
-    return float(found.scores.max() if high else found.scores.min())
+    known = found.scores[found.scores == found.scores]
+    return float(known.max() if high else known.min()) if len(known) else math.nan
 
 
 def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None) -> float:
