@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 HEADINGS = {"pif95": "PIF 95", "fig": "FIG"}
+SHOWN = {"fig": "{:,.1f}".format}
 DROP, RECODE = "drop", "recode"
 
 
@@ -67,7 +68,8 @@ class Advice(Displayable):
             highlight=False,
         )
         now = "   ".join(
-            f"{HEADINGS.get(name, name)}: [bold]{as_cell(value)}[/]" for name, value in self.before.items()
+            f"{HEADINGS.get(name, name)}: [bold]{SHOWN.get(name, as_cell)(value)}[/]"
+            for name, value in self.before.items()
         )
         console.print(f"As it is:   {now}", highlight=False)
         console.print()
@@ -79,7 +81,7 @@ class Advice(Displayable):
             Heading("bits given up", folds=True, show="{:.3f}".format),
             Heading("bought", folds=True),
             Heading("per bit", folds=True),
-            *(Heading(HEADINGS.get(name, name), folds=True) for name in self.before),
+            *(Heading(HEADINGS.get(name, name), folds=True, show=SHOWN.get(name, as_cell)) for name in self.before),
         ]
         rows = [
             [
@@ -89,6 +91,10 @@ class Advice(Displayable):
             ]
             for row in self.changes.to_dict("records")
         ]
+        if not (self.changes["bought"] > 0).any():
+            console.print(
+                f"No single change makes {HEADINGS.get(self.target, self.target)} less risky.", highlight=False
+            )
         console.print(draw_table(title, headings, rows))
 
 

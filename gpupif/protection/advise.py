@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..errors import InputError
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.coded import CodedHierarchy
 from ..hierarchies.open import open_hierarchies
-from ..hierarchies.propose import propose_hierarchy
+from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..targets.counted import ColumnGroups, CountedTable
 from ..targets.quantities import OfClasses, OfModel, OfScores
@@ -113,10 +114,12 @@ def advise(
     Examples
     --------
     >>> import gpupif
-    >>> found = gpupif.advise(gpupif.datasets.pif_example())
-    >>> found.changes[["column", "do", "bits", "pif95", "pif95_change"]].round(4).head(1)
-      column    do    bits   pif95  pif95_change
-    0   name  drop  2.2359  0.4211       -2.7572
+    >>> changes = gpupif.advise(gpupif.datasets.pif_example()).changes
+    >>> changes.loc[changes["do"] == "drop", ["column", "bits", "pif95", "pif95_change"]].round(4)
+          column    bits   pif95  pif95_change
+    0  eye_color  0.8631  1.7967       -1.3815
+    2       name  2.2359  0.4211       -2.7572
+    3     gender  0.5917  2.6164       -0.5618
 
     """
     asked = Target.of_figure(target)
@@ -138,15 +141,17 @@ def advise(
         coded = {name: _coded(counted, name, given.get(name)) for name in targets.scored}
         tried: list[tuple[Hashable, int | None]] = [*_levels(coded), *_drops(targets)]
         report.stage("advise", len(tried) + 1, "changes")
-        before = _figures(counted, targets, engine)
+        name = _name(asked)
+        measure = partial(_figures, engine=engine, asked=name)
+        before = measure(counted, targets)
         report.advance()
         changes = []
-        for name, level in tried:
-            changes.append(_change(counted, targets, coded[name], level, engine))
+        for column, level in tried:
+            changes.append(_change(counted, targets, coded[column], level, measure))
             report.advance()
     seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
-    ranked = rank(before, changes, targets.scored, _name(asked), asked.at_most)
-    return Advice(counted.rows, targets.scored, _name(asked), before, engine.device, ranked, seconds)
+    ranked = rank(before, changes, targets.scored, name, asked.at_most)
+    return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds)
 
 
 def pick_needed(
@@ -170,7 +175,7 @@ def _columns(
             "columns: expected columns to look at, or in place of them quasi_identifiers=, and sensitive=; got both. "
             "Leave columns= out."
         )
-    attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table)
+    attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table, empty=True)
     argument, given = ("columns", columns) if quasi_identifiers is None else ("quasi_identifiers", quasi_identifiers)
     if given is None:
         return None, attributes
@@ -204,14 +209,13 @@ def _name(asked: Target) -> str:
     return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
 
 
-def _figures(counted: CountedTable, targets: TargetSet, engine: Engine) -> dict[str, float]:
-    """What is measured of a table, by name; NaN for what is not defined."""
+def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: str) -> dict[str, float]:
+    """What is measured of a table, by name, at last what is asked for under its own; NaN for what is not defined."""
     values = [math.nan if one.value is None else one.value for one in targets.measure(counted, engine)]
     found = dict(zip(MEASURED, values, strict=False))
     found["fig"] *= counted.rows
     for name in ("k", "uniques"):
         found[name] = int(found[name])
-    asked = _name(targets.targets[-1])
     return found if asked in found else {**found, asked: values[-1]}
 
 
@@ -239,16 +243,20 @@ def _drops(targets: TargetSet) -> Iterator[tuple[Hashable, None]]:
 
 
 def _change(
-    counted: CountedTable, targets: TargetSet, coded: CodedHierarchy, level: int | None, engine: Engine
+    counted: CountedTable,
+    targets: TargetSet,
+    coded: CodedHierarchy,
+    level: int | None,
+    measure: Callable[[CountedTable, TargetSet], dict[str, float]],
 ) -> Change:
     """A column taken to a level, or dropped (None)."""
     name, column = coded.name, coded.column
     if level is None:
         rest = replace(counted, columns=[other for other in counted.columns if other.name != name])
-        figures = _figures(rest, _without(targets, name), engine)
+        figures = measure(rest, _without(targets, name))
         return Change(name, None, coded.height, 0, _bits(column, np.array([counted.rows])), figures)
     at = coded.levels[level]
-    figures = _figures(counted.grouped({name: ColumnGroups(at.codes, at.labels)}), targets, engine)
+    figures = measure(counted.grouped({name: ColumnGroups(at.codes, at.labels)}), targets)
     return Change(name, level, coded.height, at.cardinality, _bits(column, at.counts), figures)
 
 
@@ -262,13 +270,16 @@ def _without(targets: TargetSet, column: Hashable) -> TargetSet:
     known, sensitive = (
         [name for name in names if name != column] for names in (targets.quasi_identifiers, targets.sensitive)
     )
-    rest = len(known) + len(sensitive)
+    rest = replace(targets, quasi_identifiers=known, sensitive=sensitive)
+    asked = targets.targets[-1]
+    # Of cells that are scored, each is one that the attacker does not know.
+    own = isinstance(asked.quantity, OfScores)
     return replace(
-        targets,
-        targets=[_less(target, column, len(known) if target.of_classes else rest - 1) for target in targets.targets],
-        quasi_identifiers=known,
-        sensitive=sensitive,
-        attackers={name: _knows_less(theirs, column, rest - 1) for name, theirs in targets.attackers.items()},
+        rest,
+        targets=[
+            _less(target, column, len(known if target.of_classes else rest.scored) - own) for target in targets.targets
+        ],
+        attackers={name: _knows_less(theirs, column, rest.scored, own) for name, theirs in targets.attackers.items()},
         distances={name: distance for name, distance in targets.distances.items() if name != column},
     )
 
@@ -282,9 +293,11 @@ def _less(target: Target, column: Hashable, most: int) -> Target:
     return replace(target, known=tuple(name for name in target.known if name != str(column)))
 
 
-def _knows_less(known: Known, column: Hashable, most: int) -> Known:
-    """What an attacker knows of a table without a column."""
+def _knows_less(known: Known, column: Hashable, scored: Sequence[Hashable], own: bool) -> Known:
+    """What an attacker knows of a table without a column. own: whether the scored column is none that is known."""
     if isinstance(known, AnyKnown):
         among = None if known.among is None else [name for name in known.among if name != column]
-        return replace(known, among=among, known=max(0, min(known.known, most if among is None else len(among) - 1)))
+        most = len(scored if among is None else among) - own
+        unchanged = among is not None and len(among) == len(known.among or ())
+        return known if unchanged else replace(known, among=among, known=max(0, min(known.known, most)))
     return None if known is None else [name for name in known if name != column]

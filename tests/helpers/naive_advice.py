@@ -20,6 +20,8 @@ def figures_of(frame, known, scored):
 
 def classes_of(frame, known):
     """The smallest class, and the classes of one row."""
+    if not known:
+        return {"k": len(frame), "uniques": int(len(frame) == 1)}
     sizes = Counter(frame[known].astype(object).where(frame[known].notna(), None).itertuples(index=False, name=None))
     return {"k": min(sizes.values()), "uniques": sum(size == 1 for size in sizes.values())}
 
