@@ -66,6 +66,8 @@ from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
+from .protection.advice import Advice as Advice
+from .protection.advise import advise as advise
 from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
