@@ -45,11 +45,24 @@ class Target:
         found = _FORM.fullmatch(rest.strip())
         if found is None:
             raise InputError(f"target {text!r}: expected what is limited, >= or <=, and a number, such as {EXAMPLES}.")
-        quantity = read_quantity(text, found["statistic"], found["word"], _stripped(found["inside"]))
+        quantity = _quantity(text, found)
         limit = _limit(text, found["number"])
         _check_operator(text, quantity, _OPERATORS.get(found["operator"], found["operator"]), limit)
         known, attacker = _read_attacker(text, said)
         return cls(quantity, limit, known, attacker)
+
+    @classmethod
+    def of_figure(cls, text: Any) -> Target:
+        """From text that may leave the limit out, such as "pif95" or "known=3: k": then any value is safe.
+
+        Raises InputError.
+        """
+        said, rest = _split_attacker(text.strip()) if isinstance(text, str) else (None, "")
+        found = None if _FORM.fullmatch(rest.strip()) else _FORM.fullmatch(f"{rest.strip()} <=")
+        if found is None:
+            return cls.of(text)
+        quantity = _quantity(text, found)
+        return cls(quantity, math.inf if quantity.high_is_bad else -math.inf, *_read_attacker(text, said))
 
     @property
     def at_most(self) -> bool:
@@ -76,11 +89,23 @@ class Target:
         return isinstance(self.quantity, OfClasses | OfModel)
 
     @property
+    def is_of_sizes(self) -> bool:
+        """Whether it is of the sizes of equivalence classes alone."""
+        return isinstance(self.quantity, OfClasses) or (
+            isinstance(self.quantity, OfModel) and not self.quantity.sensitive
+        )
+
+    @property
     def smallest_class(self) -> int | None:
         """K, where it says that each class of who knows the quasi-identifiers has so many rows; else None."""
-        if self.known is not None or self.attacker is not None:
-            return None
+        return None if self.known is not None or self.attacker is not None else self.smallest_class_of_all
+
+    @property
+    def smallest_class_of_all(self) -> int | None:
+        """The same of whatever the attacker knows."""
         quantity = self.quantity
+        if math.isinf(self.limit):
+            return None
         if isinstance(quantity, OfModel) and not quantity.sensitive:
             return max(1, math.ceil(self.limit))
         if isinstance(quantity, OfClasses) and self.limit == 0:
@@ -92,13 +117,19 @@ class Target:
         return None
 
     def __str__(self) -> str:
+        if math.isinf(self.limit):
+            return self.figure
+        sign = "<=" if self.at_most else ">="
+        short = f"{self.limit:g}"
+        return f"{self.figure}{sign}{short if float(short) == self.limit else repr(self.limit)}"
+
+    @property
+    def figure(self) -> str:
+        """What it limits, as text."""
         said = self.attacker if self.attacker is not None else ""
         if self.known is not None:
             said = f"known={self.known if isinstance(self.known, int) else ','.join(self.known)}"
-        sign = "<=" if self.at_most else ">="
-        short = f"{self.limit:g}"
-        number = short if float(short) == self.limit else repr(self.limit)
-        return f"{said}: {self.quantity.text}{sign}{number}" if said else f"{self.quantity.text}{sign}{number}"
+        return f"{said}: {self.quantity.text}" if said else self.quantity.text
 
 
 def read_targets(given: Any) -> list[Target]:
@@ -110,6 +141,11 @@ def read_targets(given: Any) -> list[Target]:
     if not targets:
         raise InputError(f"targets: expected at least one limit, such as {EXAMPLES}; got none.")
     return targets
+
+
+def _quantity(text: str, found: re.Match[str]) -> Quantity:
+    """What a target limits, by the parts of its text."""
+    return read_quantity(text, found["statistic"], found["word"], _stripped(found["inside"]))
 
 
 def _split_attacker(text: str) -> tuple[str | None, str]:
