@@ -12,29 +12,9 @@ import gpupif
 from gpupif.targets.counted import CountedTable
 from gpupif.targets.target_set import TargetSet
 from tests.helpers import naive_suppression as naive
+from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
-COLUMNS = ["home", "age", "sex"]
 KNOWN = ["home", "sex"]
-
-
-def people(rows=40, seed=3):
-    random = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "home": random.choice(list("nsew"), rows),
-            "age": random.integers(1, 6, rows),
-            "sex": random.choice(["f", "m"], rows),
-            "pay": random.integers(0, 3, rows).astype(float),
-        }
-    )
-
-
-def treat(table, *treatments):
-    return gpupif.treat(table, list(treatments)).table
-
-
-def tuples(frame, columns=COLUMNS):
-    return [tuple(None if pd.isna(value) else value for value in row) for row in frame[columns].itertuples(index=False)]
 
 
 def values_of(frame, targets, columns=COLUMNS, missing="category", sensitive=()):

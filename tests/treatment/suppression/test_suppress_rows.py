@@ -7,8 +7,7 @@ import pytest
 
 import gpupif
 from tests.helpers import naive_suppression as naive
-
-from .test_suppress import COLUMNS, people, treat, tuples
+from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 
 def test_rows_of_small_classes_are_taken_away():
