@@ -69,6 +69,7 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.files import treat_files as treat_files
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
 from .utils.config import config as config

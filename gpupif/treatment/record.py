@@ -155,6 +155,15 @@ class TreatmentsRecord(Displayable):
         }
         return {name: as_json(value) for name, value in parts.items() if value is not None}
 
+    def to_stored(self) -> dict[str, Any]:
+        """All of it, as `from_stored` takes it."""
+        return as_json({**vars(self), "treatments": [as_json(vars(one)) for one in self.treatments]})  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> TreatmentsRecord:
+        """The record that was stored."""
+        return cls(**{**stored, "treatments": [TreatmentRecord(**one) for one in stored["treatments"]]})
+
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write it to a JSON file, whole or not at all; raises OutputError."""
         write_text(self.to_json() + "\n", path, overwrite)
