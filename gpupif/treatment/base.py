@@ -16,10 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpupif.kernels import codes as kernels
+
 from ..encoding.labels import merge_labels
-from ..encoding.merge import recode
 from ..encoding.plain import plain_labels
+from ..errors import InputError
 from ..rows.keys import code_type as code_type
+from ..rows.threads import Workers
+from ..utils.arrays import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,16 +166,23 @@ class Step(ABC):
 class Treatment(ABC):
     """One thing done to a table. Its fields are the keys that it has in a plan, with their defaults.
 
-    do: its word in a plan. is_random: whether it draws by the key. Fields that name columns of the table tell which it
-    looks at; `named` is the place to say so where they do not.
+    The types of fields are what a plan may have there, and have to be known when the class is made.
+
+    do: its word in a plan. is_random: whether it draws by the key. files: keys that may be the path of a file, which
+    begins at the plan's folder. Fields that name columns of the table tell which it looks at; `named` is the place to
+    say so where they do not.
     """
 
     do: ClassVar[str]
+    files: ClassVar[Sequence[str]] = ()
     is_random: ClassVar[bool] = False
 
     @abstractmethod
     def check(self) -> None:
         """Raise InputError for what is wrong whatever the table: called when a plan is made or read."""
+
+    def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:  # noqa: B027
+        """Raise InputError for what does not go with the hierarchies of the plan, by column; called likewise."""
 
     @abstractmethod
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
@@ -204,7 +215,11 @@ class ValueMap(Treatment):
         """What is to be done to values; of the whole table it may ask how often each occurs. Raises InputError."""
 
     def prepare(self, table: WorkingTable, tools: Tools) -> ValueMapStep:
-        return ValueMapStep(self.column, self.mapper(table, tools))
+        return ValueMapStep(self.column, self.mapper(table, tools), self.of_missing(tools))
+
+    def of_missing(self, tools: Tools) -> str | None:
+        """What stands in the place of missing values; None where they stay missing."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -213,19 +228,52 @@ class ValueMapStep(Step):
 
     column: Hashable
     mapper: Mapper
+    of_missing: str | None = None
 
     def apply(self, piece: Piece) -> None:
         column = piece[self.column]
-        piece[self.column] = relabeled(column, self.mapper(column.labels))
+        try:
+            labels = self.mapper(column.labels)
+        except InputError:
+            # Of a value that is in no row any more, perhaps.
+            column = _of_values_that_occur(column)
+            labels = self.mapper(column.labels)
+        piece[self.column] = relabeled(column, labels, self.of_missing)
 
 
-def relabeled(column: PieceColumn, labels: pa.Array) -> PieceColumn:
-    """The column with other labels, some of which may be equal to each other, or null: then the value is missing."""
-    if pa.types.is_null(labels.type) or not len(labels):
+def _of_values_that_occur(column: PieceColumn) -> PieceColumn:
+    occurs = np.bincount(column.codes, minlength=len(column.labels) + 1) > 0
+    occurs[-1] = True
+    new_codes = (np.cumsum(occurs) - 1).astype(code_type(len(occurs)))
+    return PieceColumn(_replaced(column.codes, new_codes), column.labels.filter(pa.array(occurs[:-1])))
+
+
+def relabeled(column: PieceColumn, labels: pa.Array, of_missing: str | None = None) -> PieceColumn:
+    """The column with other labels, some of which may be equal to each other, or null: then the value is missing.
+
+    of_missing: in place of missing values; the labels are texts then.
+    """
+    if of_missing is not None:
+        labels = pa.concat_arrays([labels, pa.array([of_missing], labels.type)])
+    elif labels is column.labels:
+        return column
+    elif pa.types.is_null(labels.type) or not len(labels):
         return PieceColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
     different, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
-    if len(different) == len(labels):
+    if len(different) == len(column.labels) and of_missing is None:
         # Each label has one of its own, in their order.
         return PieceColumn(column.codes, different)
-    new_codes = np.append(np.where(number < 0, len(different), number), len(different))
-    return PieceColumn(recode(column.codes, new_codes.astype(np.int64)), different)
+    missing = len(different)
+    new_codes = np.append(np.where(number < 0, missing, number), [missing] * (of_missing is None))
+    return PieceColumn(_replaced(column.codes, new_codes.astype(code_type(missing + 1))), different)
+
+
+def _replaced(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row new_codes[code], by all threads."""
+    codes, found = read_only(codes), np.empty(len(codes), new_codes.dtype)
+    with Workers() as workers:
+        workers.run(
+            lambda start, stop: kernels.recode(codes[start:stop], 0, read_only(new_codes), found[start:stop]),
+            workers.ranges(len(codes)),
+        )
+    return found

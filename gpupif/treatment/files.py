@@ -23,7 +23,7 @@ from ..utils.progress import Reporter, announce_compilation
 from ..utils.signals import Shield
 from .in_files import FileTable
 from .plan import Plan
-from .record import TreatmentsRecord, as_asked
+from .record import TreatmentsRecord
 from .run import apply_plan, find_key, make_record
 from .treat import treat
 from .treated import Treated
@@ -169,14 +169,8 @@ def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> di
         "gpupif": __version__,
         FORMAT_OF_FILES: FORMAT,
         "files": {file["path"]: file for file in described["files"]},
-        "plan": digest([as_asked(one) for one in plan.treatments]),
-        "hierarchies": digest({str(name): _described(one) for name, one in plan.hierarchies.items()}),
+        "plan": digest(plan.to_dict()),
         "key": None if key is None else key.digest,
         "temp": None if options.temp is None else str(options.temp.resolve()),
         "rows per file": options.rows_per_file,
     }
-
-
-def _described(hierarchy: Any) -> Any:
-    """What tells a hierarchy from others."""
-    return vars(hierarchy) if hasattr(hierarchy, "__dict__") else str(hierarchy)

@@ -27,8 +27,9 @@ from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.memory import shown
 from ..utils.progress import Reporter
-from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep, relabeled
+from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
 from .columns import column_values, in_order, piece_column
+from .in_memory import MemoryPiece
 from .record import StepCounts
 from .run import TreatableTable
 from .stored_facts import FactsWriter, StoredFacts
@@ -203,7 +204,9 @@ class FileTable(TreatableTable):
 def _mapped(step: ValueMapStep, values: ColumnValues) -> ColumnValues:
     """The values of a column after a step that maps values."""
     size = len(values.labels)
-    column = relabeled(PieceColumn(np.arange(size + 1), values.labels), step.mapper(values.labels))
+    piece = MemoryPiece(0, size + 1, [step.column], lambda _: PieceColumn(np.arange(size + 1), values.labels))
+    step.apply(piece)
+    column = piece[step.column]
     counts = np.zeros(len(column.labels) + 1, np.int64)
     np.add.at(counts, column.codes, np.append(values.counts, values.missing))
     return column_values(column.labels, counts[:-1], int(counts[-1]))

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GpupifError, InputError, warn
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
 from .base import Step, Tools, Treatment, WorkingTable
+from .randomness.key import Key
 from .record import StepCounts, TreatmentRecord, TreatmentsRecord
 
 if TYPE_CHECKING:
-    from .randomness.key import Key
-
-
-class Plan(Protocol):
-    """What is asked of a plan, see `gpupif.Plan`."""
-
-    treatments: Sequence[Treatment]
-    hierarchies: Mapping[Hashable, Any]
+    from .plan import Plan
 
 
 class Applied(NamedTuple):
@@ -80,6 +78,7 @@ def _names(value: Any, names: set[Hashable]) -> bool:
 
 
 def make_record(
+    plan: Plan,
     applied: Sequence[Applied],
     counts: Sequence[StepCounts],
     source: Mapping[str, Any],
@@ -90,8 +89,11 @@ def make_record(
     """The record of a run that began at a time of `time.perf_counter`."""
     records = [TreatmentRecord.of(*one, own) for one, own in zip(applied, counts, strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
-    used = key is not None and any(one.treatment.is_random for one in applied)
-    return TreatmentsRecord.of(records, source, rows, key.digest if key is not None and used else None, seconds)
+    used = key.digest if key is not None and any(one.treatment.is_random for one in applied) else None
+    hierarchies = plan.to_dict().get("hierarchies", {})
+    return TreatmentsRecord.of(
+        records, hierarchies, source, rows, key.digest if key is not None and used else None, seconds
+    )
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
@@ -103,18 +105,23 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
         if random:
             raise InputError(
                 f"key: the plan has a treatment that draws at random ({random[0].do}), which takes a secret key of 32 "
-                "bytes. Make one with `openssl rand -hex 32 > treat.key`, keep it apart from the treated table, and "
+                "bytes. Make one with gpupif.Key.new().save('treat.key'), keep it apart from the treated table, and "
                 "give it as key=... (--key-file)."
             )
         return None
-    from .randomness.key import Key
+    if seed is not None:
+        return Key.from_seed(seed)
+    if isinstance(key, str | os.PathLike):
+        _warn_of_readers(Path(key))
+    return Key.of(key)
 
-    if seed is None:
-        return Key.of(key)
-    if random:
-        warn(
-            "seed: anyone can try all seeds, and undo what was drawn: it is for tests only. Give a secret key= for a "
-            "table that is handed on.",
-            UserWarning,
-        )
-    return Key.from_seed(seed)
+
+def _warn_of_readers(file: Path) -> None:
+    """Warn where others than its owner may read the file of a key."""
+    with contextlib.suppress(OSError):
+        if file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            warn(
+                f"key: {file} can be read by others than its owner; who has the key can undo what was drawn. Change "
+                f"its rights: chmod 600 {file}.",
+                UserWarning,
+            )

@@ -45,7 +45,7 @@ class Treated:
         """
         if self._working is None:
             raise InputError(
-                "estimates: the run had ended before it was taken up, and its tools are gone. Treat again."
+                "estimates: the run was finished by another one, and what they take is gone. Treat it again."
             )
         check_exist("column", [column], self._working.names)
         values = self._working.values(column)
