@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._version import __version__
 from ..errors import InputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
+from ..io.formats import written_format
 from ..io.ipc_batches import disk_errors
 from ..io.read import open_source
 from ..io.score_files import is_file
@@ -136,9 +138,8 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         applied = apply_plan(table, plan, key, report)
         writer = TreatedWriter(table.source(), options, store, budget, report)
         rows = writer.write(table.counts)
-        record = make_record(
-            applied, table.counts, describe_files(source.found.path, source.stamps), rows, key, started
-        )
+        described = describe_files(source.found.path, source.stamps)
+        record = make_record(plan, applied, table.counts, described, rows, key, started)
         store.mark(FINISHED, {"identity": identity(writer.staged()), "options": settings, "record": record.to_stored()})
         shield.raise_()
         writer.publish()
@@ -151,8 +152,6 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
 
 def written_as_text(output: Path) -> bool:
     """Whether an output has a format of text."""
-    from ..io.formats import written_format
-
     return written_format(output).as_text
 
 
@@ -162,8 +161,6 @@ def _files(output: Path) -> Sequence[Path]:
 
 def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> dict[str, Any]:
     """Settings that must be the same when a run is taken up again, by name; the first that is not is named."""
-    from .._version import __version__
-
     described = describe_files(source.found.path, source.stamps)
     return {
         "gpupif": __version__,

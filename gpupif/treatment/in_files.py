@@ -90,8 +90,8 @@ class FileTable(TreatableTable):
             self._source = TypedSource(self._source, types)
             self._begin()
 
-    def apply(self, step: Step) -> None:
-        use = self._steps.add(step)
+    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+        use = self._steps.add(step, [str(name) for name in names])
         self.counts.append(StepCounts(dropped=list(use.dropped)))
         if use.removes:
             self._rows = None

@@ -38,8 +38,8 @@ class TreatableTable(WorkingTable):
     counts: list[StepCounts]
 
     @abstractmethod
-    def apply(self, step: Step) -> None:
-        """Have all rows treated."""
+    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+        """Have all rows treated. names: columns that the step may look at and change."""
 
     @abstractmethod
     def expect(self, names: Sequence[Hashable]) -> None:
@@ -49,14 +49,13 @@ class TreatableTable(WorkingTable):
 def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
     """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
     applied: list[Applied] = []
-    everything = set(table.names)
-    table.expect([name for one in plan.treatments for name in named_in(one, everything)])
+    table.expect([name for one in plan.treatments for name in named_in(one, table.names)])
     report.stage("treat", len(plan.treatments), "treatments")
     for number, treatment in enumerate(plan.treatments):
         try:
             check_exist("column", treatment.named(), table.names)
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
-            table.apply(step)
+            table.apply(step, named_in(treatment, table.names))
         except GpupifError as error:
             raise error.about(f"treatment {number + 1} ({treatment.do})") from error
         applied.append(Applied(treatment, step))
@@ -64,17 +63,27 @@ def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Repor
     return applied
 
 
-def named_in(treatment: Treatment, names: set[Hashable]) -> list[Hashable]:
+def named_in(treatment: Treatment, names: Sequence[Hashable]) -> list[Hashable]:
     """The columns of a table that any field of a treatment names."""
-    found: list[Hashable] = []
+    existing = set(names)
+    found: list[Hashable] = list(treatment.named())
     for value in vars(treatment).values():
-        several = value if isinstance(value, list | tuple) and not _names(value, names) else [value]
-        found += [one for one in several if _names(one, names)]
-    return list(dict.fromkeys(found))
+        several = value if isinstance(value, list | tuple | Mapping) and not _names(value, existing) else [value]
+        found += several
+    return [name for name in dict.fromkeys(filter(_hashable, found)) if name in existing]
 
 
-def _names(value: Any, names: set[Hashable]) -> bool:
-    return isinstance(value, Hashable) and value in names
+def _names(value: Any, existing: set[Hashable]) -> bool:
+    return _hashable(value) and value in existing
+
+
+def _hashable(value: Any) -> bool:
+    # A list, or a tuple with one in it, is not.
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def make_record(

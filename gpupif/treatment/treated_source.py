@@ -47,6 +47,7 @@ class PieceColumns:
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self.now: dict[Hashable, PieceColumn] = {}
+        self.replaced: set[Hashable] = set()
 
     def find(self, name: Hashable) -> PieceColumn:
         """A column as it is now."""
@@ -57,6 +58,7 @@ class PieceColumns:
     def take(self, piece: PlainPiece) -> None:
         """They are now as a step has left its piece of them."""
         self.now.update(piece.replaced)
+        self.replaced.update(piece.replaced)
         if piece.kept is not None:
             self.table = self.table.filter(pa.array(piece.kept))
             self.now = {name: some_rows(column, piece.kept) for name, column in self.now.items()}
@@ -64,16 +66,13 @@ class PieceColumns:
 
 @dataclass(frozen=True)
 class StepUse:
-    """What a step looks at, and what it changes. removes: whether it may take rows away: where it changes nothing."""
+    """What a step may look at, and what it may change. removes: whether it may take rows away."""
 
     step: Step
     looks_at: frozenset[Hashable]
     changes: frozenset[Hashable]
     dropped: frozenset[Hashable]
-
-    @property
-    def removes(self) -> bool:
-        return not self.changes and not self.dropped
+    removes: bool
 
 
 @dataclass
@@ -89,19 +88,25 @@ class Steps:
     uses: list[StepUse] = field(default_factory=list)
     types: dict[str, pa.DataType] = field(default_factory=dict)
 
-    def add(self, step: Step) -> StepUse:
-        """One more, tried on the sample."""
+    def add(self, step: Step, names: Sequence[str]) -> StepUse:
+        """One more, tried on the sample; names: columns that it may look at and change, also where it does not there.
+
+        One that changes no column of the sample may take rows away.
+        """
         piece = FilePiece(0, self.sample_rows, self.names, self.sample)
         step.apply(piece)
         self.sample.take(piece)
         self.sample_rows = piece.rows
-        looked = frozenset([*piece.looked_at, *piece.replaced])
-        use = StepUse(step, looked, frozenset(piece.replaced), frozenset(self.names) - frozenset(piece.names))
+        dropped = frozenset(self.names) - frozenset(piece.names)
+        changes = frozenset([*piece.replaced, *names]) - dropped
+        removes = not piece.replaced and not dropped
+        use = StepUse(step, frozenset([*piece.looked_at, *names]) - dropped, changes, dropped, removes)
         self.uses.append(use)
         self.names = [str(name) for name in piece.names]
-        for name, column in piece.replaced.items():
-            if str(name) in self.names and not pa.types.is_null(column.labels.type):
-                self.types[str(name)] = column.labels.type
+        for name in map(str, changes):
+            kind = self.sample.find(name).labels.type
+            if not pa.types.is_null(kind):
+                self.types[name] = kind
         return use
 
     def needed(self, columns: Sequence[str]) -> tuple[list[StepUse | None], set[Hashable]]:
@@ -219,10 +224,10 @@ class TreatedSource(Source):
     def _array(self, name: str, now: PieceColumns) -> Any:
         """A column as it is to be read."""
         kind = self._schema.field(name).type
-        if name not in self._steps.types:
+        if name not in self._steps.types and name not in now.replaced:
             return now.table.column(name)
         column, given = now.find(name), self._given.field(name).type
-        if self._plain:
+        if self._plain and name in self._steps.types:
             labels = column.labels if column.labels.type == kind else plain_labels(column.labels).cast(kind)
             missing = column.codes == len(labels)
             return pa.DictionaryArray.from_arrays(pa.array(column.codes.astype(np.int32), mask=missing), labels)
