@@ -32,8 +32,9 @@ from .columns import column_values, in_order, piece_column
 from .in_memory import MemoryPiece
 from .record import StepCounts
 from .run import TreatableTable
+from .steps import Steps
 from .stored_facts import FactsWriter, StoredFacts
-from .treated_source import Steps, TreatedSource, read_sample
+from .treated_source import FilePiece, TreatedSource, read_sample
 from .typed_source import TypedSource
 
 # Of the working memory, what codes of all rows may take that a treatment asks for.
@@ -91,7 +92,7 @@ class FileTable(TreatableTable):
             self._begin()
 
     def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
-        use = self._steps.add(step, [str(name) for name in names])
+        use = self._steps.add(step, names, FilePiece)
         self.counts.append(StepCounts(dropped=list(use.dropped)))
         if use.removes:
             self._rows = None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from ..frames.base import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks
 from ..out_of_core.gather import prefetched
-from .base import PieceColumn, RowFacts, Step
-from .columns import piece_column, some_rows
+from .base import RowFacts
 from .plain_piece import PlainPiece
 from .record import StepCounts
+from .steps import Steps, StepUse, TableColumns
 from .stored_facts import StoredFacts
 
 # Rows that are treated at once, and those by which it is seen what a step does to which columns.
@@ -33,94 +32,9 @@ SAMPLE_ROWS = 1 << 10
 class FilePiece(PlainPiece):
     """Some rows of files."""
 
-    def __init__(self, start: int, rows: int, names: Sequence[Hashable], columns: PieceColumns) -> None:
-        super().__init__(start, rows, names, columns.find, whole=False)
-
     def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
         assert isinstance(facts, StoredFacts)
         return facts.read(self.start, self.rows_before)
-
-
-class PieceColumns:
-    """The columns of some rows, encoded when they are asked for."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-        self.now: dict[Hashable, PieceColumn] = {}
-        self.replaced: set[Hashable] = set()
-
-    def find(self, name: Hashable) -> PieceColumn:
-        """A column as it is now."""
-        if name not in self.now:
-            self.now[name] = piece_column(name, self.table.column(str(name)))
-        return self.now[name]
-
-    def take(self, piece: PlainPiece) -> None:
-        """They are now as a step has left its piece of them."""
-        self.now.update(piece.replaced)
-        self.replaced.update(piece.replaced)
-        if piece.kept is not None:
-            self.table = self.table.filter(pa.array(piece.kept))
-            self.now = {name: some_rows(column, piece.kept) for name, column in self.now.items()}
-
-
-@dataclass(frozen=True)
-class StepUse:
-    """What a step may look at, and what it may change. removes: whether it may take rows away."""
-
-    step: Step
-    looks_at: frozenset[Hashable]
-    changes: frozenset[Hashable]
-    dropped: frozenset[Hashable]
-    removes: bool
-
-
-@dataclass
-class Steps:
-    """Steps so far, and what comes of them. types: of the values of columns that they change.
-
-    sample: the first rows, after them.
-    """
-
-    names: list[str]
-    sample: PieceColumns
-    sample_rows: int
-    uses: list[StepUse] = field(default_factory=list)
-    types: dict[str, pa.DataType] = field(default_factory=dict)
-
-    def add(self, step: Step, names: Sequence[str]) -> StepUse:
-        """One more, tried on the sample; names: columns that it may look at and change, also where it does not there.
-
-        One that changes no column of the sample may take rows away.
-        """
-        piece = FilePiece(0, self.sample_rows, self.names, self.sample)
-        step.apply(piece)
-        self.sample.take(piece)
-        self.sample_rows = piece.rows
-        dropped = frozenset(self.names) - frozenset(piece.names)
-        changes = frozenset([*piece.replaced, *names]) - dropped
-        removes = not piece.replaced and not dropped
-        use = StepUse(step, frozenset([*piece.looked_at, *names]) - dropped, changes, dropped, removes)
-        self.uses.append(use)
-        self.names = [str(name) for name in piece.names]
-        for name in map(str, changes):
-            kind = self.sample.find(name).labels.type
-            if not pa.types.is_null(kind):
-                self.types[name] = kind
-        return use
-
-    def needed(self, columns: Sequence[str]) -> tuple[list[StepUse | None], set[Hashable]]:
-        """What has to be done for some columns of the treated table, None for steps that do not matter to them.
-
-        And the columns that have to be read for it.
-        """
-        read: set[Hashable] = set(columns)
-        several: list[StepUse | None] = []
-        for use in reversed(self.uses):
-            matters = use.removes or bool(use.changes & read)
-            several.append(use if matters else None)
-            read |= use.looks_at if matters else set()
-        return several[::-1], read
 
 
 class TreatedSource(Source):
@@ -204,12 +118,12 @@ class TreatedSource(Source):
         self, table: pa.Table, uses: Sequence[StepUse | None], starts: list[int], columns: Sequence[str]
     ) -> pa.Table:
         """Some rows after all steps that matter; moves the starts behind them."""
-        now, rows = PieceColumns(table), table.num_rows
+        now, rows = TableColumns(table), table.num_rows
         for number, use in enumerate(uses):
             start, starts[number] = starts[number], starts[number] + rows
             if use is None:
                 continue
-            piece = FilePiece(start, rows, [*table.column_names], now)
+            piece = FilePiece(start, rows, table.column_names, now.find, whole=False)
             use.step.apply(piece)
             if self.counted:
                 piece.settle()
@@ -221,11 +135,11 @@ class TreatedSource(Source):
             return pa.table({"": pa.nulls(rows)})
         return pa.Table.from_arrays([self._array(name, now) for name in columns], names=list(columns))
 
-    def _array(self, name: str, now: PieceColumns) -> Any:
+    def _array(self, name: str, now: TableColumns) -> Any:
         """A column as it is to be read."""
         kind = self._schema.field(name).type
         if name not in self._steps.types and name not in now.replaced:
-            return now.table.column(name)
+            return now.untouched(name)
         column, given = now.find(name), self._given.field(name).type
         if self._plain and name in self._steps.types:
             labels = column.labels if column.labels.type == kind else plain_labels(column.labels).cast(kind)
@@ -242,14 +156,14 @@ class TreatedSource(Source):
             ) from error
 
 
-def read_sample(source: Source) -> tuple[PieceColumns, int]:
+def read_sample(source: Source) -> tuple[TableColumns, int]:
     """The first rows of files, and how many these are."""
     for file in source.found.files:
         with contextlib.closing(source.read_file(file, source.names, SAMPLE_ROWS, 1 << 24)) as pieces:
             for piece in pieces:
                 if piece.num_rows:
-                    return PieceColumns(piece.slice(0, SAMPLE_ROWS)), min(piece.num_rows, SAMPLE_ROWS)
-    return PieceColumns(source.nothing()), 0
+                    return TableColumns(piece.slice(0, SAMPLE_ROWS)), min(piece.num_rows, SAMPLE_ROWS)
+    return TableColumns(source.nothing()), 0
 
 
 def removed_rows(counts: Sequence[StepCounts]) -> int:
