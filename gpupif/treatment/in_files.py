@@ -29,7 +29,7 @@ from ..utils.memory import shown
 from ..utils.progress import Reporter
 from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
 from .columns import column_values, in_order, piece_column
-from .in_memory import MemoryPiece
+from .mapped_values import mapped_values
 from .record import StepCounts
 from .run import TreatableTable
 from .steps import Steps
@@ -100,7 +100,7 @@ class FileTable(TreatableTable):
         for name in map(str, use.changes):
             values = self._values.pop(name, None)
             if values is not None and isinstance(step, ValueMapStep):
-                self._values[name] = _mapped(step, values)
+                self._values[name] = mapped_values(step, values)
 
     def values(self, name: Hashable) -> ColumnValues:
         if str(name) not in self._values:
@@ -200,14 +200,3 @@ class FileTable(TreatableTable):
 
     def _bytes(self) -> int:
         return self._budget.values_bytes() // PIECES
-
-
-def _mapped(step: ValueMapStep, values: ColumnValues) -> ColumnValues:
-    """The values of a column after a step that maps values."""
-    size = len(values.labels)
-    piece = MemoryPiece(0, size + 1, [step.column], lambda _: PieceColumn(np.arange(size + 1), values.labels))
-    step.apply(piece)
-    column = piece[step.column]
-    counts = np.zeros(len(column.labels) + 1, np.int64)
-    np.add.at(counts, column.codes, np.append(values.counts, values.missing))
-    return column_values(column.labels, counts[:-1], int(counts[-1]))

@@ -14,6 +14,9 @@ from .base import PieceColumn, Step
 from .columns import piece_column, some_rows
 from .plain_piece import PlainPiece
 
+# Rows by which it is seen what a step does to which columns.
+SAMPLE_ROWS = 1 << 10
+
 
 class PieceColumns:
     """The columns of some rows, encoded when they are asked for.
@@ -82,7 +85,7 @@ class Steps:
     uses: list[StepUse] = field(default_factory=list)
     types: dict[Any, pa.DataType] = field(default_factory=dict)
 
-    def add(self, step: Step, names: Sequence[Hashable], kind: type[PlainPiece]) -> StepUse:
+    def add(self, step: Step, names: Sequence[Hashable], kind: Callable[..., PlainPiece]) -> StepUse:
         """One more, tried on the sample; names: columns that it may look at and change, also where it does not there.
         kind: of the piece that the sample is.
 

@@ -21,12 +21,11 @@ from ..out_of_core.gather import prefetched
 from .base import RowFacts
 from .plain_piece import PlainPiece
 from .record import StepCounts
-from .steps import Steps, StepUse, TableColumns
+from .steps import SAMPLE_ROWS, Steps, StepUse, TableColumns
 from .stored_facts import StoredFacts
 
-# Rows that are treated at once, and those by which it is seen what a step does to which columns.
+# Rows that are treated at once.
 PIECE_ROWS = 1 << 18
-SAMPLE_ROWS = 1 << 10
 
 
 class FilePiece(PlainPiece):
