@@ -68,7 +68,7 @@ class StepUse:
     step: Step
     looks_at: frozenset[Hashable]
     changes: frozenset[Hashable]
-    dropped: frozenset[Hashable]
+    dropped: Sequence[Hashable]
     removes: bool
 
 
@@ -95,10 +95,10 @@ class Steps:
         step.apply(piece)
         self.sample.take(piece)
         self.sample_rows = piece.rows
-        dropped = frozenset(self.names) - frozenset(piece.names)
-        changes = frozenset([*piece.replaced, *names]) - dropped
+        dropped = [name for name in self.names if name not in piece.names]
+        changes = frozenset([*piece.replaced, *names]) - {*dropped}
         removes = not piece.replaced and not dropped
-        use = StepUse(step, frozenset([*piece.looked_at, *names]) - dropped, changes, dropped, removes)
+        use = StepUse(step, frozenset([*piece.looked_at, *names]) - {*dropped}, changes, dropped, removes)
         self.uses.append(use)
         self.names = list(piece.names)
         for name in changes:
@@ -107,15 +107,15 @@ class Steps:
                 self.types[name] = labels
         return use
 
-    def needed(self, columns: Sequence[Hashable]) -> tuple[list[StepUse | None], set[Hashable]]:
+    def needed(self, columns: Sequence[Hashable], every: bool) -> tuple[list[StepUse | None], set[Hashable]]:
         """What has to be done for some columns of the treated table, None for steps that do not matter to them.
 
-        And the columns that have to be read for it.
+        And the columns that have to be read for it. every: steps matter also where they change columns that go.
         """
         read: set[Hashable] = set(columns)
         several: list[StepUse | None] = []
         for use in reversed(self.uses):
-            matters = use.removes or bool(use.changes & read)
+            matters = use.removes or bool(use.changes if every else use.changes & read)
             several.append(use if matters else None)
             read |= use.looks_at if matters else set()
         return several[::-1], read

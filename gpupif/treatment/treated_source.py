@@ -103,7 +103,7 @@ class TreatedSource(Source):
             for _ in self._read_file(before, [], rows, size):
                 pass
         starts = list(self._starts[file])
-        uses, read = self._steps.needed(columns)
+        uses, read = self._steps.needed(columns, self.counted)
         # Rows are counted by any column.
         names = [name for name in self._base.names if name in read] or self._base.names[:1]
         pieces = in_chunks(self._base.read_file(file, names, rows, size), PIECE_ROWS, max(1, size))
