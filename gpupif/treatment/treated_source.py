@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..encoding.plain import plain_labels, plain_type
+from ..encoding.plain import family, plain_labels, plain_type
 from ..errors import InputError
 from ..frames.arrow_columns import other_column, other_type
 from ..frames.base import Replacement
@@ -39,7 +39,8 @@ class FilePiece(PlainPiece):
 class TreatedSource(Source):
     """Files after some steps.
 
-    plain: values as steps see them, in plain types, in place of those that are to be written.
+    plain: values as steps see them, in plain types, in place of those that are to be written. coded: text as
+    dictionaries, which Parquet has them encoded as, for what writes that. counted: count what steps do.
     """
 
     def __init__(self, source: Source, steps: Steps, plain: bool = False) -> None:
@@ -49,7 +50,7 @@ class TreatedSource(Source):
         self.index_names = [name for name in source.index_names if name in self.names]
         self.folder_columns = [name for name in source.folder_columns if name in self.names]
         self.counts = [StepCounts() for _ in steps.uses]
-        self.counted = False
+        self.counted = self.coded = False
         self._base = source
         self._steps = steps
         self._plain = plain
@@ -57,8 +58,8 @@ class TreatedSource(Source):
         self._schema = pa.schema([self._field(name) for name in self.names])
         # By file, the row of the table at which it begins, as each step sees it.
         self._starts = {source.found.files[0]: [0] * (len(steps.uses) + 1)}
-        if not any(use.removes for use in steps.uses):
-            self.rows = source.rows
+        self._loses_rows = any(use.removes for use in steps.uses)
+        self.rows = None if self._loses_rows else source.rows
 
     def _field(self, name: str) -> pa.Field:
         given = self._given.field(name)
@@ -117,7 +118,7 @@ class TreatedSource(Source):
         self, table: pa.Table, uses: Sequence[StepUse | None], starts: list[int], columns: Sequence[str]
     ) -> pa.Table:
         """Some rows after all steps that matter; moves the starts behind them."""
-        now, rows = TableColumns(table), table.num_rows
+        now, rows = TableColumns(table, self._loses_rows), table.num_rows
         for number, use in enumerate(uses):
             start, starts[number] = starts[number], starts[number] + rows
             if use is None:
@@ -145,7 +146,11 @@ class TreatedSource(Source):
             missing = column.codes == len(labels)
             return pa.DictionaryArray.from_arrays(pa.array(column.codes.astype(np.int32), mask=missing), labels)
         values = given.value_type if pa.types.is_dictionary(given) else given
+        if self.coded and pa.types.is_string(kind) and family(column.labels.type) == "text":
+            given = pa.dictionary(pa.int32(), kind)
         array = other_column(Replacement(column.codes, column.labels, plain_type(values)), given)
+        if self.coded and array.type == given:
+            return array
         try:
             return array if array.type == kind else array.cast(kind)
         except pa.ArrowException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +18,12 @@ from ..io.checkpoints import Store, identity, replace_folder
 from ..io.feather_files import open_feather
 from ..io.formats import FEATHER, PARQUET, written_format
 from ..io.ipc_batches import disk_errors
+from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
-from ..io.write import write_tables
+from ..io.write import write_groups
 from ..out_of_core.budget import Budget
 from ..out_of_core.encode import PIECES
+from ..out_of_core.gather import prefetched
 from ..out_of_core.options import OutputOptions
 from ..utils.arrays import GROUP_ROWS
 from ..utils.progress import Reporter
@@ -56,6 +59,7 @@ class TreatedWriter:
     def write(self, counts: Sequence[StepCounts]) -> int:
         """Write the files that are not there yet, and add up what was done; returns how many rows came in."""
         self._source.counts, self._source.counted = list(counts), True
+        self._source.coded = written_format(self._options.output) is PARQUET
         with disk_errors(self._folder):
             self._folder.mkdir(exist_ok=True)
         self._report.stage("treat and write", self._source.rows, "rows")
@@ -105,24 +109,30 @@ class TreatedWriter:
     def _pieces(self, files: Sequence[Path]) -> Iterator[pa.Table]:
         size = self._budget.values_bytes() // PIECES
         for file in files:
-            for piece in self._source.read_file(file, self._names, GROUP_ROWS, size):
-                yield self._source.as_given(piece)
+            yield from self._source.read_file(file, self._names, GROUP_ROWS, size)
 
     def _write(self, target: Path, pieces: Iterator[pa.Table]) -> None:
+        with contextlib.closing(prefetched(self._groups(pieces))) as groups:
+            write_groups(groups, target, self._report.advance, describe=self._describe)
+
+    def _groups(self, pieces: Iterator[pa.Table]) -> Iterator[list[RowGroup]]:
+        """Rows that are written together, put together while those before are written."""
         form = written_format(self._options.output)
         growing = GrowingDictionaries(self._schema) if form is FEATHER else None
-        none = self._schema.empty_table()
+        some = False
+        for piece in _grouped(pieces, self._rows()):
+            some = True
+            arrays = [self._fitting(column, field) for column, field in zip(piece.columns, self._schema, strict=True)]
+            if growing is not None:
+                arrays = growing.grown(pa.Table.from_arrays(arrays, schema=self._schema)).columns
+            yield [RowGroup(self._schema, arrays)]
+        if not some:
+            yield [RowGroup.of(self._schema.empty_table())]
 
-        def parts() -> Iterator[pa.Table]:
-            first = True
-            for piece in pieces:
-                table = piece.replace_schema_metadata(self._schema.metadata)
-                yield table if growing is None else growing.grown(table)
-                first = False
-            if first:
-                yield none
-
-        write_tables(_grouped(parts(), self._rows()), target, self._report.advance, describe=self._describe)
+    def _fitting(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        """A column in its type; text for Parquet as a dictionary."""
+        coded = pa.types.is_dictionary(column.type) and column.type.value_type == field.type
+        return column if column.type == field.type or (coded and self._source.coded) else column.cast(field.type)
 
     def _rows(self) -> int:
         """Rows that are written at once."""
@@ -192,7 +202,7 @@ def _grouped(pieces: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
 
 
 def _one(pieces: list[pa.Table]) -> pa.Table:
-    return pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces).unify_dictionaries().combine_chunks()
+    return pa.concat_tables(pieces).unify_dictionaries()
 
 
 def _metadata(source: Source, changed: set[str]) -> Any:
