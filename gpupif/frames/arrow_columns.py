@@ -14,7 +14,8 @@ from ..encoding.plain import family
 from ..errors import ColumnTypeError
 from .base import Replacement
 
-PANDAS = b"pandas"
+# Of what pandas notes, what says nothing of values, as its attributes may.
+PANDAS, KEPT = b"pandas", ("column_indexes", "creator", "pandas_version")
 
 
 def replaced_table(
@@ -34,7 +35,7 @@ def replaced_table(
         else:
             array = table.column(field.name)
             if mask is not None:
-                array = without_unused(array.filter(mask))
+                array, field = without_unused(array.filter(mask)), field.remove_metadata()
         arrays.append(array)
         fields.append(field)
     changed = set(map(str, columns)) | (set(table.column_names) - set(map(str, names)))
@@ -57,7 +58,7 @@ def kept_metadata(schema: pa.Schema, changed: set[str], all_rows: bool) -> dict[
             for one in note["columns"]
             if one.get("field_name", one.get("name")) not in changed and one.get("name") not in changed
         ]
-        kept = {**note, "index_columns": index, "columns": own}
+        kept = {name: note[name] for name in KEPT if name in note} | {"index_columns": index, "columns": own}
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
     return {PANDAS: json.dumps(kept).encode()}

@@ -54,17 +54,18 @@ class TreatedSource(Source):
         self._base = source
         self._steps = steps
         self._plain = plain
+        self._loses_rows = any(use.removes for use in steps.uses)
         self._given = source.nothing().schema
         self._schema = pa.schema([self._field(name) for name in self.names])
         # By file, the row of the table at which it begins, as each step sees it.
         self._starts = {source.found.files[0]: [0] * (len(steps.uses) + 1)}
-        self._loses_rows = any(use.removes for use in steps.uses)
         self.rows = None if self._loses_rows else source.rows
 
     def _field(self, name: str) -> pa.Field:
         given = self._given.field(name)
         if name not in self._steps.types:
-            return given
+            # It may speak of rows that are gone.
+            return given.remove_metadata() if self._loses_rows else given
         labels, values = self._steps.types[name], given.type
         values = values.value_type if pa.types.is_dictionary(values) else values
         return pa.field(name, labels if self._plain else other_type(labels, plain_type(values), given.type))
