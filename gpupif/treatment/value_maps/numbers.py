@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ColumnTypeError, InputError
-from ...utils.validation import brief
+from ...utils.validation import brief, is_number
 
 # Longer texts are no numbers.
 LONGEST = 100
@@ -78,6 +78,11 @@ class Numbers:
 def exactly(number: Any) -> Fraction:
     """A number as it is written: 0.1 is a tenth, and not the float that is nearest to it."""
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
+
+
+def is_finite(value: Any) -> bool:
+    """Whether something given is a number that is not infinite."""
+    return is_number(value) and math.isfinite(value)
 
 
 def is_numeric(kind: pa.DataType) -> bool:
