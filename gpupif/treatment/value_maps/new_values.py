@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from ...encoding.texts import text_of, texts
 from ...utils.validation import is_number, is_whole
 from .numbers import is_finite, is_numeric
 
+# Whole numbers below it fit into 64 bits.
+LARGEST = 2**63
 # Makes of different values, none missing, the new ones, null where there is none, and whether each old one has a place.
 Groups = Callable[[pa.Array], tuple[pa.Array, npt.NDArray[np.bool_]]]
 
@@ -30,7 +33,7 @@ def typed(new: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if all(map(is_number, values)):
         if pa.types.is_floating(kind):
             return pa.array(new, kind)
-        if all(map(is_whole, values)):
+        if all(is_whole(value) and abs(value) < LARGEST for value in values):
             return pa.array([None if value is None else int(value) for value in new])
         return pa.array(new, pa.float64())
     if all(isinstance(value, bool) for value in values):
@@ -43,20 +46,15 @@ def kept(new: pa.Array, placed: npt.NDArray[np.bool_], values: pa.Array) -> pa.A
 
     Of one type where both are, or numbers; else texts.
     """
+    if pa.types.is_integer(new.type) and pa.types.is_integer(values.type):
+        with contextlib.suppress(pa.ArrowInvalid):
+            new = new.cast(values.type)
     if new.type != values.type:
         if is_numeric(new.type) and is_numeric(values.type):
-            kind = common_type(new.type, values.type)
-            new, values = new.cast(kind, safe=False), values.cast(kind, safe=False)
+            new, values = new.cast(pa.float64(), safe=False), values.cast(pa.float64(), safe=False)
         else:
             new, values = texts(new), texts(values)
     return pc.if_else(pa.array(placed), new, values)
-
-
-def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The type that numbers of two types have together."""
-    if pa.types.is_integer(one) and pa.types.is_integer(other):
-        return other
-    return pa.float64()
 
 
 def is_plain(value: Any) -> bool:

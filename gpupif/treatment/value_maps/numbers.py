@@ -127,15 +127,15 @@ def _amounts_of_decimals(values: pa.Array) -> npt.NDArray[Any]:
     words = np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)[first:last]
     if values.type.precision <= SHORT:
         return words[:, 0].copy()
-    low: npt.NDArray[Any] = words[:, 0].astype(np.uint64).astype(object)
-    return words[:, 1].astype(object) * (1 << 64) + low
+    low, high = words[:, 0].astype(np.uint64).astype(object), words[:, 1].astype(object)
+    amounts: npt.NDArray[Any] = high * (1 << 64) + low
+    return amounts
 
 
 def _numbers_of_texts(values: pa.Array) -> Numbers:
     short = pc.match_substring_regex(values, r"^-?\d{1,12}(\.\d{1,6})?$")
     if pc.all(short).as_py() is not False:
-        amounts = _amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6)))
-        return Numbers(amounts, 6, np.ones(len(values), np.bool_))
+        return Numbers(_amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6))), 6, np.ones(len(values), np.bool_))
     read = [_number(text) for text in values.to_pylist()]
     known = np.array([one is not None for one in read], np.bool_)
     places = max((len(str(one.denominator)) for one in read if one is not None), default=1) - 1

@@ -33,8 +33,8 @@ class Recode(ValueMap):
     including, the next. The first and the last may be infinite. labels: of the bins; default ``[18, 65)``.
 
     unmapped: what becomes of a value that has no place in it: ``"error"``; ``"suppress"``, it becomes a missing value;
-    ``"keep"``. Missing values stay missing, except at the top of a hierarchy, where all cells are ``*``. Names of groups
-    and bins are texts; a mapping to numbers alone makes numbers, unless texts are kept beside them.
+    ``"keep"``. Missing values stay missing, except at the top of a hierarchy, where all cells are ``*``. Names of
+    groups and bins are texts; a mapping to numbers alone makes numbers, unless texts are kept beside them.
     """
 
     do: ClassVar[str] = "recode"
