@@ -44,7 +44,10 @@ from .errors import NearlyUniqueWarning as NearlyUniqueWarning
 from .errors import NothingKnownWarning as NothingKnownWarning
 from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
+from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
+from .hierarchies.base import Hierarchy as Hierarchy
+from .hierarchies.open import read_hierarchies as read_hierarchies
 from .inspection.inspect import Inspection as Inspection
 from .inspection.inspect import inspect as inspect
 from .inspection.roles import Roles as Roles
@@ -69,6 +72,8 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.plan import Plan as Plan
+from .treatment.randomness.key import Key as Key
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
 from .treatment.value_maps.drop import Drop as Drop

@@ -59,7 +59,8 @@ class Intervals(Hierarchy):
             if wider <= width or _exact(wider) % _exact(width):
                 raise InputError(
                     f"{self.said}: widths {width} (level {level}) and {wider} (level {level + 1}) do not nest: "
-                    f"expected each to be a multiple of the one before it. Take {_multiple(width, wider)}, say, for {wider}."
+                    f"expected each to be a multiple of the one before it. Take {_multiple(width, wider)}, say, for "
+                    f"{wider}."
                 )
 
     @property

@@ -38,11 +38,11 @@ class MaskedCodes(Hierarchy):
     expected = "text or a whole number"
 
     def __post_init__(self) -> None:
-        given = self.digits
+        given: Any = self.digits
         if is_whole(given):
-            numbers = list(range(1, int(given) + 1)) if given > 0 else [0]  # type: ignore[call-overload, operator]
+            numbers = list(range(1, int(given) + 1)) if given > 0 else [0]
         else:
-            numbers = list(given) if isinstance(given, Sequence | np.ndarray) else [None]  # type: ignore[list-item]
+            numbers = list(given) if isinstance(given, Sequence | np.ndarray) else [None]
         good = not isinstance(given, str) and all(is_whole(number) and number > 0 for number in numbers)
         if not good or any(more <= fewer for fewer, more in pairwise(numbers)):
             raise InputError(

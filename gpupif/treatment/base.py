@@ -166,16 +166,23 @@ class Step(ABC):
 class Treatment(ABC):
     """One thing done to a table. Its fields are the keys that it has in a plan, with their defaults.
 
-    do: its word in a plan. is_random: whether it draws by the key. Fields that name columns of the table tell which it
-    looks at; `named` is the place to say so where they do not.
+    The types of fields are what a plan may have there, and have to be known when the class is made.
+
+    do: its word in a plan. is_random: whether it draws by the key. files: keys that may be the path of a file, which
+    begins at the plan's folder. Fields that name columns of the table tell which it looks at; `named` is the place to
+    say so where they do not.
     """
 
     do: ClassVar[str]
+    files: ClassVar[Sequence[str]] = ()
     is_random: ClassVar[bool] = False
 
     @abstractmethod
     def check(self) -> None:
         """Raise InputError for what is wrong whatever the table: called when a plan is made or read."""
+
+    def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:  # noqa: B027
+        """Raise InputError for what does not go with the hierarchies of the plan, by column; called likewise."""
 
     @abstractmethod
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:

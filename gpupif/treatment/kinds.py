@@ -1,15 +1,17 @@
-"""The treatments, by their words in a plan."""
+"""All treatments, by their word in a plan."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from .base import Treatment
 from .value_maps.drop import Drop
 from .value_maps.recode import Recode
 
-TREATMENTS: dict[str, type[Treatment]] = {
-    kind.do: kind
-    for kind in (
-        Drop,
-        Recode,
-    )
-}
+# One to a line, so that several may be added at once.
+_CLASSES: tuple[type[Treatment], ...] = (
+    Drop,
+    Recode,
+)
+
+TREATMENTS: Mapping[str, type[Treatment]] = {kind.do: kind for kind in _CLASSES}
