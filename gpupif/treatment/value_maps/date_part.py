@@ -54,8 +54,9 @@ class DatePart(ValueMap):
             found = _dates(self.column, values, self.format)
             if found.null_count and self.unmapped == "error":
                 expected = "dates as 2001-05-17" if self.format is None else f"dates as {self.format}"
+                strange = values.filter(found.is_null())[0].as_py()
                 raise InputError(
-                    f"column {self.column!r}: expected {expected}, got {brief(values.filter(found.is_null())[0].as_py())}. "
+                    f"column {self.column!r}: expected {expected}, got {brief(strange)}. "
                     "Say by format= how they are written, or unmapped='suppress'."
                 )
             return pc.year(found) if self.to == "year" else unit_names(found, self.to)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ...encoding.texts import text_of, texts
 from ...utils.validation import is_number, is_whole
+from ..base import Mapper
 from .numbers import is_finite, is_numeric
 
 # Whole numbers below it fit into 64 bits.
@@ -55,6 +56,16 @@ def kept(new: pa.Array, placed: npt.NDArray[np.bool_], values: pa.Array) -> pa.A
         else:
             new, values = texts(new), texts(values)
     return pc.if_else(pa.array(placed), new, values)
+
+
+def looked_up(old: pa.Array, new: pa.Array) -> Mapper:
+    """Puts new values in the place of the old ones of a table."""
+    return lambda values: new.take(pc.index_in(values, old.cast(values.type)))
+
+
+def unchanged(values: pa.Array) -> pa.Array:
+    """A mapper of a column that no row has a value of."""
+    return values
 
 
 def is_plain(value: Any) -> bool:

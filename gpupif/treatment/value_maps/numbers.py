@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number
 
-# Longer texts are no numbers.
-LONGEST = 100
+# Texts are numbers of at most so many digits before the decimal point, and behind it.
+MOST_DIGITS = 18
 # So many digits fit into 64 bits.
 SHORT = 18
 
@@ -147,5 +147,20 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCI
 
 
 def _number(text: str) -> Fraction | None:
-    """The number that a text is, None where it is none, or longer than numbers are."""
-    return Fraction(text) if len(text) <= LONGEST and _NUMBER.fullmatch(text) else None
+    """The number that a text is, None where it is none, or too long."""
+    if len(text) > 3 * MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    number = Fraction(text)
+    fits = abs(number) < 10**MOST_DIGITS and number.denominator <= 10**MOST_DIGITS
+    return number if fits and (number * 10**MOST_DIGITS).denominator == 1 else None
+
+
+def as_decimals(amounts: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Decimals of a type of 128 bits, from whole numbers in units of its last place."""
+    if amounts.dtype.kind == "O":
+        low = np.array([int(one) & (2**64 - 1) for one in amounts], np.uint64)
+        high = np.array([int(one) >> 64 for one in amounts], np.int64)
+    else:
+        low, high = amounts.astype(np.int64).view(np.uint64), amounts.astype(np.int64) >> 63
+    words = np.ascontiguousarray(np.column_stack([low.view(np.int64), high]))
+    return pa.Array.from_buffers(kind, len(amounts), [None, pa.py_buffer(words)])

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...attack.hierarchy_files import ANYTHING
 from ...encoding.texts import texts, texts_of
 from ...errors import InputError
-from ...hierarchies.base import Hierarchy
+from ...hierarchies.base import ANYTHING, Hierarchy
+from ...hierarchies.levels import hierarchy_with_level
 from ...utils.validation import brief, check_word, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .bins import by_edges, check_edges
@@ -63,7 +63,7 @@ class Recode(ValueMap):
 
     def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:
         if self.level is not None:
-            self._hierarchy(hierarchies)
+            hierarchy_with_level(hierarchies, self.column, self.level)
 
     def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
         groups = self._groups(tools)
@@ -80,28 +80,19 @@ class Recode(ValueMap):
 
     def of_missing(self, tools: Tools) -> str | None:
         # At the top of a hierarchy all cells are alike.
-        return ANYTHING if self.level is not None and self.level == self._hierarchy(tools.hierarchies).height else None
+        if not self.level:
+            return None
+        return ANYTHING if self.level == self._hierarchy(tools).height else None
 
     def _groups(self, tools: Tools) -> Groups:
         if self.mapping is not None:
             return by_mapping(self.mapping)
         if self.edges is not None:
             return by_edges(self.column, self.edges, self.labels)
-        return by_hierarchy(self._hierarchy(tools.hierarchies), self.level or 0, self.unmapped == "error")
+        return by_hierarchy(self._hierarchy(tools), self.level or 0, self.unmapped == "error")
 
-    def _hierarchy(self, hierarchies: Mapping[Hashable, Hierarchy]) -> Hierarchy:
-        hierarchy = hierarchies.get(self.column)
-        if hierarchy is None:
-            raise InputError(
-                f"recode: column {self.column!r}: level {self.level} is of a hierarchy, and there is none of this "
-                "column. Add one to hierarchies, or give mapping or edges."
-            )
-        if self.level is None or self.level > hierarchy.height:
-            raise InputError(
-                f"recode: column {self.column!r}: expected a level of its hierarchy, 0 to {hierarchy.height}; got "
-                f"{self.level}."
-            )
-        return hierarchy
+    def _hierarchy(self, tools: Tools) -> Hierarchy:
+        return hierarchy_with_level(tools.hierarchies, self.column, self.level or 0)
 
     def _check_placed(self, values: pa.Array, placed: npt.NDArray[np.bool_]) -> None:
         if placed.all():

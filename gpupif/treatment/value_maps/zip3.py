@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from ...encoding.texts import texts
 from ...errors import ColumnTypeError, InputError
 from ...io.read import read_table
 from ...utils.validation import brief, check_word, is_whole, whole_number
-from ..base import FILE, Mapper, Tools, ValueMap, WorkingTable
+from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .date_part import WITHOUT_PLACE
 from .numbers import is_text
 
@@ -37,15 +37,16 @@ class Zip3(ValueMap):
     ``000``. unmapped: ``"error"``, or ``"suppress"``, which makes missing values of what is no postcode or in no area
     that `populations` has.
 
-    Values are texts of five digits, or of nine (ZIP+4, with a hyphen or without), or whole numbers, to which zeros that
-    they have lost in front are given back; three digits are taken for such a number in a column of numbers alone.
+    Values are texts of five digits, or of nine (ZIP+4, with a hyphen or without), or whole numbers. Zeros in front that
+    were lost are given back: one to a text, one or two to a number.
 
     Raises InputError for populations that lack or are none, for a value that is no postcode and for one of an area
     without people in `populations`, naming them; ColumnTypeError for other types. (45 CFR 164.514(b)(2)(i)(B).)
     """
 
     do: ClassVar[str] = "zip3"
-    populations: str | os.PathLike[str] | Mapping[Any, int] | None = field(default=None, metadata=FILE)
+    files: ClassVar[Sequence[str]] = ("populations",)
+    populations: str | os.PathLike[str] | Mapping[Any, int] | None = None
     least: int = LEAST
     unmapped: Literal["error", "suppress"] = "error"
 
@@ -97,7 +98,9 @@ def check_populations(said: str, populations: Any) -> None:
     if isinstance(populations, Mapping):
         for area, people in populations.items():
             if not is_whole(people) or people < 0:
-                raise InputError(f"{said}: populations: expected people of {area!r} as a whole number, got {brief(people)}.")
+                raise InputError(
+                    f"{said}: populations: expected people of {area!r} as a whole number, got {brief(people)}."
+                )
     elif not isinstance(populations, str | os.PathLike):
         raise InputError(f"{said}: populations: expected a dictionary or the path of a file, got {brief(populations)}.")
 
@@ -148,15 +151,14 @@ def _read(said: str, path: Any) -> tuple[list[str], list[int], int | None]:
 def first_three(column: Hashable, values: pa.Array) -> pa.Array:
     """The first three digits of postcodes, null for what is none."""
     kind = values.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        # Of five digits, or of nine; zeros in front are lost.
-        written = texts(values)
-        is_code = pc.match_substring_regex(written, r"^\d{3,9}$")
-        size = pc.if_else(pc.greater(pc.utf8_length(written), 5), 9, 5)
-        padded = pc.if_else(pc.equal(size, 9), pc.utf8_lpad(written, 9, "0"), pc.utf8_lpad(written, 5, "0"))
-    elif is_text(kind):
-        padded = pc.utf8_trim_whitespace(values.cast(pa.string()))
-        is_code = pc.match_substring_regex(padded, r"^\d{5}(-?\d{4})?$")
-    else:
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not is_number and not is_text(kind):
         raise ColumnTypeError(column, kind, "postcodes, as texts or whole numbers", "Convert them to text.")
+    written = pc.utf8_trim_whitespace(texts(values).cast(pa.string()))
+    # What has lost zeros in front has three digits at least: they begin with 005.
+    least = 3 if is_number else 4
+    is_code = pc.match_substring_regex(written, rf"^\d{{{least},5}}(-?\d{{4}})?$")
+    digits = pc.replace_substring(written, "-", "")
+    short = pc.less_equal(pc.utf8_length(digits), 5)
+    padded = pc.if_else(short, pc.utf8_lpad(digits, 5, "0"), pc.utf8_lpad(digits, 9, "0"))
     return pc.if_else(is_code, pc.utf8_slice_codeunits(padded, 0, 3), pa.scalar(None, pa.string()))
