@@ -79,9 +79,8 @@ class Microaggregate(ValueMap):
             )
         amounts, first, number = np.unique(found.amounts, return_index=True, return_inverse=True)
         times = np.bincount(number, weights=counts).astype(np.int64)
-        groups = group_starts(
-            Numbers(amounts, found.places, np.ones(len(amounts), np.bool_)).floats(), times, int(self.k)
-        )
+        different = Numbers(amounts, found.places, np.ones(len(amounts), np.bool_))
+        groups = group_starts(different.floats(), times, int(self.k))
         group_of = np.repeat(np.arange(len(groups)), np.diff(np.append(groups, len(amounts))))
         if self.replaced == "median":
             return labels.take(pa.array(first[_middles(times, groups)][group_of[number]]))

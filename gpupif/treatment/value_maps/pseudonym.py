@@ -95,7 +95,7 @@ class Pseudonym(ValueMap):
         if pc.all(fits).as_py() is False:
             strange = values.filter(pc.invert(fits))[0].as_py()
             raise InputError(
-                f"pseudonym: column {self.column!r}: length: expected whole numbers from 0, of {length} digits at most; "
+                f"pseudonym: column {self.column!r}: length: expected whole numbers of at most {length} digits; "
                 f"got {strange}. Raise it, or take method='hmac'."
             )
         return pc.utf8_lpad(written, length, "0")

@@ -132,7 +132,7 @@ def test_bins_of_dates():
     [
         ({}, "expected one of level, mapping and edges, got none"),
         ({"level": 1, "edges": [0, 1]}, "got level and edges"),
-        ({"level": 1}, "there is none of this column"),
+        ({"level": 1}, "column 'x' has no hierarchy"),
         ({"level": -1}, "level: expected a whole number of levels, 0 or more"),
         ({"level": "1"}, "level: expected a whole number of levels, 0 or more"),
         ({"mapping": {}}, "expected a dictionary"),
