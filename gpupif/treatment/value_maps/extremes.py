@@ -41,7 +41,7 @@ class TopCode(ValueMap):
 
     def check(self) -> None:
         check_limit(self.do, self.column, "limit", self.limit)
-        check_label(self.do, self.column, self.label)
+        check_label(self.do, self.column, self.limit if self.label is None else self.label)
 
     def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
         label = self.limit if self.label is None else self.label
@@ -61,7 +61,7 @@ class BottomCode(ValueMap):
 
     def check(self) -> None:
         check_limit(self.do, self.column, "limit", self.limit)
-        check_label(self.do, self.column, self.label)
+        check_label(self.do, self.column, self.limit if self.label is None else self.label)
 
     def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
         label = self.limit if self.label is None else self.label
@@ -97,8 +97,8 @@ def check_limit(do: str, column: Hashable, name: str, limit: object) -> None:
 
 
 def check_label(do: str, column: Hashable, label: object) -> None:
-    """Raise InputError for a label, None for none, that is neither a text nor a number."""
-    if label is not None and not (isinstance(label, str) or is_finite(label)):
+    """Raise InputError for a label that is neither a text nor a number."""
+    if not (isinstance(label, str) or is_finite(label)):
         raise InputError(f"{do}: column {column!r}: label: expected a text or a number, got {brief(label)}.")
 
 

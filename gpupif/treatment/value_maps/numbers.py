@@ -138,9 +138,8 @@ def _numbers_of_texts(values: pa.Array) -> Numbers:
         return Numbers(_amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6))), 6, np.ones(len(values), np.bool_))
     read = [_number(text) for text in values.to_pylist()]
     known = np.array([one is not None for one in read], np.bool_)
-    places = max((len(str(one.denominator)) for one in read if one is not None), default=1) - 1
-    amounts: Any = np.array([0 if one is None else int(one * 10**places) for one in read], object)
-    return Numbers(amounts, places, known)
+    amounts: npt.NDArray[Any] = np.array([0 if one is None else int(one * 10**MOST_DIGITS) for one in read], object)
+    return Numbers(amounts, MOST_DIGITS, known)
 
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCII)

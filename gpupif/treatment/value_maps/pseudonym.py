@@ -16,6 +16,7 @@ from ...utils.validation import check_word, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .ff1 import FormatPreserving
 from .new_values import looked_up, unchanged
+from .numbers import is_numeric
 
 METHODS = ("ff1", "permutation", "hmac")
 # Hexadecimal digits of a pseudonym: 128 bits, which no two values of any table have by chance.
@@ -87,7 +88,7 @@ class Pseudonym(ValueMap):
         return pa.array(map(cipher.encrypt, written.to_pylist()), pa.string())
 
     def _padded(self, values: pa.Array, length: int) -> pa.Array:
-        if not pa.types.is_integer(values.type):
+        if not is_numeric(values.type):
             expected = "whole numbers, which length= pads with zeros"
             raise ColumnTypeError(self.column, values.type, expected, "Leave length out.")
         written = texts(values)

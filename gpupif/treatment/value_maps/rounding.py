@@ -103,8 +103,9 @@ def _largest(amounts: npt.NDArray[Any]) -> int:
 
 
 def _rounded_floats(amounts: npt.NDArray[np.float64], base: Fraction) -> npt.NDArray[np.float64]:
-    quotient = np.rint(amounts * float(base.denominator) / float(base.numerator))
-    found: npt.NDArray[np.float64] = quotient * float(base.numerator) / float(base.denominator)
+    with np.errstate(over="ignore", invalid="ignore"):
+        quotient = np.rint(amounts * float(base.denominator) / float(base.numerator))
+        found: npt.NDArray[np.float64] = quotient * float(base.numerator) / float(base.denominator)
     # Where a product is not exact, and of numbers so large that the quotient has no fraction, one by one.
     limit = EXACT / max(float(base.denominator), float(base.numerator), 1.0)
     for place in np.flatnonzero((np.abs(quotient) > limit) & np.isfinite(amounts)):
