@@ -70,6 +70,12 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.random.jitter import Jitter as Jitter
+from .treatment.random.noise import Noise as Noise
+from .treatment.random.pram import Pram as Pram
+from .treatment.random.randomized_response import RandomizedResponse as RandomizedResponse
+from .treatment.random.shift_dates import ShiftDates as ShiftDates
+from .treatment.random.swap import Swap as Swap
 from .treatment.randomness.key import Key as Key
 from .utils.config import config as config
 from .utils.config import set_config as set_config

@@ -27,9 +27,9 @@ class ShiftDates(Treatment):
 
     person: the column that says who it is; the shift is a keyed hash of its value, so that it is the same in every
     table that is treated by this key at this place of a plan. Intervals between dates of a person stay as they are, and
-    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of dates
-    of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing; required
-    where there are any. One person in 2 days + 1 is not shifted: which is not known.
+    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of
+    dates of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing;
+    required where there are any. One person in 2 days + 1 is not shifted: which is not known.
     """
 
     do: ClassVar[str] = "shift_dates"

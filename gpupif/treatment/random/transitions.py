@@ -128,6 +128,7 @@ class Matrix(Transitions):
 def whole_amounts(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
     """Several probabilities, none of them 1, in whole numbers out of 2^64, cut off; the largest gets what is left."""
     amounts = np.ldexp(np.minimum(probabilities, BELOW_ONE), 64).astype(np.uint64)
+    largest = np.argmax(probabilities)
     # In words of 64 bits 2^64 is 0.
-    amounts[np.argmax(probabilities)] -= amounts.sum(dtype=np.uint64)
+    amounts[largest : largest + 1] -= amounts.sum(dtype=np.uint64)
     return amounts
