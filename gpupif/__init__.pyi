@@ -6,6 +6,10 @@ from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown
 from .attack.population import Population as Population
+from .comparison.compare import compare as compare
+from .comparison.linkage import Linkage as Linkage
+from .comparison.result import Comparison as Comparison
+from .comparison.utility import Utility as Utility
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
 from .disclosure.anonymity import alpha_k_anonymity as alpha_k_anonymity
@@ -46,6 +50,8 @@ from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
 from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
+from .hierarchies.base import Hierarchy as Hierarchy
+from .hierarchies.open import read_hierarchies as read_hierarchies
 from .inspection.inspect import Inspection as Inspection
 from .inspection.inspect import inspect as inspect
 from .inspection.roles import Roles as Roles
@@ -60,6 +66,8 @@ from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
+from .protection.advice import Advice as Advice
+from .protection.advise import advise as advise
 from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
@@ -70,6 +78,7 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.plan import Plan as Plan
 from .treatment.random.jitter import Jitter as Jitter
 from .treatment.random.noise import Noise as Noise
 from .treatment.random.pram import Pram as Pram
@@ -77,5 +86,11 @@ from .treatment.random.randomized_response import RandomizedResponse as Randomiz
 from .treatment.random.shift_dates import ShiftDates as ShiftDates
 from .treatment.random.swap import Swap as Swap
 from .treatment.randomness.key import Key as Key
+from .treatment.suppression.suppress import Suppress as Suppress
+from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows
+from .treatment.treat import treat as treat
+from .treatment.treated import Treated as Treated
+from .treatment.value_maps.drop import Drop as Drop
+from .treatment.value_maps.recode import Recode as Recode
 from .utils.config import config as config
 from .utils.config import set_config as set_config

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..engines.axis import NOTHING, Axis
 from ..errors import InputError
 from ..utils.validation import brief
 from .hierarchy_files import TextOrder, TextTree
+from .paths_up import paths_up
 from .priors import Prior, plain_value, values_by_text
 
 
@@ -172,27 +172,8 @@ def _tree(
             f"distances: column {name!r}: the hierarchy{where} lacks {lacked}{more}. Add "
             f"{'each' if more else 'it'} and what it is part of."
         )
-    paths = {
-        value: [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
-        for value, names in given.items()
-    }
-    if not all(isinstance(part, Hashable) for path in paths.values() for part in path):
-        raise InputError(f"distances: column {name!r}: expected names of what values are part of, got lists in lists.")
-    levels = {len(path) for path in paths.values()}
-    if len(levels) > 1:
-        raise InputError(
-            f"distances: column {name!r}: the hierarchy{where} is no tree of equal depth: expected as many names for "
-            f"each value, got {min(levels)} to {max(levels)}. Repeat a name where a level is missing."
-        )
-    above: dict[tuple[int, Any], Any] = {}
-    for path in paths.values():
-        for level, (child, parent) in enumerate(pairwise(path)):
-            if above.setdefault((level, child), parent) != parent:
-                raise InputError(
-                    f"distances: column {name!r}: the hierarchy{where} is no tree: {child!r} is part of {parent!r} and "
-                    f"of {above[level, child]!r}."
-                )
-    depth = levels.pop() if levels else 0
+    paths = paths_up(f"distances: column {name!r}", given, where)
+    depth = len(next(iter(paths.values()), ()))
     top = {path[-1] for path in paths.values()} if depth else set(paths)
     below = depth + 1 - (len(top) == 1 and depth > 0)
     # Numbered as the hierarchy has them, whatever the order of the column's codes.

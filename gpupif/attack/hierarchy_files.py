@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..io.documents import without_repeats
 from ..utils.validation import brief
-from .priors import without_repeats
 
 ENDINGS = (".csv", ".json")
 # Of a CSV file that of these which its first line has, the first in this order: names have commas in them.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from gpupif.kernels.log_units import LOG_BITS
 
 from ..encoding.column import Column
 from ..errors import PriorError
+from ..io.documents import without_repeats
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
 from ..utils.validation import brief, within
 
@@ -80,7 +80,7 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
         Stored in a file, ``to_frame().to_parquet("priors.parquet")``, they serve for another table, or a later one.
         """
         rows = [(name, value, share) for name in self for value, share in self[name].items()]
-        texts = [None if value is None else _texts(value)[0] for _, value, _ in rows]
+        texts = [None if value is None else texts_of(value)[0] for _, value, _ in rows]
         shares = np.array([share for _, _, share in rows], np.float64)
         return pd.DataFrame({"column": [name for name, _, _ in rows], "value": texts, "probability": shares})
 
@@ -184,11 +184,11 @@ def plain_value(value: Any) -> Any:
 def values_by_text(values: Iterable[Any]) -> dict[str, Any]:
     """What values are known by in JSON: a text that is a value itself stands for that."""
     several = list(values)
-    of_text = {text: value for value in several for text in _texts(value)}
+    of_text = {text: value for value in several for text in texts_of(value)}
     return of_text | {value: value for value in several if isinstance(value, str)}
 
 
-def _texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
     """How a value may be written as a key in JSON."""
     if value is None:
         return ["", "null", "None", "NULL"]
@@ -199,14 +199,6 @@ def _texts(value: Any) -> list[str]:
     if hasattr(value, "isoformat"):
         return [str(value), value.isoformat(), value.isoformat().removesuffix("T00:00:00")]
     return [str(value)]
-
-
-def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, for `json.loads`; raises ValueError where a name stands in it twice."""
-    repeated = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
-    if repeated:
-        raise ValueError(f"{repeated[0]!r} stands there twice; expected it once.")
-    return dict(pairs)
 
 
 def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:

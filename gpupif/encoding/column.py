@@ -109,11 +109,12 @@ def amounts(column: Column) -> npt.NDArray[np.float64]:
     A text counts as the number it says: CSV has nothing else.
     """
     numbers = np.full(column.cardinality, np.nan)
-    numbers[: len(column.labels)] = _numbers(column.labels)
+    numbers[: len(column.labels)] = numbers_of(column.labels)
     return numbers
 
 
-def _numbers(labels: Any) -> npt.NDArray[np.float64]:
+def numbers_of(labels: Any) -> npt.NDArray[np.float64]:
+    """The number that each label is, or, as text, says; NaN for what is no number."""
     if isinstance(labels, pa.Array):
         kind = labels.type
         if any(is_one(kind) for is_one in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):

@@ -10,7 +10,8 @@ import pyarrow as pa
 from ..encoding.encode import check_arrow
 from ..errors import InputError
 from ..io.common import decode, pandas_index_names
-from .base import Frame
+from .arrow_columns import replaced_table
+from .base import Frame, Replacement
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,6 +62,11 @@ class ArrowFrame(Frame):
         for position in range(len(self.names)):
             self.column(position)
         return decode(self._table)
+
+    def replaced(
+        self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
+    ) -> pa.Table:
+        return replaced_table(self._table, names, columns, kept)
 
 
 class FileFrame(Frame):

@@ -6,14 +6,26 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from ..gpu.base import FrameLibrary
 from ..io.common import Stamp, check_unchanged
 from ..utils.arrays import on_host
+
+
+class Replacement(NamedTuple):
+    """What stands in the place of a column: codes of rows, `len(labels)` where a value is missing, and their labels.
+
+    before: the type of the values that the column had, see `encoding.plain`.
+    """
+
+    codes: npt.NDArray[Any]
+    labels: pa.Array
+    before: pa.DataType
 
 
 class Frame(ABC):
@@ -81,6 +93,19 @@ class Frame(ABC):
     @abstractmethod
     def arrow(self) -> pa.Table:
         """The whole table as Arrow data."""
+
+    def replaced(
+        self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: npt.NDArray[Any] | None = None
+    ) -> Any:
+        """A frame of the kind that came in, of the columns `names`, some of which are replaced.
+
+        A column with values of its old family keeps its type, a nullable one where values are missing now; text in
+        place of anything else is categorical. Categories that do not occur any more go. kept: a mask of the rows that
+        stay, which columns that are replaced have alone; of the others, rows and index are as they came.
+        """
+        from .arrow_columns import replaced_table
+
+        return replaced_table(self.arrow(), names, columns, kept).to_pandas()
 
 
 def category_orders(table: Any) -> dict[Hashable, list[Any]]:

@@ -13,7 +13,8 @@ from ..gpu.base import FrameLibrary
 from ..io.base import Input
 from ..io.common import Pick, decode
 from ..io.read import read_table
-from .base import Frame, category_orders
+from .base import Frame, Replacement, category_orders
+from .pandas_columns import other_column
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26
@@ -71,6 +72,25 @@ class DeviceTable(Frame):
         with self._library.active():
             columns = [self._library.to_arrow(self._table[name]) for name in self.names]
         return pa.table(columns, names=[str(name) for name in self.names])
+
+    def replaced(
+        self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
+    ) -> Any:
+        with self._library.active():
+            table = self._table if kept is None else self._table[self._library.xp.asarray(kept)]
+            series = {}
+            for number, name in enumerate(names):
+                column = table[name]
+                if name in columns:
+                    like = self._library.to_pandas(column.iloc[:1])
+                    column = self._library.frames.Series(other_column(columns[name], like))
+                    column.index = table.index
+                elif kept is not None and hasattr(column.dtype, "categories"):
+                    column = column.cat.remove_unused_categories()
+                series[number] = column
+            frame = self._library.frame(series, table.index)
+        frame.columns = self._table.columns.take([self.names.index(name) for name in names])
+        return frame
 
     def device_frames(self) -> FrameLibrary:
         return self._library

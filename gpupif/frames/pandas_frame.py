@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ..errors import OutputError
-from .base import Frame, category_orders
+from ..rows.threads import Workers
+from .base import Frame, Replacement, category_orders
+from .pandas_columns import other_column, some_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,6 +35,29 @@ class PandasFrame(Frame):
     def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
         columns = self._table.columns.take([self.names.index(name) for name in names])
         return pd.DataFrame(values.T, index=self.index, columns=columns, copy=False)
+
+    def replaced(
+        self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
+    ) -> pd.DataFrame:
+        index = self.index if kept is None else self.index[kept]
+        places = [self.names.index(name) for name in names]
+
+        def made(place: int) -> Any:
+            name = self.names[place]
+            if name in columns:
+                return other_column(columns[name], self.column(place))
+            column = self.column(place)
+            return column if kept is None else some_rows(column, kept)
+
+        with Workers() as workers:
+            arrays = workers.run(made, [(place,) for place in places])
+        series = {
+            number: array if isinstance(array, pd.Series) else pd.Series(array, index=index, copy=False)
+            for number, array in enumerate(arrays)
+        }
+        frame = pd.DataFrame(series, index=index, copy=False)
+        frame.columns = self._table.columns.take(places)
+        return frame
 
     def arrow(self) -> pa.Table:
         """See `Frame`; raises OutputError for a column that Arrow cannot hold."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..errors import ColumnTypeError, InputError
 from .arrow_frame import arrow_table
-from .base import Frame
+from .base import Frame, Replacement
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,6 +67,23 @@ class PolarsFrame(Frame):
         import polars as pl
 
         return pl.DataFrame(dict(columns))
+
+    def replaced(
+        self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
+    ) -> Any:
+        import polars as pl
+
+        from .polars_columns import other_column, some_rows
+
+        series = []
+        for name in names:
+            column = self._table.get_column(str(name))
+            if name in columns:
+                column = other_column(columns[name], column)
+            elif kept is not None:
+                column = some_rows(column, kept)
+            series.append(column)
+        return pl.DataFrame(series)
 
     def arrow(self) -> pa.Table:
         import polars as pl

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from gpupif.kernels import codes as kernels
+
+from ..encoding.labels import merge_labels
+from ..encoding.plain import plain_labels
+from ..errors import InputError
+from ..rows.keys import code_type as code_type
+from ..rows.threads import Workers
+from ..utils.arrays import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +38,8 @@ class PieceColumn:
     """A column of some rows: per row the number of its value among the labels, `len(labels)` where it is missing.
 
     labels: values, all different, none of them missing; not all of them need occur, and their order means nothing.
+    Those of a table that comes in are of plain types, whatever kind of table it is: int64 (uint64 beyond), float64,
+    string, bool, date32, timestamps, ... What a step puts in their place has one type in all pieces.
     """
 
     codes: npt.NDArray[Any]
@@ -155,19 +166,38 @@ class Step(ABC):
 class Treatment(ABC):
     """One thing done to a table. Its fields are the keys that it has in a plan, with their defaults.
 
-    do: its word in a plan. is_random: whether it draws by the key.
+    The types of fields are what a plan may have there, and have to be known when the class is made.
+
+    do: its word in a plan. is_random: whether it draws by the key. files: keys that may be the path of a file, which
+    begins at the plan's folder. Fields that name columns of the table tell which it looks at; `named` is the place to
+    say so where they do not.
     """
 
     do: ClassVar[str]
+    files: ClassVar[Sequence[str]] = ()
     is_random: ClassVar[bool] = False
 
     @abstractmethod
     def check(self) -> None:
         """Raise InputError for what is wrong whatever the table: called when a plan is made or read."""
 
+    def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:  # noqa: B027
+        """Raise InputError for what does not go with the hierarchies of the plan, by column; called likewise."""
+
     @abstractmethod
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
         """The step for this table; raises InputError for what does not fit it."""
+
+    def named(self) -> Sequence[Hashable]:
+        """The columns that it must find in the table: `column` and `columns`."""
+        found: list[Hashable] = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "column" and value is not None:
+                found.append(value)
+            elif one.name == "columns" and value is not None:
+                found += [value] if isinstance(value, str) else value
+        return found
 
 
 # Makes of different values, none missing, what stands in their place, null for a missing one; in the same order.
@@ -185,7 +215,11 @@ class ValueMap(Treatment):
         """What is to be done to values; of the whole table it may ask how often each occurs. Raises InputError."""
 
     def prepare(self, table: WorkingTable, tools: Tools) -> ValueMapStep:
-        return ValueMapStep(self.column, self.mapper(table, tools))
+        return ValueMapStep(self.column, self.mapper(table, tools), self.of_missing(tools))
+
+    def of_missing(self, tools: Tools) -> str | None:
+        """What stands in the place of missing values; None where they stay missing."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -194,24 +228,52 @@ class ValueMapStep(Step):
 
     column: Hashable
     mapper: Mapper
+    of_missing: str | None = None
 
     def apply(self, piece: Piece) -> None:
         column = piece[self.column]
-        piece[self.column] = relabeled(column, self.mapper(column.labels))
+        try:
+            labels = self.mapper(column.labels)
+        except InputError:
+            # Of a value that is in no row any more, perhaps.
+            column = _of_values_that_occur(column)
+            labels = self.mapper(column.labels)
+        piece[self.column] = relabeled(column, labels, self.of_missing)
 
 
-def relabeled(column: PieceColumn, labels: pa.Array) -> PieceColumn:
-    """The column with other labels, some of which may be equal to each other, or null: then the value is missing."""
-    encoded = labels.dictionary_encode()
-    different = encoded.dictionary
-    number = encoded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
-    if len(different) == len(labels) and not labels.null_count:
+def _of_values_that_occur(column: PieceColumn) -> PieceColumn:
+    occurs = np.bincount(column.codes, minlength=len(column.labels) + 1) > 0
+    occurs[-1] = True
+    new_codes = (np.cumsum(occurs) - 1).astype(code_type(len(occurs)))
+    return PieceColumn(_replaced(column.codes, new_codes), column.labels.filter(pa.array(occurs[:-1])))
+
+
+def relabeled(column: PieceColumn, labels: pa.Array, of_missing: str | None = None) -> PieceColumn:
+    """The column with other labels, some of which may be equal to each other, or null: then the value is missing.
+
+    of_missing: in place of missing values; the labels are texts then.
+    """
+    if of_missing is not None:
+        labels = pa.concat_arrays([labels, pa.array([of_missing], labels.type)])
+    elif labels is column.labels:
+        return column
+    elif pa.types.is_null(labels.type) or not len(labels):
+        return PieceColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
+    different, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
+    if len(different) == len(column.labels) and of_missing is None:
         # Each label has one of its own, in their order.
         return PieceColumn(column.codes, different)
-    new = np.append(number, len(different))
-    return PieceColumn(new.astype(code_type(len(different) + 1))[column.codes], different)
+    missing = len(different)
+    new_codes = np.append(np.where(number < 0, missing, number), [missing] * (of_missing is None))
+    return PieceColumn(_replaced(column.codes, new_codes.astype(code_type(missing + 1))), different)
 
 
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest type of codes below `size`."""
-    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
+def _replaced(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row new_codes[code], by all threads."""
+    codes, found = read_only(codes), np.empty(len(codes), new_codes.dtype)
+    with Workers() as workers:
+        workers.run(
+            lambda start, stop: kernels.recode(codes[start:stop], 0, read_only(new_codes), found[start:stop]),
+            workers.ranges(len(codes)),
+        )
+    return found

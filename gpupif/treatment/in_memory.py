@@ -1,4 +1,4 @@
-"""A table in memory as treated so far: one piece with all rows."""
+"""A table in memory as treated so far."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..attack.arguments import Arguments
-from ..encoding.encode import encode_column
-from ..frames.base import Frame
-from .base import ColumnValues, Piece, PieceColumn, RowFacts, Step, WorkingTable
+from ..encoding.device import DeviceColumn, encode_on_device
+from ..frames.base import Frame, Replacement
+from ..rows.threads import Workers
+from ..scoring.score import score_table
+from ..utils.validation import check_unique
+from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
+from .columns import in_order, joined, piece_column, some_rows, table_column, values_of
+from .plain_piece import PlainPiece
+from .record import StepCounts
+from .run import TreatableTable
+
+# Rows that a step treats at once.
+PIECE_ROWS = 1 << 20
 
 
 class MemoryFacts(RowFacts):
@@ -24,56 +33,98 @@ class MemoryFacts(RowFacts):
         self.names = list(arrays)
 
 
-class MemoryTable(WorkingTable, Piece):
-    """A table in memory; treated by `apply` of a step. touched: columns that are not as they came."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
-        self.start, self.rows = 0, frame.rows
-        self._columns: dict[Hashable, PieceColumn] = {}
-        self._names = list(frame.names)
-
-    @property
-    def names(self) -> Sequence[Hashable]:  # type: ignore[override]
-        return self._names
-
-    def __getitem__(self, name: Hashable) -> PieceColumn:
-        if name not in self._columns:
-            column = encode_column(name, self._frame.column(self._frame.names.index(name)))
-            labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
-            self._columns[name] = PieceColumn(column.codes, labels)
-        return self._columns[name]
-
-    def __setitem__(self, name: Hashable, column: PieceColumn) -> None:
-        self._columns[name] = column
-
-    def drop(self, name: Hashable) -> None:
-        self._names.remove(name)
-        self._columns.pop(name, None)
-
-    def keep_rows(self, kept: npt.NDArray[np.bool_]) -> None:
-        raise NotImplementedError
+class MemoryPiece(PlainPiece):
+    """Some rows of a table in memory."""
 
     def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
         assert isinstance(facts, MemoryFacts)
-        return facts.arrays
+        return {name: array[self.start : self.start + self.rows_before] for name, array in facts.arrays.items()}
+
+
+class MemoryTable(TreatableTable):
+    """A table in memory as treated so far; a column is encoded when it is first asked for.
+
+    frame: as it came in.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        check_unique(frame.names)
+        self.frame = frame
+        self.rows = frame.rows
+        self.names = list(frame.names)
+        self.counts: list[StepCounts] = []
+        self._columns: dict[Hashable, PieceColumn] = {}
+        self._types: dict[Hashable, pa.DataType] = {}
+        self._changed: set[Hashable] = set()
+        self._kept: npt.NDArray[np.bool_] | None = None
+
+    def expect(self, names: Sequence[Hashable]) -> None:
+        """See `TreatableTable`: encode columns, several at a time."""
+        left = [name for name in dict.fromkeys(names) if name not in self._columns]
+        with self.frame.active(), Workers() as workers:
+            arrays = [self.frame.column(self.frame.names.index(name)) for name in left]
+            if any(isinstance(array, DeviceColumn) for array in arrays):
+                found = encode_on_device(left, arrays, piece_column)
+            else:
+                found = workers.run(piece_column, list(zip(left, arrays, strict=True)))
+        for name, column in zip(left, found, strict=True):
+            self._types[name] = column.labels.type
+            self._columns[name] = column if self._kept is None else some_rows(column, self._kept)
+
+    def column(self, name: Hashable) -> PieceColumn:
+        """A column as it is now."""
+        self.expect([name])
+        return self._columns[name]
+
+    def apply(self, step: Step) -> None:
+        # What a value becomes is found once.
+        rows = self.rows if isinstance(step, ValueMapStep) else PIECE_ROWS
+        starts = range(0, max(1, self.rows), max(1, rows))
+        pieces = [MemoryPiece(start, min(rows, self.rows - start), self.names, self.column) for start in starts]
+
+        def treat(piece: MemoryPiece) -> None:
+            step.apply(piece)
+            piece.settle()
+
+        # What the first one has encoded no other thread has to.
+        treat(pieces[0])
+        with Workers() as workers:
+            workers.run(treat, [(piece,) for piece in pieces[1:]])
+        self._take(pieces)
+
+    def _take(self, pieces: Sequence[MemoryPiece]) -> None:
+        """The table is now what the pieces are."""
+        counts, before = StepCounts(), self.names
+        self.names = list(pieces[0].names)
+        for piece in pieces:
+            counts.add(piece.changed, [], piece.rows_before - piece.rows)
+        counts.dropped = [name for name in before if name not in self.names]
+        for name, found in counts.changed.items():
+            if name in self.names:
+                self._columns[name] = joined(name, [piece.settled(name) for piece in pieces])
+                if found.cells or self._columns[name].labels.type != self._types[name]:
+                    self._changed.add(name)
+        self._columns = {name: column for name, column in self._columns.items() if name in self.names}
+        if counts.rows_removed:
+            self._keep(np.concatenate([piece.kept_rows() for piece in pieces]))
+        self.counts.append(counts)
+
+    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        before = np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept.copy()
+        before[before] = kept
+        self._kept = before
+        self._columns = {name: some_rows(column, kept) for name, column in self._columns.items()}
+        self.rows = int(kept.sum())
 
     def values(self, name: Hashable) -> ColumnValues:
-        column = self[name]
-        counts = np.bincount(column.codes, minlength=len(column.labels) + 1)
-        order = pc.array_sort_indices(column.labels)
-        places = order.to_numpy()
-        there = places[counts[places] > 0]
-        return ColumnValues(column.labels.take(pa.array(there)), counts[there], int(counts[-1]))
+        return values_of(self.column(name))
 
     def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
-        found = []
-        for name in names:
-            labels = self.values(name).labels
-            column = self[name]
-            place = pc.index_in(column.labels, labels).fill_null(0).to_numpy(zero_copy_only=False)
-            found.append(PieceColumn(np.append(place, len(labels))[column.codes], labels))
-        return found
+        self.expect(names)
+        with Workers() as workers:
+            return workers.run(
+                lambda column: in_order(column, values_of(column).labels), [(self._columns[name],) for name in names]
+            )
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         return MemoryFacts(arrays)
@@ -81,24 +132,48 @@ class MemoryTable(WorkingTable, Piece):
     def scores(
         self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
     ) -> RowFacts:
-        from ..scoring.score import score_table
+        frame = WorkingFrame(self)
+        self.expect(arguments.needed(frame.names) or frame.names)
+        found = score_table(frame, arguments).to_arrow()
+        return MemoryFacts(make({name: found.column(name).to_numpy() for name in found.column_names}))
 
-        found = score_table(self.arrow(), arguments)
-        frame = found.frame()
-        return MemoryFacts(make({name: frame[name].to_numpy() for name in frame.column_names}))
+    def done(self) -> Any:
+        """The table as it is now, of the kind that came in; columns that did not change as they came."""
+        replaced = {
+            name: Replacement(*self._columns[name].__dict__.values(), self._types[name])
+            for name in self.names
+            if name in self._changed
+        }
+        return self.frame.replaced(self.names, replaced, self._kept)
+
+
+class WorkingFrame(Frame):
+    """A table as treated so far, for what takes frames: encoded columns."""
+
+    scores_on = "host"
+
+    def __init__(self, table: MemoryTable) -> None:
+        self._table = table
+        self.names = list(table.names)
+        self.rows = table.rows
+        self.index_names = [name for name in table.frame.index_names if name in self.names]
+
+    def column(self, position: int) -> Any:
+        name = self.names[position]
+        return table_column(name, self._table.column(name))
+
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`; a column with values that the order has not has none."""
+        found = {}
+        for name, order in self._table.frame.orders().items():
+            if name in self.names and set(self._table.values(name).labels.to_pylist()) <= set(order):
+                found[name] = order
+        return found
 
     def arrow(self) -> pa.Table:
-        """The table as it is now."""
-        arrays = {}
-        for name in self._names:
-            column = self[name]
+        columns = []
+        for name in self.names:
+            column = self._table.column(name)
             missing = column.codes == len(column.labels)
-            arrays[str(name)] = pa.DictionaryArray.from_arrays(pa.array(column.codes, mask=missing), column.labels)
-        return pa.table(arrays)
-
-
-def treat_in_memory(table: MemoryTable, prepare: Sequence[Callable[[WorkingTable], Step]]) -> MemoryTable:
-    """Treat a table, one treatment after the other."""
-    for one in prepare:
-        one(table).apply(table)
-    return table
+            columns.append(pa.DictionaryArray.from_arrays(pa.array(column.codes, mask=missing), column.labels))
+        return pa.table(columns, names=[str(name) for name in self.names])

@@ -1,0 +1,67 @@
+"""Codes of rows as categories: those that occur, in an order, numbered from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpupif.kernels import codes as kernels
+
+from ..utils.arrays import read_only
+from .column import Column, value_order
+
+
+class Categories(NamedTuple):
+    """Categories, all of which occur, and of each row which it has, -1 for none, in signed numbers.
+
+    ordered: whether they are in the order of the categories that there were.
+    """
+
+    numbers: npt.NDArray[Any]
+    values: pa.Array
+    ordered: bool
+
+
+def categories_of(codes: npt.NDArray[Any], labels: pa.Array, order: Sequence[Any] | None = None) -> Categories:
+    """The labels that occur, in a given order where all of them are in it, else in that of their values.
+
+    codes: numbers of labels, len(labels) for a missing value.
+    """
+    size = len(labels)
+    counters = np.zeros((size + 1, 4 if size < 1 << 16 else 1), np.int64)
+    kernels.count_values(read_only(codes), 0, counters)
+    there = np.flatnonzero(counters.sum(axis=1)[:size])
+    values = labels.take(pa.array(there))
+    rank = _places(values, order)
+    if rank is None:
+        column = Column("", codes[:0], np.ones(len(values), np.int64), values, False)
+        sequence, ordered = np.argsort(value_order(column), kind="stable"), False
+    else:
+        sequence, ordered = np.argsort(rank, kind="stable"), True
+    new_codes = np.full(size + 1, -1, np.int64)
+    new_codes[there[sequence]] = np.arange(len(there))
+    numbers = np.empty(len(codes), _signed(len(there)))
+    kernels.recode(read_only(codes), 0, new_codes, numbers)
+    return Categories(numbers, values.take(pa.array(sequence)), ordered)
+
+
+def _places(values: pa.Array, order: Sequence[Any] | None) -> npt.NDArray[np.int64] | None:
+    """The place of each value in an order; None where one has none, or there is no order."""
+    if order is None:
+        return None
+    try:
+        among = order if isinstance(order, pa.Array) else pa.array(order)
+        place = pc.index_in(values, among.cast(values.type))
+    except (pa.ArrowException, TypeError):
+        return None
+    return None if place.null_count else place.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _signed(size: int) -> type[np.signedinteger[Any]]:
+    """The smallest signed type of numbers below `size`."""
+    return np.int8 if size <= 1 << 7 else np.int16 if size <= 1 << 15 else np.int32

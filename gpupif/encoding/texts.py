@@ -1,0 +1,66 @@
+"""Values as texts: the same of whatever type and library a value comes in, so that texts tell values apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def texts(values: pa.Array) -> pa.Array:
+    """Each value as a text, null for null; different values of one type have different texts.
+
+    A whole number has no decimal point, whatever its type, a decimal number no zeros at its end, a date and a time of
+    midnight are ``2020-01-31``, any other time ``2020-01-31 08:00:00``, with as many decimal places as it needs, and
+    bytes are in hexadecimal digits.
+    """
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return texts(values.dictionary_decode())
+    if isinstance(kind, pa.BaseExtensionType):
+        return texts(values.cast(kind.storage_type))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return values
+    if pa.types.is_floating(kind):
+        return _texts_of_floats(values)
+    if pa.types.is_decimal(kind):
+        shorter = pc.replace_substring_regex(values.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
+        return pc.replace_substring_regex(shorter, r"\.$", "")
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return _texts_of_times(values)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return pa.array([None if value is None else value.hex() for value in values.to_pylist()], pa.string())
+    if pa.types.is_duration(kind):
+        return pa.array([None if value is None else str(value) for value in values.to_pylist()], pa.string())
+    return values.cast(pa.string())
+
+
+def _texts_of_floats(values: pa.Array) -> pa.Array:
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())
+    # Of numbers as these, Arrow writes the digits of none that has seventeen or more.
+    whole = pc.and_(pc.equal(values, pc.trunc(values)), pc.less(pc.abs(values), pa.scalar(2.0**63, values.type)))
+    if not pc.any(whole).as_py():
+        return values.cast(pa.string())
+    digits = pc.if_else(whole, values, pa.scalar(None, values.type)).cast(pa.int64()).cast(pa.string())
+    return pc.if_else(pc.fill_null(whole, False), digits, values.cast(pa.string()))
+
+
+def _texts_of_times(values: pa.Array) -> pa.Array:
+    written = pc.replace_substring_regex(values.cast(pa.string()), r"(\.\d*?)0+([^\d.]*|[+-]\d{4})$", r"\1\2")
+    written = pc.replace_substring_regex(written, r"\.(Z|[+-]\d{4})?$", r"\1")
+    if pa.types.is_timestamp(values.type):
+        written = pc.replace_substring_regex(written, r" 00:00:00$", "")
+    return written
+
+
+def text_of(value: Any) -> str:
+    """The text of one value that came as Python's, as `texts` has it; raises pyarrow.ArrowException for no value."""
+    return str(texts(pa.array([value], from_pandas=True))[0].as_py())
+
+
+def texts_of(values: Iterable[Any]) -> list[str]:
+    """The texts of several values that came as Python's, of whatever types."""
+    return [value if isinstance(value, str) else text_of(value) for value in values]

@@ -1,0 +1,53 @@
+"""Columns of Polars that others replace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from ..encoding.categories import categories_of
+from ..encoding.plain import family
+from .base import Replacement
+
+
+def other_column(column: Replacement, like: pl.Series) -> pl.Series:
+    """The column as a series; like: the one that it replaces.
+
+    Categories of Polars are shared by all columns of a process, so that those of the old column would be seen in the
+    new one: it becomes an Enum, which has its own alone.
+    """
+    kind = column.labels.type
+    same = pa.types.is_null(kind) or family(kind) == family(column.before)
+    categorical = like.dtype in (pl.Categorical, pl.Enum)
+    if family(kind) == "text" and (categorical or not same):
+        order = like.dtype.categories.to_list() if isinstance(like.dtype, pl.Enum) else None
+        found = categories_of(column.codes, column.labels, order)
+        values = pl.Series(like.name, found.values.to_pylist(), pl.Enum(found.values.to_pylist()))
+        return _taken(values, found.numbers, -1)
+    values = pl.Series(like.name, pl.from_arrow(column.labels))
+    if same and not categorical:
+        # Those that do not fit into the old type keep theirs.
+        fitting = values.cast(like.dtype, strict=False)
+        values = values if fitting.null_count() > values.null_count() else fitting
+    return _taken(values, column.codes, len(column.labels))
+
+
+def some_rows(column: pl.Series, kept: npt.NDArray[Any]) -> pl.Series:
+    """Rows of a column; one of categories becomes an Enum of those that occur in them."""
+    column = column.filter(pl.Series(kept))
+    if column.dtype not in (pl.Categorical, pl.Enum):
+        return column
+    used = column.drop_nulls().unique()
+    order = column.dtype.categories if isinstance(column.dtype, pl.Enum) else used.cast(pl.String).sort()
+    return column.cast(pl.String).cast(pl.Enum(order.filter(order.is_in(used.cast(pl.String).implode()))))
+
+
+def _taken(values: pl.Series, numbers: npt.NDArray[Any], missing: int) -> pl.Series:
+    """The value of each row, by its number."""
+    places = pl.Series(numbers)
+    if (numbers == missing).any():
+        places = pl.select(pl.when(places != missing).then(places)).to_series()
+    return values.gather(places.cast(pl.UInt32)).alias(values.name)

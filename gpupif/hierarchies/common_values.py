@@ -1,0 +1,85 @@
+"""Hierarchies of categories by how common they are: rare ones pooled, more of them at each level."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import InputError
+from ..utils.validation import brief, is_whole
+from .base import Hierarchy, everything
+from .texts import text_of, text_places
+
+
+@dataclass(frozen=True)
+class CommonValues(Hierarchy):
+    """The most common values stand as they are, fewer of them at each level; all others are one group.
+
+    No value is without a place: one that is not named is of the others.
+
+    Raises InputError for values that repeat, and for numbers that do not descend or are more than the values.
+
+    common: values, or their texts, the most common one first. keep: how many of them stand as they are, by level.
+    label: the group of the others.
+    """
+
+    common: Sequence[Any]
+    keep: Sequence[int] | None = None
+    label: str = "other"
+    column: Hashable = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.common, str) or not isinstance(self.common, Sequence | np.ndarray):
+            raise InputError(
+                f"{self.said}: common: expected a list of values, the most common one first, got {brief(self.common)}."
+            )
+        texts = tuple(value if isinstance(value, str) else text_of(value) for value in self.common)
+        if len(set(texts)) < len(texts):
+            twice = next(text for place, text in enumerate(texts) if text in texts[:place])
+            raise InputError(f"{self.said}: common: expected different values, {twice!r} stands there twice.")
+        if self.keep is None:
+            keep: Sequence[Any] = [len(texts)] if texts else []
+        else:
+            keep = [self.keep] if is_whole(self.keep) else self.keep
+        whole = isinstance(keep, Sequence) and all(is_whole(number) and 0 < number <= len(texts) for number in keep)
+        if not whole or any(fewer >= more for more, fewer in pairwise(keep)):
+            raise InputError(
+                f"{self.said}: keep: expected how many of the {len(texts)} common values are kept, fewer at each "
+                f"level, such as [20, 10, 5]; got {brief(self.keep)}."
+            )
+        if not isinstance(self.label, str) or not self.label:
+            raise InputError(f"{self.said}: label: expected the name of the group of others, got {brief(self.label)}.")
+        object.__setattr__(self, "common", texts)
+        object.__setattr__(self, "keep", tuple(map(int, keep)))
+
+    @property
+    def kept(self) -> Sequence[int]:
+        """How many values are, by level."""
+        assert isinstance(self.keep, tuple)
+        return self.keep
+
+    @property
+    def height(self) -> int:
+        return len(self.kept) + 1
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        return pa.array(self.common, pa.string())
+
+    def find(self, values: pa.Array, level: int) -> pa.Array:
+        if level == self.height:
+            return everything(pa.array(np.ones(len(values), np.bool_)))
+        places = text_places(values, self._texts)
+        kept = (places >= 0) & (places < self.kept[level - 1])
+        return pc.fill_null(self._texts.take(pa.array(places, mask=~kept)), self.label)
+
+    def to_plan(self) -> Any:
+        label = {} if self.label == "other" else {"label": self.label}
+        return {"common": list(self.common), "keep": list(self.kept), **label}

@@ -1,0 +1,81 @@
+"""Hierarchies of codes such as postcodes: masked from the right."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import InputError
+from ..utils.validation import brief, is_whole
+from .base import ANYTHING, Hierarchy, everything
+
+# Of the characters of a text.
+_LAST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class MaskedCodes(Hierarchy):
+    """Codes whose last characters are masked, more of them at each level: ``123**``.
+
+    Codes that are not longer than what is masked are one group. Whole numbers count as the text of their digits.
+
+    Raises InputError for what is no number of digits, or for such that do not ascend.
+
+    digits: how many are masked, by level; a number is as 1, 2, 3 up to it. length: that codes of digits alone have;
+    shorter ones are filled up with zeros in front, as those that were read as numbers lost them.
+    """
+
+    digits: int | Sequence[int]
+    length: int | None = None
+    column: Hashable = field(default=None, repr=False, compare=False)
+
+    expected = "text or a whole number"
+
+    def __post_init__(self) -> None:
+        given: Any = self.digits
+        if is_whole(given):
+            numbers = list(range(1, int(given) + 1)) if given > 0 else [0]
+        else:
+            numbers = list(given) if isinstance(given, Sequence | np.ndarray) else [None]
+        good = not isinstance(given, str) and all(is_whole(number) and number > 0 for number in numbers)
+        if not good or any(more <= fewer for fewer, more in pairwise(numbers)):
+            raise InputError(
+                f"{self.said}: digits: expected how many are masked from the right, by level: a number (3: one, two, "
+                f"three), or a list that ascends, such as [2, 4]; got {brief(given)}."
+            )
+        object.__setattr__(self, "digits", tuple(map(int, numbers)))
+        if self.length is not None and (not is_whole(self.length) or self.length < 1):
+            raise InputError(f"{self.said}: length: expected a whole number of digits, got {brief(self.length)}.")
+
+    @property
+    def masked(self) -> Sequence[int]:
+        """How many characters are, by level."""
+        assert isinstance(self.digits, tuple)
+        return self.digits
+
+    @property
+    def height(self) -> int:
+        return len(self.masked) + 1
+
+    def find(self, values: pa.Array, level: int) -> pa.Array:
+        kind = values.type
+        if not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+            return pa.nulls(len(values), pa.string())
+        if level == self.height:
+            return everything(pa.array(np.ones(len(values), np.bool_)))
+        texts = values.cast(pa.string())
+        if self.length is not None:
+            filled = pc.utf8_lpad(texts, self.length, "0")
+            texts = pc.if_else(pc.match_substring_regex(texts, "^[0-9]+$"), filled, texts)
+        masked = self.masked[level - 1]
+        return pc.utf8_replace_slice(texts, -masked, _LAST, ANYTHING * masked)
+
+    def to_plan(self) -> Any:
+        length = {} if self.length is None else {"length": int(self.length)}
+        return {"digits": list(self.masked), **length}

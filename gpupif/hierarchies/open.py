@@ -1,0 +1,127 @@
+"""Which hierarchy is meant: by a file, a description as plans have it, a dictionary of values, or an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from ..attack.hierarchy_files import TextTree, names_file, read_distance
+from ..errors import InputError, did_you_mean
+from ..io.documents import read_document
+from ..utils.validation import brief
+from .base import Hierarchy
+from .common_values import CommonValues
+from .date_units import DateUnits
+from .intervals import Intervals
+from .masked_codes import MaskedCodes
+from .value_tree import ValueTree
+
+# By the key that tells it from the others.
+KINDS: Mapping[str, type[Hierarchy]] = {
+    "widths": Intervals,
+    "digits": MaskedCodes,
+    "dates": DateUnits,
+    "common": CommonValues,
+    "values": ValueTree,
+}
+FORMS = (
+    "{ widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, { common = [...], keep = [10, 5] }, "
+    "{ value = ['narrow', 'wide'], ... }, or the path of a .csv file (value;level1;...;*) or a .json file"
+)
+
+
+def open_hierarchies(given: Any, folder: Path | None = None) -> dict[Hashable, Hierarchy]:
+    """Hierarchies by column; raises InputError.
+
+    given: by column what `open_hierarchy` takes, or the path of a file of such (see `read_hierarchies`); None for none.
+    folder: relative paths begin at it.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, str | os.PathLike):
+        return read_hierarchies(given)
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"hierarchies: expected a dictionary by column, or the path of a .toml file, got {brief(given)}."
+        )
+    return {column: open_hierarchy(column, one, folder) for column, one in given.items()}
+
+
+def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
+    """The hierarchies in a file: its table ``[hierarchies]``, all there is in it, or a plan's; raises InputError.
+
+    path: of TOML, JSON or YAML. Relative paths in it begin at its folder.
+    """
+    file = Path(path)
+    document = read_document("hierarchies", file)
+    found = document.get("hierarchies")
+    if not isinstance(found, Mapping):
+        raise InputError(
+            f"hierarchies: {file}: expected a table [hierarchies], by column, got none. A line in it: age = "
+            "{ widths = [5, 10, 20] }."
+        )
+    others = [key for key in document if key not in ("hierarchies", "treatment")]
+    if others:
+        raise InputError(
+            f"hierarchies: {file}: expected nothing beside [hierarchies], got {others[0]!r}. Move it there, or remove "
+            "it."
+        )
+    return open_hierarchies(found, file.parent)
+
+
+def open_hierarchy(column: Hashable, given: Any, folder: Path | None = None) -> Hierarchy:
+    """The hierarchy of a column; raises InputError.
+
+    given: the path of a file (.csv as ARX has it, .json), a description such as ``{"widths": [5, 10, 20]}``, a
+    dictionary of values and the names of what each is part of, or a `Hierarchy`. folder: relative paths begin at it.
+    """
+    said = f"hierarchies: column {column!r}"
+    if isinstance(given, Hierarchy):
+        return given.of(column)
+    if names_file(given):
+        path = Path(given).expanduser()
+        return _from_file(column, said, path if folder is None else folder / path)
+    if not isinstance(given, Mapping):
+        raise InputError(f"{said}: expected {FORMS}; got {brief(given)}.")
+    if isinstance(given, TextTree):
+        return ValueTree(given, given.file, column)
+    word = next((word for word in KINDS if word in given), None)
+    if word is None:
+        _refuse_near_words(said, given)
+        return ValueTree(given, None, column)
+    return _described(column, said, KINDS[word], given)
+
+
+def _from_file(column: Hashable, said: str, path: Path) -> Hierarchy:
+    found = read_distance(said, path)
+    if not isinstance(found, TextTree):
+        raise InputError(
+            f"{said}: {path}: expected a hierarchy, each value with the names of what it is part of, got a list of "
+            "values in order."
+        )
+    return ValueTree(found, path, column)
+
+
+def _described(column: Hashable, said: str, kind: type[Hierarchy], given: Mapping[Any, Any]) -> Hierarchy:
+    keys = [one.name for one in fields(kind) if one.name not in ("column", "file")]  # type: ignore[arg-type]
+    for key in given:
+        if key not in keys:
+            listed = ", ".join(map(repr, keys))
+            raise InputError(
+                f"{said}: no key {key!r} beside {keys[0]!r}; expected some of {listed}.{did_you_mean(str(key), keys)} "
+                f"For values that are called {keys[0]!r} and {key!r} write {{ values = {{ ... }} }}."
+            )
+    make: Callable[..., Hierarchy] = kind
+    return make(**given, column=column)
+
+
+def _refuse_near_words(said: str, given: Mapping[Any, Any]) -> None:
+    """Raise InputError for what is no hierarchy of values, for it has one, but a word that is misspelt."""
+    if len(given) == 1 and (hint := did_you_mean(str(next(iter(given))), KINDS)):
+        raise InputError(
+            f"{said}: expected {FORMS}; got {brief(next(iter(given)))} alone.{hint} For a value that is called so "
+            "write { values = { ... } }."
+        )

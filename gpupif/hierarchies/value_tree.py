@@ -1,0 +1,95 @@
+"""Hierarchies that say of each value what it is part of: a dictionary, JSON, or CSV as ARX keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..attack.paths_up import paths_up
+from ..attack.priors import plain_value
+from ..errors import InputError
+from ..utils.validation import brief
+from .base import ANYTHING, Hierarchy, everything
+from .texts import text_of, text_places
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTree(Hierarchy):
+    """A hierarchy that names, for each value, the groups that it is part of, the narrowest first.
+
+    The same dictionary serves `gpupif.score` as a distance. What it says of missing values is left out.
+
+    Raises InputError where values have different numbers of names, or levels do not nest.
+
+    values: by value, or its text, the names of its groups, as many for each; ``*`` is added where it does not end so.
+    file: that it is from.
+    """
+
+    values: Mapping[Any, Sequence[Any]]
+    file: Path | None = None
+    column: Hashable = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping):
+            raise InputError(
+                f"{self.said}: values: expected a dictionary of values and the names of what each is part of, got "
+                f"{brief(self.values)}."
+            )
+        paths = paths_up(self.said, self.values, "" if self.file is None else f" in {self.file}")
+        tree: dict[str, tuple[str, ...]] = {}
+        for value, names in paths.items():
+            text = text_of(value)
+            path = tuple(map(text_of, names))
+            if type(value) is not str and plain_value(value) is None:
+                continue
+            if tree.setdefault(text, path) != path:
+                raise InputError(
+                    f"{self.said}: {brief(value)} and another value have the text {text!r}, and are part of something "
+                    "else each. Keep one of the two."
+                )
+        if any(path[-1:] != (ANYTHING,) for path in tree.values()) or not tree:
+            tree = {text: (*path, ANYTHING) for text, path in tree.items()}
+        object.__setattr__(self, "values", tree)
+
+    @property
+    def height(self) -> int:
+        return len(next(iter(self.values.values()), (ANYTHING,)))
+
+    @property
+    def expected(self) -> str:  # type: ignore[override]
+        where = "" if self.file is None else f" of {self.file}"
+        some = ", ".join(map(repr, list(self.values)[:3]))
+        return f"one of the {len(self.values):,} values{where} ({some}{', ...' * (len(self.values) > 3)})"
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        return pa.array(list(self.values), pa.string())
+
+    @cached_property
+    def _names(self) -> list[pa.Array]:
+        """By level, from 1, the name of the group of each value."""
+        columns = zip(*self.values.values(), strict=True)
+        return [pa.array(names, pa.string()) for names in columns] or [pa.array([], pa.string())]
+
+    def find(self, values: pa.Array, level: int) -> pa.Array:
+        places = text_places(values, self._texts)
+        there = places >= 0
+        if level == self.height:
+            return everything(pa.array(there))
+        return self._names[level - 1].take(pa.array(places, mask=~there))
+
+    def to_plan(self) -> Any:
+        if self.file is not None:
+            return str(self.file)
+        tree = {text: list(path) for text, path in self.values.items()}
+        return {"values": tree}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueTree) and self.values == other.values
+
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,230 @@
+"""Plans: what is done to a table, in which order, and the hierarchies that this needs; read from files and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, OutputError, did_you_mean
+from ..hierarchies.base import Hierarchy
+from ..hierarchies.open import open_hierarchies
+from ..io.documents import DOCUMENTS, JSON, TOML, check_yaml, read_document
+from ..io.write import check_output, write_text
+from ..utils.toml import toml_comment, toml_key, toml_value
+from ..utils.validation import brief, check_path
+from .base import Treatment
+from .fields import check_types, plain_fields, refuse_secret, treatment_from
+from .kinds import TREATMENTS
+
+# The keys of a plan.
+HIERARCHIES, TREATMENT = "hierarchies", "treatment"
+
+
+class Plan:
+    """What is done to a table: treatments, one after the other, and hierarchies of values, by column.
+
+    Parameters
+    ----------
+    treatments:
+        Such as ``gpupif.Recode("age", level=2)``, in the order in which they are done.
+    hierarchies:
+        By column the path of a file (.csv as ARX has it, with lines of ``value;level1;...;*``, or .json), a dictionary
+        of each value and the names of what it is part of, the narrowest first, a `Hierarchy`, or one of
+        ``{"widths": [5, 10, 20]}`` for numbers, ``{"digits": 3}`` for codes that are masked from the right,
+        ``{"dates": ["month", "year"]}`` and ``{"common": ["a", "b", "c"], "keep": [3, 1]}``. Or the path of a file of
+        such by column, as `gpupif.read_hierarchies` takes it.
+
+    A plan has no key: what is random in it is drawn with the key that goes with it beside the plan, so that a plan may
+    be shown. Plans are equal where they do the same.
+
+    Raises
+    ------
+    InputError
+        Anything in it that is wrong whatever the table is: a level that a hierarchy does not have, levels that do not
+        nest, a value that a treatment does not take.
+
+    Examples
+    --------
+    >>> import gpupif
+    >>> plan = gpupif.Plan([], hierarchies={"age": {"widths": [5, 10, 20]}})
+    >>> plan.save("plan.toml")
+    >>> gpupif.Plan.load("plan.toml") == plan
+    True
+
+    """
+
+    def __init__(self, treatments: Sequence[Treatment], hierarchies: Any = None) -> None:
+        if isinstance(treatments, Treatment) or not isinstance(treatments, Sequence) or isinstance(treatments, str):
+            raise InputError(f"plan: expected a list of treatments, got {brief(treatments)}.")
+        for number, one in enumerate(treatments, 1):
+            if not isinstance(one, Treatment):
+                raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(one)}.")
+        self.treatments: tuple[Treatment, ...] = tuple(treatments)
+        self.hierarchies: Mapping[Hashable, Hierarchy] = open_hierarchies(hierarchies)
+        self._check()
+
+    def _check(self) -> None:
+        for number, one in enumerate(self.treatments, 1):
+            said = _said("plan", number, one.do)
+            check_types(said, type(one), vars(one))
+            try:
+                one.check()
+                one.check_hierarchies(self.hierarchies)
+            except InputError as error:
+                raise InputError(f"{said}: {error}") from None
+
+    @classmethod
+    def of(cls, given: Any) -> Plan:
+        """A plan from a plan, what `load` or `from_dict` takes, or a list of treatments; raises InputError."""
+        if isinstance(given, Plan):
+            return given
+        if isinstance(given, str | os.PathLike):
+            return cls.load(given)
+        if isinstance(given, Mapping):
+            return cls.from_dict(given)
+        if isinstance(given, Treatment):
+            return cls([given])
+        if isinstance(given, Sequence):
+            return cls(given)
+        raise InputError(f"plan: expected a plan, the path of one, or a dictionary, got {brief(given)}.")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Read a plan from a .toml, .json, .yaml or .yml file; relative paths in it begin at its folder.
+
+        Raises InputError for what is no such file, and for all that is wrong in it. YAML needs PyYAML.
+        """
+        check_path("plan", path, "a .toml, .json or .yaml file")
+        file = Path(path)
+        return cls._from(f"plan: {file}", read_document("plan", file), file.parent)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Plan:
+        """A plan from what `to_dict` makes of one; raises InputError. folder: relative paths in it begin at it."""
+        return cls._from("plan", given, None if folder is None else Path(folder))
+
+    @classmethod
+    def _from(cls, said: str, given: Mapping[str, Any], folder: Path | None) -> Plan:
+        for key in given:
+            refuse_secret(said, key)
+            if key not in (HIERARCHIES, TREATMENT):
+                hint = did_you_mean(str(key), (HIERARCHIES, TREATMENT))
+                raise InputError(
+                    f"{said}: there is no key {key!r} in a plan.{hint} Expected a table [{HIERARCHIES}], by column, "
+                    f"and a list [[{TREATMENT}]]."
+                )
+        listed, hierarchies = given.get(TREATMENT, []), given.get(HIERARCHIES, {})
+        if not isinstance(listed, list | tuple):
+            raise InputError(f"{said}: {TREATMENT}: expected a list, [[{TREATMENT}]], got {brief(listed)}.")
+        if not isinstance(hierarchies, Mapping):
+            raise InputError(f"{said}: {HIERARCHIES}: expected a table by column, got {brief(hierarchies)}.")
+        treatments = [_treatment(said, number, one, folder) for number, one in enumerate(listed, 1)]
+        try:
+            return cls(treatments, open_hierarchies(hierarchies, folder))
+        except InputError as error:
+            raise InputError(f"{said}: {str(error).removeprefix('plan: ')}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as text, numbers, lists and dictionaries of such, with keys that are not as by default."""
+        hierarchies = {HIERARCHIES: {name: one.to_plan() for name, one in self.hierarchies.items()}}
+        treatments = [{"do": one.do, **plain_fields(one)} for one in self.treatments]
+        return {**(hierarchies if self.hierarchies else {}), TREATMENT: treatments}
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write the plan to a .toml, .json, .yaml or .yml file, whole or not at all.
+
+        Paths of files below the plan's folder are written as they are seen from there, so that the two go together.
+
+        Raises OutputError where the file exists (without `overwrite`) or cannot be written, and for names of columns
+        that are no text; InputError where YAML needs PyYAML.
+        """
+        check_path("path", path, "a .toml, .json or .yaml file")
+        check_output(path, overwrite, endings=DOCUMENTS)
+        file = Path(path)
+        check_yaml("plan", file)
+        write_text(_as_text(file.suffix.lower(), self._seen_from(file.parent)), file, overwrite)
+
+    def _seen_from(self, folder: Path) -> dict[str, Any]:
+        """As `to_dict`, with paths that begin at a folder where they lie below it."""
+        document = self.to_dict()
+        hierarchies = document.get(HIERARCHIES, {})
+        for name, one in hierarchies.items():
+            toml_key(name)
+            if isinstance(one, str):
+                hierarchies[name] = _seen(one, folder)
+        for treatment, plain in zip(self.treatments, document[TREATMENT], strict=True):
+            for name in treatment.files:
+                if isinstance(plain.get(name), str):
+                    plain[name] = _seen(plain[name], folder)
+        return document
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        mine, others = self.to_dict()[TREATMENT], other.to_dict()[TREATMENT]
+        return bool(mine == others and self.hierarchies == other.hierarchies)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        listed = "".join(f"\n    {one!r}," for one in self.treatments)
+        treatments = f"[{listed}\n]" if listed else "[]"
+        return f"Plan({treatments}{f', hierarchies={self.hierarchies!r}' if self.hierarchies else ''})"
+
+
+def _said(said: str, number: int, do: Any) -> str:
+    return f"{said}: treatment {number} ({do})"
+
+
+def _treatment(said: str, number: int, given: Any, folder: Path | None) -> Treatment:
+    """The treatment that stands at a place, from 1."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{said}: treatment {number}: expected keys and their values, got {brief(given)}.")
+    keys = dict(given)
+    do = keys.pop("do", None)
+    if not isinstance(do, str) or do not in TREATMENTS:
+        listed = ", ".join(map(repr, TREATMENTS))
+        came = "none" if do is None else brief(do)
+        hint = did_you_mean(do, TREATMENTS) if isinstance(do, str) else ""
+        raise InputError(f"{said}: treatment {number}: do: expected one of {listed}; got {came}.{hint}")
+    return treatment_from(_said(said, number, do), TREATMENTS[do], keys, folder)
+
+
+def _seen(path: str, folder: Path) -> str:
+    """A path as it is seen from a folder, where it lies below that; else whole."""
+    whole = Path(path).expanduser().resolve()
+    return str(whole.relative_to(folder.resolve())) if whole.is_relative_to(folder.resolve()) else str(whole)
+
+
+def _as_text(ending: str, document: Mapping[str, Any]) -> str:
+    if ending in TOML:
+        if _has_none(document):
+            raise OutputError(
+                "plan: expected text and numbers, got None in it, which TOML has not. Save it as .json or .yaml."
+            )
+        return _as_toml(document)
+    if ending in JSON:
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    import yaml
+
+    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True))
+
+
+def _has_none(value: Any) -> bool:
+    if isinstance(value, Mapping | list):
+        return any(map(_has_none, value.values() if isinstance(value, Mapping) else value))
+    return value is None
+
+
+def _as_toml(document: Mapping[str, Any]) -> str:
+    lines = [toml_comment("A plan of treatments: gpupif treat TABLE --plan this file.")]
+    if document.get(HIERARCHIES):
+        lines += ["", f"[{HIERARCHIES}]"]
+        lines += [f"{toml_key(name)} = {toml_value(one)}" for name, one in document[HIERARCHIES].items()]
+    for treatment in document[TREATMENT]:
+        lines += ["", f"[[{TREATMENT}]]"]
+        lines += [f"{toml_key(key)} = {toml_value(value)}" for key, value in treatment.items()]
+    return "\n".join(lines) + "\n"

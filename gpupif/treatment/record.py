@@ -1,0 +1,186 @@
+"""What was done to a table: the record of a run, and what of it may be made public."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from .._version import __version__
+from ..io.write import write_text
+from ..utils.display import Displayable, Heading, as_json, as_percent, draw_table, plural
+from ..utils.versions import installed_version
+from .base import Step, Treatment
+from .columns import Changes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Packages that have a part in what comes out.
+PACKAGES = ("numpy", "pandas", "pyarrow")
+
+
+@dataclass
+class StepCounts:
+    """What a step did to a table, or some rows of it: cells by column, columns that went, rows that were taken away."""
+
+    changed: dict[Hashable, Changes] = field(default_factory=dict)
+    dropped: list[Hashable] = field(default_factory=list)
+    rows_removed: int = 0
+
+    def add(self, changed: Mapping[Hashable, Changes], dropped: Sequence[Hashable], rows_removed: int) -> None:
+        """More rows."""
+        for name, more in changed.items():
+            self.changed[name] = self.changed.get(name, Changes()) + more
+        self.dropped = list(dict.fromkeys([*self.dropped, *dropped]))
+        self.rows_removed += rows_removed
+
+
+@dataclass(frozen=True)
+class TreatmentRecord:
+    """One treatment. asked: as a plan has it. changed, suppressed: cells by column, those suppressed among the changed
+    ones; None where the record is public, as `rows_removed`. found: what the treatment says of itself.
+    """
+
+    asked: Mapping[str, Any]
+    dropped: Sequence[str]
+    found: Mapping[str, Any]
+    changed: Mapping[str, int] | None = None
+    suppressed: Mapping[str, int] | None = None
+    rows_removed: int | None = None
+    revealing: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, treatment: Treatment, step: Step, counts: StepCounts) -> TreatmentRecord:
+        """Of a treatment that was applied to all rows."""
+        named = {str(name): changes for name, changes in counts.changed.items() if name not in counts.dropped}
+        return cls(
+            asked=as_asked(treatment),
+            dropped=[str(name) for name in counts.dropped],
+            found=as_json(step.record()),
+            changed={name: changes.cells for name, changes in named.items()},
+            suppressed={name: changes.suppressed for name, changes in named.items() if changes.suppressed},
+            rows_removed=counts.rows_removed,
+            revealing=tuple(step.revealing()),
+        )
+
+    def public(self) -> TreatmentRecord:
+        """Without counts that reveal."""
+        found = {name: value for name, value in self.found.items() if name not in self.revealing}
+        return replace(self, changed=None, suppressed=None, rows_removed=None, found=found, revealing=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; without what is left out."""
+        parts = {
+            "columns_dropped": list(self.dropped) or None,
+            "cells_changed": self.changed,
+            "cells_suppressed": self.suppressed,
+            "rows_removed": self.rows_removed or None,
+            "found": self.found or None,
+        }
+        said = {name: as_json(value) for name, value in parts.items() if value is not None}
+        return {**as_json(self.asked), **said}
+
+
+def as_asked(treatment: Treatment) -> dict[str, Any]:
+    """A treatment as a plan has it: its word, and what is not as it is by default."""
+    asked: dict[str, Any] = {"do": treatment.do}
+    for one in dataclasses.fields(treatment):
+        value = getattr(treatment, one.name)
+        default = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+        if default is dataclasses.MISSING or value is not default:
+            asked[one.name] = as_json(list(value) if isinstance(value, tuple) else value)
+    return asked
+
+
+@dataclass(frozen=True)
+class TreatmentsRecord(Displayable):
+    """What `gpupif.treat` did to a table; prints as a table.
+
+    treatments: one after the other. input: where the table came from, and how large it was. rows: that came in;
+    rows_removed: of them those taken away. key: the hash of the key, by which it can be told whether another run had
+    the same; the key itself is written nowhere. seconds: by stage.
+    """
+
+    treatments: Sequence[TreatmentRecord]
+    input: Mapping[str, Any] | None
+    rows: int | None
+    rows_removed: int | None
+    key: str | None
+    versions: Mapping[str, str]
+    seconds: Mapping[str, float] | None
+
+    @classmethod
+    def of(
+        cls,
+        treatments: Sequence[TreatmentRecord],
+        source: Mapping[str, Any],
+        rows: int,
+        key: str | None,
+        seconds: Mapping[str, float],
+    ) -> TreatmentsRecord:
+        """Of a run that has ended."""
+        removed = sum(one.rows_removed or 0 for one in treatments)
+        versions = {name: installed_version(name) or "" for name in PACKAGES}
+        return cls(treatments, source, rows, removed, key, {"gpupif": __version__, **versions}, dict(seconds))
+
+    def public(self) -> TreatmentsRecord:
+        """The record that may go with the treated table: without counts that reveal.
+
+        It says what was done and with what probabilities, and leaves out how many cells and rows it was done to, of
+        which table, how long it took, and the hash of the key.
+        """
+        return replace(
+            self,
+            treatments=[one.public() for one in self.treatments],
+            input=None,
+            rows=None,
+            rows_removed=None,
+            key=None,
+            seconds=None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON; without what a public record leaves out."""
+        parts = {
+            "versions": dict(self.versions),
+            "input": self.input,
+            "rows": self.rows,
+            "rows_removed": self.rows_removed,
+            "key_sha256": self.key,
+            "treatments": [one.to_dict() for one in self.treatments],
+            "seconds": self.seconds,
+        }
+        return {name: as_json(value) for name, value in parts.items() if value is not None}
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write it to a JSON file, whole or not at all; raises OutputError."""
+        write_text(self.to_json() + "\n", path, overwrite)
+
+    def print(self, console: Console) -> None:
+        if self.rows is not None:
+            removed = f", [bold]{self.rows_removed:,}[/] removed" if self.rows_removed else ""
+            console.print(f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} treated{removed}")
+        words = [Heading("", show=str), *(Heading(name, text=True, show=str) for name in ("treatment", "column"))]
+        counts = [Heading("cells changed", show=str), Heading("of rows", show=str), Heading("suppressed", show=str)]
+        public = self.rows is None
+        console.print(draw_table("Treatments", words if public else [*words, *counts], self._lines(public)))
+
+    def _lines(self, public: bool) -> list[tuple[str, ...]]:
+        lines: list[tuple[str, ...]] = []
+        for number, one in enumerate(self.treatments, 1):
+            start: tuple[str, ...] = (str(number), str(one.asked["do"]))
+            named = one.asked.get("columns", one.asked.get("column", ""))
+            columns = ", ".join(map(str, named)) if isinstance(named, list) else str(named)
+            if public or not one.changed:
+                gone = f"{one.rows_removed:,} {plural(one.rows_removed, 'row')}" if one.rows_removed else ""
+                lines.append((*start, columns) if public else (*start, columns, "", "", gone))
+                continue
+            for name, cells in one.changed.items():
+                suppressed = (one.suppressed or {}).get(name, 0)
+                share = as_percent(cells / self.rows) if self.rows else ""
+                lines.append((*start, name, f"{cells:,}", share, f"{suppressed:,}" if suppressed else ""))
+                start = ("", "")
+        return lines

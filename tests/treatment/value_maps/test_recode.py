@@ -1,0 +1,165 @@
+"""Values put together in groups."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpupif.errors import ColumnTypeError, InputError
+from gpupif.treatment.value_maps.recode import Recode
+from tests.helpers.treated import treated, treated_type, treated_values
+
+DAY = datetime.date
+
+
+def test_a_mapping_knows_values_by_themselves_or_by_their_texts():
+    by_value = Recode("x", mapping={1: "low", 2: "low", 3: "high"})
+    by_text = Recode("x", mapping={"1": "low", "2": "low", "3": "high"})
+    expected = ["high", "low", None, "low"]
+    for how in (by_value, by_text):
+        assert treated_values([3, 1, None, 2], how) == expected
+        assert treated_values(pd.array([3, 1, None, 2], "Int8"), how) == expected
+        assert treated_values(["3", "1", None, "2"], how) == expected
+        assert treated(pl.DataFrame({"x": [3, 1, None, 2]}), how)["x"] == expected
+
+
+def test_a_mapping_of_dates_and_booleans():
+    dates = [DAY(2020, 1, 31), DAY(2020, 2, 1)]
+    for column in (dates, pd.to_datetime(dates)):
+        assert treated_values(column, Recode("x", mapping={"2020-01-31": "a", "2020-02-01": "b"})) == ["a", "b"]
+        assert treated_values(column, Recode("x", mapping={DAY(2020, 1, 31): "a", DAY(2020, 2, 1): "b"})) == ["a", "b"]
+    assert treated_values([True, False], Recode("x", mapping={"true": "yes", False: "no"})) == ["yes", "no"]
+
+
+def test_the_type_of_what_a_mapping_gives():
+    assert treated_type(np.array([1, 2], np.int16), Recode("x", mapping={1: 10, 2: 20})) == pa.int64()
+    assert treated_type([1.5, 2.5], Recode("x", mapping={1.5: 1, 2.5: 2})) == pa.float64()
+    assert treated_type([1, 2], Recode("x", mapping={1: 1.5, 2: 2})) == pa.float64()
+    assert treated_values([1, 2], Recode("x", mapping={1: 1, 2: "many"})) == ["1", "many"]
+    assert treated_values(["a", "b"], Recode("x", mapping={"a": 1, "b": 2})) == [1, 2]
+
+
+def test_none_in_a_mapping_suppresses():
+    assert treated_values(["a", "b"], Recode("x", mapping={"a": "c", "b": None})) == ["c", None]
+    assert treated_values([1, 2], Recode("x", mapping={1: None, 2: None})) == [None, None]
+
+
+def test_what_becomes_of_a_value_without_a_place():
+    mapping = {"a": "c"}
+    with pytest.raises(InputError, match="column 'x': no place in the mapping for 'b'"):
+        treated_values(["a", "b"], Recode("x", mapping=mapping))
+    assert treated_values(["a", "b"], Recode("x", mapping=mapping, unmapped="suppress")) == ["c", None]
+    assert treated_values(["a", "b", None], Recode("x", mapping=mapping, unmapped="keep")) == ["c", "b", None]
+    assert treated_values([1, 2], Recode("x", mapping={1: "one"}, unmapped="keep")) == ["one", "2"]
+    assert treated_values([1, 2], Recode("x", mapping={1: 7}, unmapped="keep")) == [7, 2]
+
+
+def test_a_value_that_is_in_no_row_any_more_needs_no_place():
+    """Its label may be there still, of rows that were taken away or cells that were suppressed."""
+    first = Recode("x", mapping={"a": "a", "b": None})
+    column = pd.Categorical(["a", "a"], categories=["a", "b"])
+    assert treated_values(column, Recode("x", mapping={"a": "c"})) == ["c", "c"]
+    assert treated_values(["a", "b"], first, Recode("x", mapping={"a": "c"})) == ["c", None]
+
+
+def test_bins_go_from_an_edge_up_to_the_next():
+    bins = Recode("x", edges=[0, 18, 65, math.inf])
+    expected = ["[0, 18)", "[0, 18)", "[18, 65)", "[18, 65)", "[65, inf)", None]
+    assert treated_values([0, 17, 18, 64, 65, None], bins) == expected
+    assert treated_values(pd.array([0, 17, 18, 64, 65, None], "UInt8"), bins) == expected
+    assert treated_values(["0", "17.5", "18", "64.99", "65.0", None], bins) == expected
+    assert (
+        treated_values([Decimal("0.00"), Decimal("17.99"), Decimal(18), Decimal("64.99"), Decimal(65), None], bins)
+        == expected
+    )
+    named = Recode("x", edges=[0, 18, 65, math.inf], labels=["child", "adult", "old"])
+    assert treated_values([1, 20, 70], named) == ["child", "adult", "old"]
+    assert treated_values([1, 20, 70], Recode("x", edges=[0, 18, 65, math.inf], labels=[9, 40, 75])) == [9, 40, 75]
+
+
+def test_what_is_in_no_bin():
+    with pytest.raises(InputError, match=r"no place in the bins for -1, 10\. Add one"):
+        treated_values([-1, 5, 10], Recode("x", edges=[0, 10]))
+    assert treated_values([-1, 5, 10], Recode("x", edges=[0, 10], unmapped="suppress")) == [None, "[0, 10)", None]
+    assert treated_values(["n/a", "5"], Recode("x", edges=[0, 10], unmapped="keep")) == ["n/a", "[0, 10)"]
+
+
+def test_edges_are_compared_exactly():
+    least = 2**53
+    values = [least, least + 1, least + 2]
+    assert treated_values(values, Recode("x", edges=[0, least + 1, 2**63], labels=["a", "b"])) == ["a", "b", "b"]
+    assert treated_values(
+        np.array([2**64 - 1, 0], np.uint64), Recode("x", edges=[0, 2**64 - 1, 2**64], labels=["a", "b"])
+    ) == ["b", "a"]
+    near = [Decimal("64.99999999999999999999"), Decimal("65.00000000000000000000")]
+    assert treated_values(near, Recode("x", edges=[0, 65, 100], labels=["a", "b"])) == ["a", "b"]
+    assert treated_values([0.1, 0.3], Recode("x", edges=[0, Decimal("0.3"), 1], labels=["a", "b"])) == ["a", "b"]
+    assert treated_values(["0.1", "0.3"], Recode("x", edges=[0, 0.3, 1], labels=["a", "b"])) == ["a", "b"]
+
+
+@given(
+    st.lists(st.integers(-50, 50), min_size=1),
+    st.lists(st.integers(-60, 60), min_size=2, max_size=6, unique=True).map(sorted),
+    st.sampled_from(["int8", "int64", "float32", "float64", "str"]),
+)
+def test_bins_are_those_of_their_definition(values, edges, kind):
+    found = treated_values(pd.Series(values).astype(kind), Recode("x", edges=edges, unmapped="suppress"))
+    bins = list(pairwise(edges))
+    assert found == [next((f"[{a}, {b})" for a, b in bins if a <= value < b), None) for value in values]
+
+
+def test_bins_of_dates():
+    edges = [DAY(2000, 1, 1), DAY(2010, 1, 1), DAY(2020, 1, 1)]
+    values = [DAY(2000, 1, 1), DAY(2009, 12, 31), DAY(2010, 1, 1), None]
+    expected = ["[2000-01-01, 2010-01-01)"] * 2 + ["[2010-01-01, 2020-01-01)", None]
+    for given_edges in (edges, [str(edge) for edge in edges]):
+        for column in (values, pd.to_datetime(values), pd.to_datetime(values).tz_localize("Europe/Berlin")):
+            assert treated_values(column, Recode("x", edges=given_edges)) == expected
+
+
+@pytest.mark.parametrize(
+    ("how", "fragment"),
+    [
+        ({}, "expected one of level, mapping and edges, got none"),
+        ({"level": 1, "edges": [0, 1]}, "got level and edges"),
+        ({"level": 1}, "there is none of this column"),
+        ({"level": -1}, "level: expected a whole number of levels, 0 or more"),
+        ({"level": "1"}, "level: expected a whole number of levels, 0 or more"),
+        ({"mapping": {}}, "expected a dictionary"),
+        ({"mapping": ["a"]}, "expected a dictionary"),
+        ({"mapping": {"a": ["b"]}}, "expected texts, numbers, dates or booleans in it, got ['b']"),
+        ({"mapping": {1: "a", "1": "b"}}, "'1' stands in it twice"),
+        ({"mapping": {"a": "b"}, "labels": ["c"]}, "labels are of edges"),
+        ({"mapping": {"a": "b"}, "unmapped": "drop"}, "expected 'error' or 'suppress' or 'keep', got 'drop'"),
+        ({"edges": [1]}, "expected a list of two or more numbers or dates, got [1]"),
+        ({"edges": [1, "b"]}, "all of one kind; got 'b'"),
+        ({"edges": [1, math.nan]}, "got nan"),
+        ({"edges": [1, DAY(2000, 1, 1)]}, "all of one kind"),
+        ({"edges": [1, 1]}, "expected them to ascend, got 1 before 1"),
+        ({"edges": [0, 1, 2], "labels": ["a"]}, "labels: expected 2, one for each bin"),
+        ({"edges": [0, 1, 2], "labels": ["a", "a"]}, "expected different texts or numbers"),
+    ],
+)
+def test_refused(how, fragment):
+    with pytest.raises(InputError) as caught:
+        treated_values([1, 2], Recode("x", **how))
+    assert fragment in str(caught.value)
+
+
+def test_refused_columns():
+    with pytest.raises(ColumnTypeError, match="column 'x': expected numbers, got bool"):
+        treated_values([True], Recode("x", edges=[0, 1]))
+    with pytest.raises(InputError, match="expected edges that are dates"):
+        treated_values([DAY(2000, 1, 1)], Recode("x", edges=[0, 1]))
+    with pytest.raises(ColumnTypeError, match="expected dates, as the edges are, got int64"):
+        treated_values([1], Recode("x", edges=["2000-01-01", "2001-01-01"]))
