@@ -45,6 +45,7 @@ class Pram(Treatment):
 
     do: ClassVar[str] = "pram"
     is_random: ClassVar[bool] = True
+    files: ClassVar[Sequence[str]] = ("matrix",)
 
     column: Hashable
     matrix: Mapping[Any, Mapping[Any, float]] | str | os.PathLike[str] | None = None
