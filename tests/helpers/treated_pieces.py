@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def treated(table: pa.Table, treatment: Treatment, key: Any, cuts: Sequence[int]
     """The table after a treatment, cut into pieces before these rows."""
     step = prepared(table, treatment, key, number)
     edges = [0, *sorted(min(cut, table.num_rows) for cut in cuts), table.num_rows]
-    pieces = [ListedPiece(table, start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+    pieces = [ListedPiece(table, start, stop) for start, stop in pairwise(edges)]
     # In any order.
     for piece in reversed(pieces):
         step.apply(piece)

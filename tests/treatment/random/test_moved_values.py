@@ -196,8 +196,9 @@ def test_intervals_of_a_person_stay(texts):
 
 def test_shifts_are_the_keyed_hash_of_the_person():
     """The same whatever the type of the number of a person, in whatever table."""
+    shift = ShiftDates(["in"], "person", 30)
     found = [
-        treated(pa.table({"person": pa.array([12, 7], kind), "in": [DAY] * 2}), ShiftDates("in", "person", 30), KEY)["in"]
+        treated(pa.table({"person": pa.array([12, 7], kind), "in": [DAY] * 2}), shift, KEY)["in"]
         for kind in (pa.int64(), pa.int8(), pa.float64())
     ]
     assert found[0].to_pylist() == found[1].to_pylist() == found[2].to_pylist()

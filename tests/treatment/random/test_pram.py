@@ -58,13 +58,12 @@ def test_every_cell_is_what_the_definition_draws():
     assert treated(table, Pram("x", MATRIX), KEY)["x"].to_pylist() == expected
 
 
+@pytest.mark.parametrize("pram", [Pram("x", MATRIX, missing="keep"), Pram("x", invariant=0.6, missing="category")])
 @settings(max_examples=8, deadline=None)
-@given(st.lists(st.integers(0, 2000), max_size=4), st.sampled_from([Pram("x", MATRIX, missing="keep"), Pram("x", invariant=0.6, missing="category")]))
-def test_any_cut_draws_the_same(cuts, pram):
+@given(cuts=st.lists(st.integers(0, 2000), max_size=4))
+def test_any_cut_draws_the_same(pram, cuts):
     table = letters(2000, missing=60)
-    assert treated(table, pram, KEY, cuts).equals(treated(table, pram, KEY).combine_chunks()) or (
-        treated(table, pram, KEY, cuts)["x"].to_pylist() == treated(table, pram, KEY)["x"].to_pylist()
-    )
+    assert treated(table, pram, KEY, cuts)["x"].to_pylist() == treated(table, pram, KEY)["x"].to_pylist()
 
 
 def test_a_matrix_from_a_file(tmp_path):

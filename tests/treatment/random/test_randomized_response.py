@@ -67,9 +67,10 @@ def test_missing_values_kept():
     found = treated(table, RandomizedResponse("drug", keep=0.1, missing="keep"), KEY)["drug"]
     assert found[:300].null_count == 300
     assert found[300:].null_count == 0
-    assert found[300:].to_pylist() == treated(people(2000), RandomizedResponse("drug", keep=0.1), KEY)["drug"][
-        300:
-    ].to_pylist()
+    assert (
+        found[300:].to_pylist()
+        == treated(people(2000), RandomizedResponse("drug", keep=0.1), KEY)["drug"][300:].to_pylist()
+    )
 
 
 RESPONSES = [

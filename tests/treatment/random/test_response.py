@@ -83,7 +83,8 @@ def test_the_estimate():
 
 
 @pytest.mark.parametrize(
-    ("t", "k", "epsilon"), [(0.5, 2, math.log(3)), (0.25, 2, 0.5108), (0.5, 3, math.log(4)), (0, 5, 0), (1, 2, math.inf)]
+    ("t", "k", "epsilon"),
+    [(0.5, 2, math.log(3)), (0.25, 2, 0.5108), (0.5, 3, math.log(4)), (0, 5, 0), (1, 2, math.inf)],
 )
 def test_epsilon(t, k, epsilon):
     assert epsilon_of_keep(t, Fraction(1, k)) == pytest.approx(epsilon, abs=5e-5)

@@ -75,19 +75,19 @@ def naive_swap(table, share):
 def test_rows_are_those_of_the_definition(share):
     table = people(800, 60)
     found, alone = naive_swap(table, share)
-    assert treated(table, Swap("row", ["town", "sex"], share), KEY)["row"].to_pylist() == found
-    assert prepared(table, Swap("row", ["town", "sex"], share), KEY).record()["rows_alone_in_their_class"] == alone
+    assert treated(table, Swap(["row"], ["town", "sex"], share), KEY)["row"].to_pylist() == found
+    assert prepared(table, Swap(["row"], ["town", "sex"], share), KEY).record()["rows_alone_in_their_class"] == alone
     assert alone or share == 1
 
 
 def test_all_take_part_and_nobody_keeps_theirs():
     table = people()
-    found = treated(table, Swap("row", ["town", "sex"], 1), KEY)
+    found = treated(table, Swap(["row"], ["town", "sex"], 1), KEY)
     assert not (found["row"].to_numpy() == table["row"].to_numpy()).any()
 
 
 def test_about_the_share_takes_part():
-    found = prepared(people(20_000, 3), Swap("row", ["town"], 0.3), KEY).record()["rows_swapped"]
+    found = prepared(people(20_000, 3), Swap(["row"], ["town"], 0.3), KEY).record()["rows_swapped"]
     assert abs(found - 6000) < 5 * math.sqrt(20_000 * 0.3 * 0.7)
 
 
@@ -99,7 +99,7 @@ def test_without_classes_all_rows_are_one():
 
 
 def test_a_table_without_rows():
-    assert treated(people(0), Swap("row", "sex", 1), KEY).num_rows == 0
+    assert treated(people(0), Swap(["row"], ["sex"], 1), KEY).num_rows == 0
 
 
 def test_classes_of_many_columns():
@@ -113,8 +113,8 @@ def test_classes_of_many_columns():
 
 
 def test_what_does_not_fit_is_refused():
-    with gpupif.config(memory_limit="1 MB"), pytest.raises(InputError, match=r"swap: 30,000 rows need 1.* of memory"):
-        prepared(people(30_000), Swap("row", ["town"], 1), KEY)
+    with gpupif.config(memory_limit="1 MB"), pytest.raises(InputError, match=r"swap: 30,000 rows need 2.* of memory"):
+        prepared(people(30_000), Swap(["row"], ["town"], 1), KEY)
     assert swap.ROW_BYTES * 30_000 > 10**6
 
 
@@ -135,6 +135,6 @@ def test_bad_input(treatment, said):
 
 def test_no_key_and_the_public_record():
     with pytest.raises(InputError, match="key: swap of column"):
-        prepared(people(50), Swap("row", ["town"], 1), None)
-    step = prepared(people(50), Swap("row", ["town"], 1), KEY)
+        prepared(people(50), Swap(["row"], ["town"], 1), None)
+    step = prepared(people(50), Swap(["row"], ["town"], 1), KEY)
     assert set(step.revealing()) <= set(step.record())
