@@ -80,12 +80,6 @@ class Replacement(Transitions):
         """The probability t to be kept, beside that of being replaced by itself."""
         return Fraction(self.kept, ALL)
 
-    @property
-    def least(self) -> Fraction:
-        """The smallest probability that replacements are drawn with, given that there is one; 0 where there is none."""
-        total = sum(self.replaced)
-        return Fraction(min(self.replaced), total) if total else Fraction(0)
-
     def matrix(self) -> npt.NDArray[np.float64]:
         drawn = np.array([amount / ALL for amount in self.replaced])
         return np.eye(len(drawn)) * float(self.keep) + drawn  # type: ignore[no-any-return]

@@ -184,6 +184,19 @@ def test_epsilon_is_not_above_what_was_asked_for(epsilon, replaced):
     assert step.record()["epsilon"] == pytest.approx(math.log(exact), abs=1e-15)
 
 
+def test_epsilon_of_replacement_by_the_prior_is_that_of_the_rarest_value():
+    for response, size in (
+        (RandomizedResponse("drug", keep=0.3, replaced="prior"), 4),
+        (RandomizedResponse("drug", keep=0.3, replaced="prior", missing="category"), 5),
+    ):
+        step = prepared(people(1000), response, KEY)
+        matrix = step.transitions.matrix()[:4, :4]
+        assert len(step.transitions.matrix()) == size
+        assert step.record()["epsilon"] == pytest.approx(math.log((matrix.max(axis=0) / matrix.min(axis=0)).max()))
+    given = RandomizedResponse("drug", keep=0.3, replaced="prior", values=list("abcde"))
+    assert prepared(people(1000), given, KEY).record()["epsilon"] is None
+
+
 def test_prior_replacement_keeps_shares_in_expectation():
     table = people(3000, missing=100)
     for missing, size in (("category", 5), ("keep", 4)):
