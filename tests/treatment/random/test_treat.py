@@ -81,7 +81,7 @@ def test_threads_and_rows_before_change_nothing():
 
 def test_plans_that_are_saved_draw_the_same(tmp_path):
     (tmp_path / "matrix.csv").write_text(",x,y,z\nx,.9,.1,0\ny,0,1,0\nz,.5,0,.5\n")
-    (tmp_path / "key").write_text(SECRET.hex())
+    gpupif.Key.of(SECRET).save(tmp_path / "key")
     plan(LETTERS).save(tmp_path / "plan.toml")
     text = (tmp_path / "plan.toml").read_text()
     for suffix, matrix in (("toml", None), ("toml", 'matrix = "matrix.csv"')):
