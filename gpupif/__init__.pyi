@@ -79,6 +79,7 @@ from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.declared_columns import DeclaredColumns as DeclaredColumns
+from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
 from .treatment.random.jitter import Jitter as Jitter
 from .treatment.random.noise import Noise as Noise

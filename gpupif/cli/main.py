@@ -28,6 +28,7 @@ from .risk import risk
 from .score import score
 from .suda import suda
 from .toxic import toxic
+from .treat import treat
 
 app = typer.Typer(
     name="gpupif",
@@ -40,7 +41,7 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, compare, measures, demo, info)
+FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, compare, treat, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command()(command)
@@ -116,6 +117,7 @@ def main() -> None:
         if sys.argv[1:3] == ["nightly", "run"]:
             left = "the last good state is as it was"
         if complete:
-            left = f"the scores are complete: {complete[0]}"
+            what = "treated table is" if sys.argv[1:2] == ["treat"] else "scores are"
+            left = f"the {what} complete: {complete[0]}"
         print(f"gpupif: interrupted; {left}.", file=sys.stderr)
         raise SystemExit(128 + signalled.args[0]) from None

@@ -61,6 +61,8 @@ def as_options(message: str) -> str:
     message = re.sub(r"^attackers:", "--attacker:", message)
     message = re.sub(r"\battackers=(?!\w)", "--attacker", message)
     message = re.sub(r"^distances:", "--distance:", message)
+    message = re.sub(r"^key:", "--key-file:", message)
+    message = re.sub(r"^key, seed:", "--key-file, --seed:", message)
     message = re.sub(r"^lacks:", "--population-lacks:", message)
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
     message = re.sub(r"gpupif\.config\((\w+='[\w:]*')\)", r"\1", message)
