@@ -94,7 +94,9 @@ def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers]) -> pd
     )
     released = [one.column for one in columns]
     each = [versions_of(before, after, released, version) for version in (BEFORE, DETAIL, AFTER)]
-    return pd.DataFrame({place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))})
+    return pd.DataFrame(
+        {place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))}
+    )
 
 
 def _open(table: Any, side: int, names: Sequence[Hashable]) -> Any:

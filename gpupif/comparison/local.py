@@ -115,10 +115,7 @@ class RowPlaces:
 
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
-        if self._places is None:
-            places = np.arange(start, stop)
-        else:
-            places = self._places[start:stop]
+        places = np.arange(start, stop) if self._places is None else self._places[start:stop]
         found = [np.empty(stop - start, code_type(code + 1)) for code in missing]
         there = places >= 0
         if not there.all():

@@ -113,10 +113,12 @@ def count_versions(
     """Count a table of versions. rows: of the table. quasi_identifiers: places of columns."""
     version, fate = len(columns), len(columns) + 1
     sets: list[Sequence[int]] = [[place] for place in range(len(columns))]
-    sets += [*pairs_of(len(columns)), quasi_identifiers]
+    sets += pairs_of(len(columns))
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
+    # The version first tells classes from other sets.
+    requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
     missing = [column.shared.missing for column in columns]
-    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, tuple(requests[-1].columns)))
+    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing))
     *found, of_classes, fates = result.found
     sums = [SetSums.total(parts) for parts in found]
     of_fate = fate_counts(fates)
@@ -125,8 +127,8 @@ def count_versions(
     return Versions(rows, single, pairs, classes, changed, of_fate.get(SUPPRESSED, 0))
 
 
-def make_sums(missing: Sequence[int], classes: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
-    """Finds `SetSums`, of the set `classes` `ClassSums`, and of the fates of rows how many have each.
+def make_sums(missing: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
+    """Finds `SetSums`, `ClassSums` where the version comes first, and of the fates of rows how many have each.
 
     missing: by column the number of missing values.
     """
@@ -137,14 +139,14 @@ def make_sums(missing: Sequence[int], classes: Sequence[int], columns: Sequence[
         if version not in set_:
             found = counter.combinations(place)
             return dict(zip(numbers[set_[0]][found.codes[0]].tolist(), found.counts.tolist(), strict=True))
-        own = tuple(set_) == tuple(classes)
-        found = counter.combinations(place, ordered=not own)
-        *codes, of = found.codes
-        which = numbers[version][of]
-        if not own:
-            return _sums(codes, which, found.counts)
+        if set_[0] != version:
+            found = counter.combinations(place)
+            *codes, of = found.codes
+            return _sums(codes, numbers[version][of], found.counts)
+        found = counter.combinations(place, ordered=False)
+        which = numbers[version][found.codes[0]]
         hidden = which == AFTER
-        for column, each in zip(set_[:-1], codes, strict=True):
+        for column, each in zip(set_[1:], found.codes[1:], strict=True):
             hidden &= numbers[column][each] == missing[column]
         shown = [found.counts[(which == one) & ~hidden] for one in (BEFORE, DETAIL, AFTER)]
         return ClassSums([VersionSums.of(counts) for counts in shown], int(found.counts[hidden].sum()))
