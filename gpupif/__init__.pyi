@@ -66,6 +66,8 @@ from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
+from .protection.advice import Advice as Advice
+from .protection.advise import advise as advise
 from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
@@ -78,6 +80,8 @@ from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.plan import Plan as Plan
 from .treatment.randomness.key import Key as Key
+from .treatment.suppression.suppress import Suppress as Suppress
+from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
 from .treatment.value_maps.drop import Drop as Drop

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from ..attack.weights import TableWeights
@@ -70,10 +71,13 @@ class CountResult(NamedTuple):
 
 
 class SetCounts(ABC):
-    """A table whose sets of columns are counted; a context manager. names: of its columns. device: that counts."""
+    """A table whose sets of columns are counted; a context manager. names: of its columns. device: that counts. orders:
+    of ordered categories of a frame in memory, all values in order, by column.
+    """
 
     names: Sequence[Hashable]
     device: str
+    orders: Mapping[Hashable, Sequence[Any]] = MappingProxyType({})
 
     def __enter__(self) -> Self:
         return self

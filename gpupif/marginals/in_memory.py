@@ -31,6 +31,7 @@ class MemoryCounts(SetCounts):
         self._columns, self._total = with_counts(coded.columns, weighted), Total.of(coded.rows, weighted)
         self._times = None if weighted is None else weighted.times
         self.names = coded.names
+        self.orders = coded.frame.orders()
 
     def __exit__(self, *error: Any) -> None:
         self._opened.__exit__(*error)

@@ -1,1 +1,1 @@
-"""Targets: what the risk of a table is to be, and what it is, of any measure against any attacker."""
+"""Targets: limits on the risk of a table, as text, and what a table has of what they limit."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...disclosure.figures import CLASS_FIGURES, ClassFigure
 from ...disclosure.models import MODELS, Model
 from ...errors import InputError
 from ...measures import find_measure
 from ..configuration.settings import GateSettings
 
 if TYPE_CHECKING:
-    from ...disclosure.classes import ClassRisks
     from ...disclosure.risk import DisclosureRisk
     from ...results.distribution import ColumnAnswer, ColumnQuery
     from .findings import Findings
@@ -170,22 +170,23 @@ def _of_risk(findings: Findings) -> DisclosureRisk:
     return findings.risk
 
 
-def _of_classes(
-    name: str,
-    meaning: str,
-    unit: str,
-    found: Callable[[ClassRisks], float | None],
-    values: str = "0 and up",
-    high_is_bad: bool = True,
-    depends: tuple[str, ...] = (),
-) -> Kind:
-    """A kind that is a figure of the equivalence classes, None where it is not defined; values: their range."""
+def _of_figure(figure: ClassFigure) -> Kind:
+    """The kind that is a figure of the equivalence classes."""
 
     def find(_: GateSettings, findings: Findings) -> list[Value]:
         why = "it is not defined where missing values match every value"
-        return [Value(found(_of_risk(findings).classes), why=why)]
+        return [Value(figure.find(_of_risk(findings).classes), why=why)]
 
-    return Kind(name, meaning, unit, values, Part.RISK, find, high_is_bad=high_is_bad, depends=depends)
+    return Kind(
+        figure.name,
+        figure.meaning,
+        figure.unit,
+        figure.range,
+        Part.RISK,
+        find,
+        high_is_bad=figure.high_is_bad,
+        depends=figure.depends,
+    )
 
 
 def _of_model(model: Model) -> Kind:
@@ -275,54 +276,7 @@ def _kinds_of_scores() -> Iterator[Kind]:
 
 
 def _kinds_of_classes() -> Iterator[Kind]:
-    share, some = "0 to 1", "1 and up"
-    below, limit = ("k",), ("k", "threshold")
-    yield _of_classes("unique_rows", "rows alone in their equivalence class", "rows", lambda one: one.uniques)
-    yield _of_classes(
-        "unique_share", "share of the rows that are alone in their class", "share", lambda one: one.unique_share, share
-    )
-    yield _of_classes(
-        "rows_below_k", "rows in classes of fewer than k rows", "rows", lambda one: one.rows_below, depends=below
-    )
-    yield _of_classes(
-        "share_below_k",
-        "share of the rows that are in classes of fewer than k",
-        "share",
-        lambda one: one.share_below,
-        share,
-        depends=below,
-    )
-    yield _of_classes(
-        "classes_below_k", "classes of fewer than k rows", "classes", lambda one: one.classes_below, depends=below
-    )
-    yield _of_classes("classes", "equivalence classes", "classes", lambda one: one.classes, some)
-    yield _of_classes("largest_class", "rows of the largest class", "rows", lambda one: one.largest, some, False)
-    yield _of_classes("average_class", "rows per class", "rows", lambda one: one.average_size, some, False)
-    yield _of_classes(
-        "discernibility", "for each row the rows of its class, added up", "rows", lambda one: one.discernibility, some
-    )
-    yield _of_classes(
-        "highest_risk",
-        "prosecutor risk of the row most at risk, 1 / k",
-        "probability",
-        lambda one: one.prosecutor.highest,
-        share,
-    )
-    yield _of_classes(
-        "average_risk",
-        "prosecutor risk, mean over the rows; the marketer risk is the same",
-        "probability",
-        lambda one: one.prosecutor.average,
-        share,
-    )
-    yield _of_classes(
-        "share_at_risk",
-        "share of the rows whose prosecutor risk is above the threshold",
-        "share",
-        lambda one: one.prosecutor.at_risk,
-        share,
-        depends=limit,
-    )
+    yield from map(_of_figure, CLASS_FIGURES.values())
     yield from map(_of_model, MODELS.values())
 
 

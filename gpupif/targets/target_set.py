@@ -1,0 +1,384 @@
+"""Targets checked against the columns of a table, and what counted rows have of what they limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attack.known_subsets import AnyKnown, Known, as_attackers, check_known
+from ..attack.request import ScoreRequest
+from ..disclosure.cells import NONE, constant_column
+from ..disclosure.class_sizes import ClassSizes
+from ..disclosure.classes import risks_of
+from ..encoding.column import Column
+from ..engines.base import SILENT, Engine, EngineResult, Job
+from ..engines.known_subsets import score_attacker
+from ..errors import InputError, did_you_mean
+from ..measures import Measure, find_measure
+from ..rows.threads import Workers
+from ..utils.exact_sums import ExactSum
+from ..utils.percentiles import percentiles
+from ..utils.row_sums import sum_rows
+from ..utils.validation import check_exist
+from .counted import CountedTable
+from .quantities import OfClasses, OfModel, OfScores
+from .target import Target, read_targets
+
+# Classes that overlap have no number: what is not known of them.
+_OVERLAPPING = ClassSizes({1: 1}, overlapping=True)
+SIZE = "cohort_size"
+
+
+class TargetValue(NamedTuple):
+    """What a table has of what a target limits, and whether that is safe; column: which is worst, of several."""
+
+    target: Target
+    value: float | None
+    is_met: bool
+    column: Hashable = None
+
+
+class _Extremes(NamedTuple):
+    """What was found of the scores of a column: its lowest and highest, or all scores of the counted rows."""
+
+    low_high: tuple[float, float] | None
+    scores: npt.NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class TargetSet:
+    """Targets on a table; see `gpupif.protect` for its arguments.
+
+    quasi_identifiers: what an attacker knows of whom a target says nothing, where it is of classes. sensitive: what
+    disclosure measures are of; both together are the cells that are scored. attackers: by name what each knows.
+    distances: of the values of columns, for ``t`` and ``emd``, missing: "category" or "wildcard", as of `gpupif.score`.
+    """
+
+    targets: Sequence[Target]
+    quasi_identifiers: Sequence[Hashable]
+    sensitive: Sequence[Hashable] = ()
+    attackers: Mapping[str, Known] = field(default_factory=dict)
+    distances: Mapping[Any, Any] = field(default_factory=dict)
+    missing: str = "category"
+
+    @classmethod
+    def of(
+        cls,
+        targets: Any,
+        quasi_identifiers: Sequence[Hashable],
+        sensitive: Sequence[Hashable] = (),
+        attackers: Any = None,
+        distances: Mapping[Any, Any] | None = None,
+        names: Sequence[Hashable] | None = None,
+        missing: str = "category",
+    ) -> TargetSet:
+        """Checked, without a table; names: of all columns of the table, of which an attacker may know any.
+
+        Raises InputError for what is no target, and for an attacker or a column that is not there.
+        """
+        made = cls(
+            read_targets(targets),
+            list(quasi_identifiers),
+            list(sensitive),
+            as_attackers(attackers) or {},
+            distances or {},
+            missing,
+        )
+        for target in made.targets:
+            made._check(target, made.scored if names is None else names)
+        return made
+
+    @property
+    def scored(self) -> list[Hashable]:
+        """The columns whose cells are scored."""
+        return [*self.quasi_identifiers, *self.sensitive]
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """All columns that are needed."""
+        known = [name for one in self._known_by_target.values() for name in _names_of(one)]
+        return list(dict.fromkeys([*self.scored, *known]))
+
+    def with_targets(self, targets: Sequence[Target]) -> TargetSet:
+        """The same with others, or some, of the targets."""
+        return replace(self, targets=targets)
+
+    def only_improves(self, target: Target) -> bool:
+        """Whether a table that meets a target still does when values of any column are made coarser."""
+        return target.quantity.only_improves(isinstance(self._known_by_target[target], AnyKnown))
+
+    def known(self, target: Target) -> Sequence[Hashable] | AnyKnown:
+        """What the attacker of a target knows: columns, or any few of some."""
+        return self._known_by_target[target]
+
+    def measure(self, table: CountedTable, engine: Engine) -> list[TargetValue]:
+        """What a table has of each target, in their order."""
+        found = [self._values_of(known, targets, table, engine) for known, targets in self._by_attacker]
+        values = {target: value for one in found for target, value in one.items()}
+        return [values[target] for target in self.targets]
+
+    @cached_property
+    def _known_by_target(self) -> dict[Target, Sequence[Hashable] | AnyKnown]:
+        return {target: self._known(target) for target in self.targets}
+
+    def _known(self, target: Target) -> Sequence[Hashable] | AnyKnown:
+        pool = list(self.quasi_identifiers) if target.of_classes else self.scored
+        known: Known = None
+        if target.attacker is not None:
+            if target.attacker not in self.attackers:
+                there = ", ".join(map(repr, self.attackers)) or "none"
+                hint = did_you_mean(target.attacker, self.attackers)
+                raise InputError(
+                    f"target {str(target)!r}: no attacker {target.attacker!r}.{hint} There are: {there}. "
+                    "Say what each knows with attackers={name: [columns]}, or before the colon with known=."
+                )
+            known = self.attackers[target.attacker]
+        elif isinstance(target.known, int):
+            known = AnyKnown(target.known)
+        elif target.known is not None:
+            known = target.known
+        if isinstance(known, AnyKnown):
+            return known if known.pool is not None else replace(known, among=pool)
+        return pool if known is None else list(known)
+
+    def _check(self, target: Target, names: Sequence[Hashable]) -> None:
+        """Raise InputError for what of a target is not there; names: of the table."""
+        about = f"target {str(target)!r}"
+        quantity, known = target.quantity, self._known_by_target[target]
+        check_exist(about, _names_of(known), names)
+        if isinstance(quantity, OfModel) and quantity.sensitive:
+            if not self.sensitive:
+                raise InputError(
+                    f"{about}: {quantity.model.name} is of a sensitive attribute: name one with sensitive=."
+                )
+            self._check_column(about, quantity.column, self.sensitive, "sensitive attribute")
+        elif isinstance(quantity, OfScores):
+            self._check_column(about, quantity.column, self.scored, "column that is scored")
+        elif isinstance(quantity, OfClasses) and isinstance(known, AnyKnown) and not _is_of_overlapping(quantity):
+            raise InputError(
+                f"{about}: {quantity.figure.name} is not defined where an attacker knows any few columns, for then "
+                "classes overlap. Limit another figure, such as k."
+            )
+        if isinstance(known, AnyKnown):
+            targets = self.scored if isinstance(quantity, OfScores) else [NONE]
+            check_known(about, known, targets, list(known.pool or ()) if known.known else targets)
+
+    @staticmethod
+    def _check_column(about: str, column: str | None, names: Sequence[Hashable], what: str) -> None:
+        texts = list(map(str, names))
+        if column is not None and column not in texts:
+            hint = did_you_mean(column, texts)
+            raise InputError(f"{about}: {column!r} is no {what}.{hint} There are: {', '.join(map(repr, texts))}.")
+
+    @cached_property
+    def _by_attacker(self) -> list[tuple[Sequence[Hashable] | AnyKnown, list[Target]]]:
+        """Targets that are found in one look, of classes, of sensitive attributes or of all cells."""
+        looks: dict[Any, tuple[Sequence[Hashable] | AnyKnown, list[Target]]] = {}
+        for target in self.targets:
+            known = self._known_by_target[target]
+            key = (_kind(target), known if isinstance(known, AnyKnown) else tuple(known))
+            looks.setdefault(key, (known, []))[1].append(target)
+        return list(looks.values())
+
+    def _values_of(
+        self, known: Sequence[Hashable] | AnyKnown, targets: Sequence[Target], table: CountedTable, engine: Engine
+    ) -> dict[Target, TargetValue]:
+        """Values of targets of one kind against one attacker."""
+        kind = _kind(targets[0])
+        if kind == "classes":
+            sizes = class_sizes(table, known, engine, self.missing)
+            return {one: value_of_classes(one, sizes) for one in targets}
+        return self._values_of_cells(known, targets, table, engine, self.sensitive if kind == "models" else self.scored)
+
+    def _values_of_cells(
+        self,
+        known: Sequence[Hashable] | AnyKnown,
+        targets: Sequence[Target],
+        table: CountedTable,
+        engine: Engine,
+        columns: Sequence[Hashable],
+    ) -> dict[Target, TargetValue]:
+        """Values of targets that are of the cells of columns."""
+        quantities = [target.quantity for target in targets]
+        gains = any(isinstance(one, OfScores) and one.measure is None for one in quantities)
+        if not gains:
+            named = {getattr(one, "column", None) for one in quantities}
+            columns = columns if None in named else [name for name in columns if str(name) in named]
+        matching = self.missing == "wildcard"
+        measures = list(dict.fromkeys(_measure_of(one, matching) for one in quantities))
+        only_extremes = not gains and all(_is_extreme(one) for one in quantities)
+        job, scores = score_counted(
+            table, known, columns, measures, self.distances, engine, only_extremes, self.missing
+        )
+        times = table.times
+        found = {}
+        for target in targets:
+            quantity = target.quantity
+            if isinstance(quantity, OfScores) and quantity.measure is None:
+                sums = sum_rows(scores["cig"][place].scores for place in range(len(columns)))
+                found[target] = _as_value(target, {None: _figure(sums, times, quantity.percentile)})
+                continue
+            each: dict[Hashable, float] = {}
+            for place, name in enumerate(columns):
+                if quantity.column is not None and str(name) != quantity.column:
+                    continue
+                one = scores[_measure_of(quantity, matching).name][place]
+                if isinstance(quantity, OfModel):
+                    axis = None if job.axes is None else job.axes[job.targets[place]]
+                    each[name] = quantity.model.finish(_extreme(one, 100 if quantity.model.highest else 0), axis)
+                else:
+                    assert isinstance(quantity, OfScores)
+                    place_of = quantity.percentile
+                    each[name] = (
+                        _extreme(one, place_of) if place_of in (0, 100) else _figure(one.scores, times, place_of)
+                    )
+            found[target] = _as_value(target, each)
+        return found
+
+
+def class_sizes(
+    table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
+) -> ClassSizes:
+    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `TargetSet`."""
+    some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in _names_of(known))
+    if isinstance(known, AnyKnown) or some_match:
+        _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine, missing=missing)
+        sizes, place = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
+        rows = np.bincount(place, table.times).astype(np.int64)
+        return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
+    if not known:
+        return ClassSizes.of_classes({table.rows: 1})
+    with Workers() as workers:
+        counts = table.classes(known, workers).rows.counts
+    sizes, classes = np.unique(counts, return_counts=True)
+    return ClassSizes.of_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
+
+
+def score_counted(
+    table: CountedTable,
+    known: Sequence[Hashable] | AnyKnown,
+    targets: Sequence[Hashable],
+    measures: Sequence[Measure],
+    distances: Mapping[Any, Any],
+    engine: Engine,
+    only_extremes: bool = False,
+    missing: str = "category",
+) -> tuple[Job, dict[str, list[_Extremes]]]:
+    """Scores of cells of counted rows, by measure and target; against any few columns each cell's worst.
+
+    targets: columns, or `NONE` for a column that says nothing. only_extremes: only the lowest and the highest score are
+    needed. missing: see `TargetSet`.
+    """
+    pool = list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
+    every: list[Column] = [
+        *table.columns,
+        *([constant_column(table.rows, len(table.times))] if NONE in targets else []),
+    ]
+    columns = [column for column in every if column.name in {*targets, *pool}]
+    used = [column.name for column in columns]
+    orders = {name: order for name, order in table.orders.items() if name in used}
+    request = ScoreRequest(
+        targets=list(targets),
+        known=pool,
+        used=used,
+        priors={},
+        accuracies={},
+        distances={**_categories(orders), **{name: one for name, one in distances.items() if name in used}},
+        missing=missing,
+        measures=tuple(measures),
+        dtype="float64",
+        any_known=known if isinstance(known, AnyKnown) else None,
+    )
+    job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
+    subsets = request.subsets(table.rows)
+    distinct = table.is_distinct and len(columns) == len(every)
+    extremes = only_extremes and subsets is None and not job.wildcards
+    job = replace(job, times=table.times, extremes_only=extremes, distinct=distinct)
+    result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
+    places = range(len(targets))
+    if job.extremes_only:
+        assert isinstance(result, EngineResult)
+        return job, {
+            name: [_Extremes((float(found[place][0]), float(found[place][1])), None) for place in places]
+            for name, found in result.extremes.items()
+        }
+    worst = result.by_fold()["" if subsets is None else "worst"]
+    return job, {name: [_Extremes(None, np.asarray(found[place])) for place in places] for name, found in worst.items()}
+
+
+def _categories(orders: Mapping[Hashable, Sequence[Any]]) -> dict[Hashable, Any]:
+    from ..attack.distances import CategoryOrder
+
+    return {name: CategoryOrder(order) for name, order in orders.items()}
+
+
+def _is_of_overlapping(quantity: OfClasses) -> bool:
+    """Whether a figure is defined where classes overlap."""
+    return quantity.figure.find(risks_of(_OVERLAPPING)) is not None
+
+
+def _kind(target: Target) -> str:
+    quantity = target.quantity
+    if isinstance(quantity, OfModel):
+        return "models" if quantity.sensitive else "classes"
+    return "classes" if isinstance(quantity, OfClasses) else "cells"
+
+
+def _measure_of(quantity: Any, matching: bool) -> Measure:
+    """The measure of cells that a quantity is a figure of; matching: where missing values match every value."""
+    if isinstance(quantity, OfModel):
+        return find_measure(quantity.model.measure(quantity.l_values, matching))
+    return quantity.measure or find_measure("cig")
+
+
+def _is_extreme(quantity: Any) -> bool:
+    """Whether it is the lowest or highest of some scores."""
+    return isinstance(quantity, OfModel) or quantity.percentile in (0, 100)
+
+
+def _extreme(found: _Extremes, percentile: float | None) -> float:
+    high = percentile == 100
+    if found.low_high is not None:
+        return found.low_high[high]
+    assert found.scores is not None
+    known = found.scores[found.scores == found.scores]
+    return float(known.max() if high else known.min()) if len(known) else math.nan
+
+
+def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None) -> float:
+    """The mean or a percentile of scores of counted rows."""
+    if percentile is None:
+        return ExactSum.of(np.asarray(scores), times).mean
+    return percentiles(lambda: [(scores, times)], [percentile])[0]
+
+
+def value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
+    """What classes of such sizes have of a target that is of sizes alone."""
+    quantity = target.quantity
+    if isinstance(quantity, OfModel):
+        value: float | None = sizes.smallest
+    else:
+        assert isinstance(quantity, OfClasses)
+        parameter = quantity.parameter
+        below = int(parameter) if parameter is not None and quantity.figure.depends == ("k",) else 5
+        value = quantity.figure.find(risks_of(sizes, below, None if parameter is None or parameter > 1 else parameter))
+    return TargetValue(target, value, target.is_met(value))
+
+
+def _as_value(target: Target, each: Mapping[Hashable, float]) -> TargetValue:
+    """The worst of the values of several columns, of equal ones the first."""
+    known = {name: value for name, value in each.items() if not math.isnan(value)}
+    if not known:
+        return TargetValue(target, None, False)
+    column = (max if target.at_most else min)(known, key=lambda name: known[name])
+    return TargetValue(target, known[column], target.is_met(known[column]), column)
+
+
+def _names_of(known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
+    return list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
