@@ -146,6 +146,23 @@ class ReleasedColumn(NamedTuple):
     joint: JointCounts
 
     @property
+    def detail_is_before(self) -> bool:
+        """Whether values before are at the released detail as they stand."""
+        own = np.arange(self.size)
+        return bool((self.detail[self.before > 0] == own[self.before > 0]).all())
+
+    @property
+    def detail_is_after(self) -> bool:
+        """Whether values at the released detail are those that were released, in every row."""
+        joint, missing = self.joint, self.shared.missing
+        if not self.after[:missing].any():
+            return bool((self.detail[self.before > 0] == missing).all())
+        if joint.several or joint.suppressed or (joint.stays and missing in joint.values[joint.released >= 0]):
+            return False
+        there = joint.released >= 0
+        return bool((self.detail[joint.values[there]] == joint.released[there]).all())
+
+    @property
     def size(self) -> int:
         """How many numbers of values there are, that of missing ones included."""
         return len(self.shared.labels) + 1

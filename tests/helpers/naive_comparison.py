@@ -115,7 +115,9 @@ def detail_of(before, after):
     if all(value is None for value in after):
         return [None] * len(before)
     pairs_of_rows = Counter(zip(before, after, strict=True))
-    known = {old: {new: n for (was, new), n in pairs_of_rows.items() if was == old and new is not None} for old in before}
+    known = {
+        old: {new: n for (was, new), n in pairs_of_rows.items() if was == old and new is not None} for old in before
+    }
     counts = Counter(value for value in before if value is not None)
     rows = sum(counts.values())
     fewer = 2 * len({value for value in after if value is not None}) <= len(counts)
