@@ -74,6 +74,8 @@ from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.plan import Plan as Plan
 from .treatment.randomness.key import Key as Key
+from .treatment.suppression.suppress import Suppress as Suppress
+from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
 from .treatment.value_maps.drop import Drop as Drop

@@ -298,7 +298,8 @@ def score_counted(
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
     subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)
-    job = replace(job, times=table.times, extremes_only=only_extremes and subsets is None, distinct=distinct)
+    only_extremes = only_extremes and subsets is None and not job.wildcards
+    job = replace(job, times=table.times, extremes_only=only_extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
     places = range(len(targets))
     if job.extremes_only:
