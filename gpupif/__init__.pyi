@@ -62,6 +62,9 @@ from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
+from .protection.protect import protect as protect
+from .protection.result import FrontierNode as FrontierNode
+from .protection.result import Protection as Protection
 from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
@@ -72,6 +75,7 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .targets.target import Target as Target
 from .treatment.plan import Plan as Plan
 from .treatment.randomness.key import Key as Key
 from .treatment.suppression.suppress import Suppress as Suppress
