@@ -6,6 +6,10 @@ from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown
 from .attack.population import Population as Population
+from .comparison.compare import compare as compare
+from .comparison.linkage import Linkage as Linkage
+from .comparison.result import Comparison as Comparison
+from .comparison.utility import Utility as Utility
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
 from .disclosure.anonymity import alpha_k_anonymity as alpha_k_anonymity
@@ -62,6 +66,8 @@ from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
+from .protection.advice import Advice as Advice
+from .protection.advise import advise as advise
 from .protection.protect import protect as protect
 from .protection.result import FrontierNode as FrontierNode
 from .protection.result import Protection as Protection

@@ -1,0 +1,303 @@
+"""The public `advise`: what dropping and coarsening each column of a table buys, and what it costs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attack.arguments import Knowledge
+from ..attack.known_subsets import AnyKnown, Known
+from ..attack.request import warn_of_unique
+from ..disclosure.figures import CLASS_FIGURES
+from ..disclosure.models import MODELS
+from ..encoding.column import Column
+from ..engines.base import Engine
+from ..engines.choose import choose_engine, requested_device
+from ..errors import InputError
+from ..hierarchies.base import Hierarchy
+from ..hierarchies.coded import CodedHierarchy
+from ..hierarchies.open import open_hierarchies
+from ..hierarchies.proposals import propose_hierarchy
+from ..marginals.request import CountRequest
+from ..targets.counted import ColumnGroups, CountedTable
+from ..targets.quantities import OfClasses, OfModel, OfScores
+from ..targets.target import Target
+from ..targets.target_set import TargetSet
+from ..utils.information import Sizes, conditional_entropy
+from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import as_columns, check_exist
+from .advice import Advice, Change, rank
+
+# What is measured in any case; of the row gains the mean, which makes the FIG of all columns.
+MEASURED = {
+    "pif95": Target(OfScores(None, 95.0), math.inf),
+    "fig": Target(OfScores(None, None), math.inf),
+    "k": Target(OfModel(MODELS["k"]), -math.inf),
+    "uniques": Target(OfClasses(CLASS_FIGURES["unique_rows"]), math.inf),
+}
+
+
+def advise(
+    table: Any,
+    hierarchies: Any = None,
+    target: str = "pif95",
+    *,
+    columns: Sequence[Hashable] | None = None,
+    quasi_identifiers: Sequence[Hashable] | None = None,
+    sensitive: Sequence[Hashable] | None = None,
+    attackers: Mapping[str, Knowledge] | None = None,
+    distances: Mapping[Any, Any] | None = None,
+) -> Advice:
+    """Rank what dropping each column, or making it coarser, buys: less risk per bit of information given up.
+
+    Each column is dropped, and taken to each level of its hierarchy, one change at a time, and the table measured
+    again. A column that is dropped is neither scored nor known. What is given up is the entropy that the column has
+    less, H(X) - H(X'), in bits per row.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
+        pattern, or a Dask DataFrame, which is computed at once. Its different rows have to fit into half of the memory
+        that `gpupif.config` allows. Missing values are a value of their own.
+    hierarchies:
+        By column its hierarchy, or the path of a file of them, as of `gpupif.protect`. Those that are missing are
+        proposed, from the values of the column: numbers in intervals, dates, codes by their first digits, rare values
+        pooled. The top level, at which all values are one, is what dropping is, and not tried.
+    target:
+        The figure that is to be less risky, as a target of `gpupif.protect` has it, with or without a limit: "pif95",
+        "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k".
+    columns:
+        The columns to look at, all of which are scored, and known; default all.
+    quasi_identifiers:
+        In place of `columns`: those that an attacker knows. Classes (``k``, ``uniques``) are over these.
+    sensitive:
+        Further columns that are scored: sensitive attributes. Default none; without `quasi_identifiers` all other
+        columns are these.
+    attackers:
+        By name what each knows, as of `gpupif.score`, for a target such as "neighbour: pif95".
+    distances:
+        How far the values of a column are apart, as of `gpupif.score`, for a target of t or emd.
+
+    Returns
+    -------
+    Advice
+        ``.changes``, a pandas DataFrame with a row for each change, the one that buys most per bit first; ``.before``,
+        the figures of the table as it is. Prints as a table; ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        No rows, unknown columns (ColumnNotFoundError), a target that is none, or of what is not there, a value without
+        a place in its hierarchy, levels that do not nest, too little memory.
+    TableReadError
+        A file that cannot be read, or changes meanwhile.
+    DeviceError
+        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A column in which at least 90 % of the rows have different values.
+
+    References
+    ----------
+    piflib manual, CSIRO Data61, whose hackathon drops the columns that tell most; sections 1.4 and 1.7: CIG, PIF.
+
+    Examples
+    --------
+    >>> import gpupif
+    >>> changes = gpupif.advise(gpupif.datasets.pif_example()).changes
+    >>> changes.loc[changes["do"] == "drop", ["column", "bits", "pif95", "pif95_change"]].round(4)
+          column    bits   pif95  pif95_change
+    0  eye_color  0.8631  1.7967       -1.3815
+    2       name  2.2359  0.4211       -2.7572
+    3     gender  0.5917  2.6164       -0.5618
+
+    """
+    asked = Target.of_figure(target)
+    given, engine = open_hierarchies(hierarchies), choose_engine(requested_device())
+    known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
+    started = time.perf_counter()
+    needed = None if known is None else _targets(asked, known, attributes, attackers, distances).columns
+    argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
+    counted = CountedTable.of(table, needed, argument)
+    if known is None:
+        check_exist("sensitive", attributes, counted.names)
+        known = [name for name in counted.names if name not in attributes]
+    targets = _targets(asked, known, attributes, attackers, distances)
+    check_exist("attackers", targets.columns, counted.names)
+    check_exist("hierarchies", given, counted.names)
+    warn_of_unique(counted.columns, counted.rows)
+    opened = time.perf_counter()
+    with Reporter() as report, announce_compilation():
+        coded = {name: _coded(counted, name, given.get(name)) for name in targets.scored}
+        tried: list[tuple[Hashable, int | None]] = [*_levels(coded), *_drops(targets)]
+        report.stage("advise", len(tried) + 1, "changes")
+        name = _name(asked)
+        measure = partial(_figures, engine=engine, asked=name)
+        before = measure(counted, targets)
+        report.advance()
+        changes = []
+        for column, level in tried:
+            changes.append(_change(counted, targets, coded[column], level, measure))
+            report.advance()
+    seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
+    ranked = rank(before, changes, targets.scored, name, asked.at_most)
+    return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds)
+
+
+def pick_needed(
+    columns: Sequence[str] | None,
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str] | None,
+    names: Sequence[str],
+) -> list[str] | None:
+    """Of a file's columns, `names`, those that `advise` needs of these arguments, None for all; raises InputError."""
+    known = columns if quasi_identifiers is None else quasi_identifiers
+    needed = None if known is None else list(dict.fromkeys([*known, *(sensitive or ())]))
+    return CountRequest(needed).pick(names)
+
+
+def _columns(
+    table: Any, columns: Any, quasi_identifiers: Any, sensitive: Any
+) -> tuple[list[Hashable] | None, list[Hashable]]:
+    """What an attacker may know (None: all columns but the sensitive ones), and the sensitive columns."""
+    if columns is not None and quasi_identifiers is not None:
+        raise InputError(
+            "columns: expected columns to look at, or in place of them quasi_identifiers=, and sensitive=; got both. "
+            "Leave columns= out."
+        )
+    attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table, empty=True)
+    argument, given = ("columns", columns) if quasi_identifiers is None else ("quasi_identifiers", quasi_identifiers)
+    if given is None:
+        return None, attributes
+    known = as_columns(argument, given, table)
+    if columns is not None:
+        return [name for name in known if name not in attributes], attributes
+    both = [name for name in attributes if name in known]
+    if both:
+        raise InputError(
+            f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing left "
+            "to learn. Name it in one of them only."
+        )
+    return known, attributes
+
+
+def _targets(
+    asked: Target,
+    known: Sequence[Hashable],
+    attributes: Sequence[Hashable],
+    attackers: Any,
+    distances: Mapping[Any, Any] | None,
+) -> TargetSet:
+    """What is measured: what is in any case, and at last the figure that is asked for."""
+    every = TargetSet.of([*MEASURED.values(), asked], known, attributes, attackers, distances, None)
+    return every.with_targets([*MEASURED.values(), asked])
+
+
+def _name(asked: Target) -> str:
+    """What the figure that is asked for is called in the results."""
+    unlimited = replace(asked, limit=math.inf if asked.at_most else -math.inf)
+    return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
+
+
+def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: str) -> dict[str, float]:
+    """What is measured of a table, by name, at last what is asked for under its own; NaN for what is not defined."""
+    values = [math.nan if one.value is None else one.value for one in targets.measure(counted, engine)]
+    found = dict(zip(MEASURED, values, strict=False))
+    found["fig"] *= counted.rows
+    for name in ("k", "uniques"):
+        found[name] = int(found[name])
+    return found if asked in found else {**found, asked: values[-1]}
+
+
+def _coded(counted: CountedTable, name: Hashable, given: Hierarchy | None) -> CodedHierarchy:
+    """A column at each level of its hierarchy, or of the one that is proposed."""
+    column = counted.columns[counted.place(name)]
+    return CodedHierarchy.of(column, propose_hierarchy(column) if given is None else given)
+
+
+def _levels(coded: Mapping[Hashable, CodedHierarchy]) -> Iterator[tuple[Hashable, int]]:
+    """Columns and levels below the top at which values are put together that are apart at the level before."""
+    for name, column in coded.items():
+        sizes = [level.cardinality for level in column.levels[:-1]]
+        yield from ((name, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
+
+
+def _drops(targets: TargetSet) -> Iterator[tuple[Hashable, None]]:
+    """Columns without which there is something to measure."""
+    for name in targets.scored:
+        rest = _without(targets, name)
+        quantity = targets.targets[-1].quantity
+        gone = getattr(quantity, "column", None) == str(name)
+        if rest.scored and not gone and (rest.sensitive or not getattr(quantity, "sensitive", False)):
+            yield name, None
+
+
+def _change(
+    counted: CountedTable,
+    targets: TargetSet,
+    coded: CodedHierarchy,
+    level: int | None,
+    measure: Callable[[CountedTable, TargetSet], dict[str, float]],
+) -> Change:
+    """A column taken to a level, or dropped (None)."""
+    name, column = coded.name, coded.column
+    if level is None:
+        rest = replace(counted, columns=[other for other in counted.columns if other.name != name])
+        figures = measure(rest, _without(targets, name))
+        return Change(name, None, coded.height, 0, _bits(column, np.array([counted.rows])), figures)
+    at = coded.levels[level]
+    figures = measure(counted.grouped({name: ColumnGroups(at.codes, at.labels)}), targets)
+    return Change(name, level, coded.height, at.cardinality, _bits(column, at.counts), figures)
+
+
+def _bits(column: Column, counts: npt.NDArray[np.int64]) -> float:
+    """H(X | X') for the rows of each group X' of the values of a column X, rounded once."""
+    return conditional_entropy(Sizes.of(counts).log_sum(), Sizes.of(column.counts).log_sum(), int(column.counts.sum()))
+
+
+def _without(targets: TargetSet, column: Hashable) -> TargetSet:
+    """The targets on a table without a column, which no attacker knows then, also not among any few."""
+    known, sensitive = (
+        [name for name in names if name != column] for names in (targets.quasi_identifiers, targets.sensitive)
+    )
+    rest = replace(targets, quasi_identifiers=known, sensitive=sensitive)
+    asked = targets.targets[-1]
+    # Of cells that are scored, each is one that the attacker does not know.
+    own = isinstance(asked.quantity, OfScores)
+    return replace(
+        rest,
+        targets=[
+            _less(target, column, len(known if target.of_classes else rest.scored) - own) for target in targets.targets
+        ],
+        attackers={name: _knows_less(theirs, column, rest.scored, own) for name, theirs in targets.attackers.items()},
+        distances={name: distance for name, distance in targets.distances.items() if name != column},
+    )
+
+
+def _less(target: Target, column: Hashable, most: int) -> Target:
+    """A target whose attacker does not know a column, and of any few columns at most so many."""
+    if isinstance(target.known, int):
+        return replace(target, known=max(0, min(target.known, most)))
+    if target.known is None:
+        return target
+    return replace(target, known=tuple(name for name in target.known if name != str(column)))
+
+
+def _knows_less(known: Known, column: Hashable, scored: Sequence[Hashable], own: bool) -> Known:
+    """What an attacker knows of a table without a column. own: whether the scored column is none that is known."""
+    if isinstance(known, AnyKnown):
+        among = None if known.among is None else [name for name in known.among if name != column]
+        most = len(scored if among is None else among) - own
+        unchanged = among is not None and len(among) == len(known.among or ())
+        return known if unchanged else replace(known, among=among, known=max(0, min(known.known, most)))
+    return None if known is None else [name for name in known if name != column]

@@ -1,0 +1,256 @@
+"""`advise` beside an oracle that makes each change to the table and scores what is left, in every way to run."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+import gpupif.protection.advise
+from gpupif import advise
+from gpupif.errors import ColumnNotFoundError, InputError, NearlyUniqueWarning
+from tests.helpers import naive_advice
+from tests.helpers.counting_ways import OTHERS, in_memory
+from tests.helpers.tables import SHARED_FIXTURES
+
+pytestmark = pytest.mark.every_engine
+
+FEW = settings(SHARED_FIXTURES, max_examples=25)
+CLOSE = {"rel": 1e-12, "abs": 1e-12}
+FIGURES = ("pif95", "fig", "k", "uniques")
+# Of every column: values by pairs, then all but the first pair.
+LETTERS = "abcdef"
+GROUPS = [
+    {letter: "ab cd ef".split()[place // 2] for place, letter in enumerate(LETTERS)},
+    {letter: "ab" if place < 2 else "others" for place, letter in enumerate(LETTERS)},
+]
+TREE = {letter: [level[letter] for level in GROUPS] for letter in LETTERS}
+
+
+def by_change(found):
+    """The rows of the frame by column and level, None for one that is dropped."""
+    return {
+        (row["column"], None if row["do"] == "drop" else int(row["level"])): row
+        for row in found.changes.to_dict("records")
+    }
+
+
+def test_the_table_of_the_manual():
+    """Manual, section 1: without names PIF 95 falls to a seventh, for 2.2359 bits."""
+    found = advise(gpupif.datasets.pif_example())
+    assert found.before["pif95"] == pytest.approx(3.1783, abs=5e-5)
+    assert found.before["fig"] == pytest.approx(2.1426 + 5.6538 + 4.0386, abs=5e-4)
+    assert (found.before["k"], found.before["uniques"]) == (1, 7)
+    name = by_change(found)["name", None]
+    assert name["pif95"] == pytest.approx(0.4211, abs=5e-5)
+    assert name["bits"] == pytest.approx(2.2359, abs=5e-5)
+    assert name["pif95_change"] == name["pif95"] - found.before["pif95"] == -name["bought"]
+    assert (name["k"], name["uniques"], name["uniques_change"], name["values"]) == (1, 1, -6, 0)
+    assert name["bought_per_bit"] == pytest.approx((3.1783 - 0.4211) / 2.2359, abs=1e-4)
+
+
+def test_the_documentation():
+    assert doctest.testmod(gpupif.protection.advise).failed == 0
+
+
+@st.composite
+def frames(draw):
+    """Tables of two to four columns, some values missing."""
+    values = st.sampled_from([*LETTERS, None])
+    columns = draw(st.integers(2, 4))
+    rows = draw(st.lists(st.tuples(*[values] * columns), min_size=1, max_size=12))
+    return pd.DataFrame(rows, columns=list("ABCD")[:columns], dtype=object)
+
+
+@given(frames(), st.booleans())
+@FEW
+def test_each_change_against_the_oracle(frame, with_attribute):
+    known = list(frame)[:-1] if with_attribute else list(frame)
+    sensitive = list(frame)[-1:] if with_attribute else []
+    tree = {name: GROUPS for name in frame}
+    found = advise(frame, dict.fromkeys(frame, TREE), quasi_identifiers=known, sensitive=sensitive)
+    before = naive_advice.figures_of(frame, known, [*known, *sensitive])
+    assert found.before == pytest.approx(before, **CLOSE)
+    changes = by_change(found)
+    expected = naive_advice.changes_of(frame, tree, [*known, *sensitive])
+    for change, (changed, bits) in expected.items():
+        # Levels at which nothing more is put together are left out.
+        if change not in changes:
+            assert change[1] is not None
+            level = expected[change[0], change[1] - 1] if change[1] > 1 else (frame, 0.0)
+            assert bits == pytest.approx(level[1], **CLOSE)
+            continue
+        row = changes.pop(change)
+        figures = naive_advice.figures_of(changed, known, [*known, *sensitive])
+        assert {name: row[name] for name in FIGURES} == pytest.approx(figures, **CLOSE)
+        assert row["bits"] == pytest.approx(bits, **CLOSE)
+        assert row["bought"] == pytest.approx(before["pif95"] - figures["pif95"], **CLOSE)
+        left = changed[change[0]].map(lambda value: value or "").nunique() if change[0] in changed else 0
+        assert row["values"] == left
+    assert not changes
+
+
+@given(frames(), st.sampled_from(["pif95", "k", "max csf", "uniques", "mean cig"]))
+@FEW
+def test_the_order(frame, target):
+    """What buys most per bit comes first, and nothing is bought for nothing."""
+    found = advise(frame, dict.fromkeys(frame, TREE), target)
+    changes, sign = found.changes, -1 if target == "k" else 1
+    assert (np.diff(changes["bought_per_bit"]) <= 0).all()
+    assert (changes["bits"] >= 0).all()
+    assert changes["bought"].tolist() == (sign * (found.before[found.target] - changes[found.target])).tolist()
+    for _, row in changes.iterrows():
+        assert row["bought_per_bit"] == pytest.approx(row["bought"] / row["bits"] if row["bought"] else 0.0, **CLOSE)
+    if target in ("k", "uniques"):
+        # Classes only ever grow together.
+        assert (changes["bought"] >= 0).all()
+
+
+def people():
+    """A table with numbers, a date, missing values and a nearly constant column."""
+    table = gpupif.datasets.census(60, seed=3, columns=4)
+    table["region"] = table["region"].astype(str)
+    table["sex"] = table["sex"].astype(object).where(np.arange(60) % 9 > 0, None)
+    table["born"] = pd.date_range("1950-01-01", periods=60, freq="211D")
+    return table
+
+
+@pytest.mark.parametrize("way", OTHERS)
+def test_every_way_gives_the_same_bits(way):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NearlyUniqueWarning)
+        for options in ({}, {"target": "max csf", "quasi_identifiers": ["age", "sex"], "sensitive": ["region"]}):
+            expected = in_memory(advise, people(), **options)
+            found = way(advise, people(), **options)
+            assert found.before == expected.before
+            pd.testing.assert_frame_equal(found.changes, expected.changes, check_exact=True)
+
+
+def test_every_kind_of_frame(tmp_path):
+    table = people().drop(columns="born")
+    table.to_parquet(tmp_path / "t.parquet")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    expected = advise(table).changes
+    for other in (pl.from_pandas(table), pa.Table.from_pandas(table), tmp_path / "t.parquet", tmp_path / "t.csv"):
+        pd.testing.assert_frame_equal(advise(other).changes, expected, check_exact=True)
+
+
+def test_a_target_that_rises():
+    """A higher k is less risky, and is bought."""
+    table = pd.DataFrame({"a": list("ccccdddd"), "b": list("eeffeefg")})
+    found = advise(table, {"b": TREE | {"g": ["ef", "others"]}, "a": TREE}, "k>=2")
+    assert (found.target, found.before["k"]) == ("k", 1)
+    first = found.changes.iloc[0]
+    # Either makes classes of four; the level gives up less.
+    assert (first["column"], first["level"], first["k"], first["bought"]) == ("b", 1, 4, 3)
+    assert by_change(found)["b", None]["bought"] == 3
+    assert by_change(found)["a", None]["k"] == 1
+
+
+def test_nothing_is_bought(capsys):
+    table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "c": list("eeee")})
+    found = advise(table, target="max csf")
+    assert (found.changes["bought"] == 0).all()
+    assert (found.changes["bought_per_bit"] == 0).all()
+    # What gives up least comes first then.
+    assert found.changes["bits"].is_monotonic_increasing
+    assert "No single change" in str(found)
+
+
+def test_the_column_that_a_target_is_of_is_not_dropped():
+    table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "ill": list("efff")})
+    found = advise(table, {}, "mean cig(ill)")
+    assert ("ill", None) not in by_change(found)
+    assert ("a", None) in by_change(found)
+    found = advise(table, {}, "t", quasi_identifiers=["a", "b"], sensitive=["ill"])
+    assert ("ill", None) not in by_change(found)
+    assert found.before["t"] == 0.75
+    assert advise(table[["a"]], {}).changes["do"].ne("drop").all()
+
+
+def test_attackers_who_know_any_few_columns():
+    """Of a table with a column less they know as many as there are."""
+    table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "c": list("eefff")})
+    found = by_change(advise(table, {}, "known=2: max csf"))
+    assert found["a", None]["known=2: max csf"] == gpupif.score(table[["b", "c"]], "csf", known=1).csf.max(axis=None)
+    found = by_change(advise(table, {}, "known=a,b: k"))
+    assert found["a", None]["known=a,b: k"] == gpupif.k_anonymity(table, ["b"])
+    attackers = {"neighbour": ["a", "b"], "anyone": 2}
+    found = by_change(advise(table, {}, "anyone: max csf", attackers=attackers))
+    assert found["c", None]["anyone: max csf"] == gpupif.score(table[["a", "b"]], "csf", known=1).csf.max(axis=None)
+    found = by_change(advise(table, {}, "neighbour: pif95", attackers=attackers))
+    expected = gpupif.score(table[["b", "c"]], "cig", known=["b"]).pif(95)
+    assert found["a", None]["neighbour: pif95"] == expected
+
+
+def test_missing_hierarchies_are_proposed():
+    found = advise(people(), columns=["age", "region"])
+    assert {"age", "region"} == set(found.changes.loc[found.changes["do"] == "recode", "column"])
+
+
+def test_the_result(tmp_path):
+    found = advise(gpupif.datasets.pif_example())
+    document = json.loads(found.to_json())
+    assert document == found.to_dict()
+    assert (document["rows"], document["target"], document["columns"]) == (7, "pif95", ["gender", "name", "eye_color"])
+    drop = next(row for row in document["changes"] if row["do"] == "drop")
+    assert drop["level"] is None
+    assert "PIF 95" in str(found)
+    assert repr(found).startswith("<Advice for 7 rows: ")
+    assert set(found.seconds) == {"read and count", "advise"}
+
+
+def test_columns_are_told_apart():
+    table = gpupif.datasets.pif_example()
+    few = advise(table, columns=["gender", "name"])
+    assert few.columns == ["gender", "name"]
+    assert few.before["pif95"] == gpupif.score(table[["gender", "name"]], "cig").pif(95)
+    # Without quasi-identifiers all others are these.
+    rest = advise(table, sensitive="name")
+    assert rest.before == advise(table, quasi_identifiers=["gender", "eye_color"], sensitive=["name"]).before
+    assert rest.before["k"] == gpupif.k_anonymity(table, ["gender", "eye_color"])
+
+
+def test_nearly_unique_columns_are_told_of():
+    table = pd.DataFrame({"id": np.arange(60), "b": np.arange(60) % 3})
+    with pytest.warns(NearlyUniqueWarning, match="'id'"):
+        found = advise(table)
+    assert math.isfinite(found.changes["bits"].sum())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "pif"}, "expected a percentile behind pif"),
+        ({"target": "max cfs"}, "Did you mean 'csf'"),
+        ({"target": "k<=3"}, "write k>=3"),
+        ({"target": 3}, "expected limits as text"),
+        ({"target": "t"}, "name one with sensitive="),
+        ({"target": "known=5: k"}, "expected at most 3"),
+        ({"target": "neighbour: k"}, "no attacker 'neighbour'"),
+        ({"columns": ["name"], "quasi_identifiers": ["gender"]}, "columns: expected columns to look at"),
+        ({"quasi_identifiers": ["name"], "sensitive": ["name"]}, "sensitive: column 'name' is a quasi-identifier too"),
+        ({"hierarchies": {"name": {"Anton": ["a"]}}}, "no place in its hierarchy"),
+        ({"hierarchies": {"age": {"widths": [5]}}}, "no column 'age'"),
+    ],
+)
+def test_bad_input(options, words):
+    with pytest.raises(InputError) as raised:
+        advise(gpupif.datasets.pif_example(), **options)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("argument", ["columns", "quasi_identifiers", "sensitive"])
+def test_unknown_columns(argument):
+    with pytest.raises(ColumnNotFoundError, match=f"^{argument}: no column 'nam'"):
+        advise(gpupif.datasets.pif_example(), **{argument: ["nam"]})
