@@ -68,6 +68,7 @@ def as_options(message: str) -> str:
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|"
         "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
         "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|household|target_risk|interactions|max_size|contributions|among|subsets|seed|where|by|keep_input|"
+        "hierarchies|target|"
         "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles"
     )
     if any(argument.startswith("--known-any") for argument in sys.argv):
