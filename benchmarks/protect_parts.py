@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import gpupif
 from gpupif.datasets import census
 
-from .protect_tables import ADULT_COLUMNS, ADULT_ROWS, GROUPS, SearchTable, adult, census_for_search, levels_of
+from .protect_tables import ADULT_COLUMNS, GROUPS, SearchTable, adult, census_for_search, levels_of
 from .watch import watch
 
 ROOT = Path(__file__).parent.parent

@@ -34,8 +34,9 @@ def test_roles(folder, run):
     document = json.loads(told.out)
     assert told.code == 0
     assert document["columns"] == ["age", "sex", "a=b"]
-    given = run("advise", "people.csv", "--quasi-identifiers", "age,sex", "--sensitive", "a=b", "--target", "distinct_l")
-    assert given.code == 0
+    options = ["--quasi-identifiers", "age,sex", "--sensitive", "a=b", "--target", "distinct_l", "--json"]
+    given = json.loads(run("advise", "people.csv", *options).out)
+    assert (given["before"], given["changes"]) == (document["before"], document["changes"])
     assert "From r.toml: --quasi-identifiers" in run("advise", "people.csv", "--roles", "r.toml").out
 
 
