@@ -6,6 +6,10 @@ from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown
 from .attack.population import Population as Population
+from .comparison.compare import compare as compare
+from .comparison.linkage import Linkage as Linkage
+from .comparison.result import Comparison as Comparison
+from .comparison.utility import Utility as Utility
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
 from .disclosure.anonymity import alpha_k_anonymity as alpha_k_anonymity
@@ -44,6 +48,7 @@ from .errors import NearlyUniqueWarning as NearlyUniqueWarning
 from .errors import NothingKnownWarning as NothingKnownWarning
 from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
+from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
 from .hierarchies.base import Hierarchy as Hierarchy
 from .hierarchies.open import read_hierarchies as read_hierarchies
@@ -74,6 +79,9 @@ from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.plan import Plan as Plan
+from .treatment.randomness.key import Key as Key
+from .treatment.suppression.suppress import Suppress as Suppress
+from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
 from .treatment.value_maps.drop import Drop as Drop

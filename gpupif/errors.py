@@ -101,6 +101,10 @@ class NearlyUniqueWarning(UserWarning):
     """A column in which nearly every value occurs once: every other column then has cohorts of one row."""
 
 
+class SeedWarning(UserWarning):
+    """A key of random treatments that is made from a number, so that others can guess it."""
+
+
 class NothingKnownWarning(UserWarning):
     """The attacker knows no column, so that every cohort is the whole table and nothing can be learnt."""
 

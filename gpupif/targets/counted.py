@@ -17,7 +17,10 @@ from ..errors import InputError
 from ..marginals.base import SetRequest, Total
 from ..marginals.open import open_counts
 from ..marginals.request import CountRequest
-from ..rows.keys import code_type
+from ..rows.distinct import Distinct, distinct_rows
+from ..rows.keys import KeyLayout, code_type
+from ..rows.partition import Rows
+from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.memory import shown
 from ..utils.progress import Reporter, announce_compilation
@@ -43,13 +46,14 @@ class CountedTable:
 
     columns: `codes` are of the different rows, labels ascending, the same for every kind of table; `counts` are of all
     rows. times: by different row how often it occurs. rows: of the table. orders: of ordered categories, all values in
-    order, by column.
+    order, by column. is_distinct: whether no two rows are equal.
     """
 
     columns: Sequence[Column]
     times: npt.NDArray[np.int64]
     rows: int
     orders: Mapping[Hashable, Sequence[Any]] = field(default_factory=dict)
+    is_distinct: bool = False
 
     @classmethod
     def of(cls, table: Any, columns: Sequence[Hashable] | None = None, argument: str = "columns") -> CountedTable:
@@ -69,7 +73,7 @@ class CountedTable:
         codes = [np.concatenate(each) for each in zip(*(one.codes for one in found), strict=True)]
         times = np.concatenate([one.times for one in found]).astype(np.int64)
         every = zip(result.columns, codes, strict=True)
-        return cls([_ascending(column, own) for column, own in every], times, result.total.rows, orders)
+        return cls([_ascending(column, own) for column, own in every], times, result.total.rows, orders, True)
 
     @property
     def names(self) -> list[Hashable]:
@@ -90,7 +94,19 @@ class CountedTable:
         columns = [
             in_groups(column, groups[column.name]) if column.name in groups else column for column in self.columns
         ]
-        return replace(self, columns=columns)
+        return replace(self, columns=columns, is_distinct=False)
+
+    def classes(self, known: Sequence[Hashable], workers: Workers) -> Distinct:
+        """The classes of rows that agree on some columns, and which of them each is in."""
+        columns = [self.columns[self.place(name)] for name in known]
+        keys = KeyLayout.of([column.cardinality for column in columns]).pack([one.codes for one in columns], workers)
+        return distinct_rows(Rows(keys, self.times), self.rows, workers)
+
+    def sizes(self, known: Sequence[Hashable], workers: Workers) -> npt.NDArray[Any]:
+        """By different row how many rows of the table agree with it on some columns."""
+        found = self.classes(known, workers)
+        sizes: npt.NDArray[Any] = found.rows.counts[found.number]
+        return sizes
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:
         """The table without some of its different rows, at least one of which is kept."""

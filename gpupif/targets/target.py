@@ -89,11 +89,23 @@ class Target:
         return isinstance(self.quantity, OfClasses | OfModel)
 
     @property
+    def is_of_sizes(self) -> bool:
+        """Whether it is of the sizes of equivalence classes alone."""
+        return isinstance(self.quantity, OfClasses) or (
+            isinstance(self.quantity, OfModel) and not self.quantity.sensitive
+        )
+
+    @property
     def smallest_class(self) -> int | None:
         """K, where it says that each class of who knows the quasi-identifiers has so many rows; else None."""
-        if self.known is not None or self.attacker is not None:
-            return None
+        return None if self.known is not None or self.attacker is not None else self.smallest_class_of_all
+
+    @property
+    def smallest_class_of_all(self) -> int | None:
+        """The same of whatever the attacker knows."""
         quantity = self.quantity
+        if math.isinf(self.limit):
+            return None
         if isinstance(quantity, OfModel) and not quantity.sensitive:
             return max(1, math.ceil(self.limit))
         if isinstance(quantity, OfClasses) and self.limit == 0:

@@ -21,9 +21,6 @@ from ..engines.base import SILENT, Engine, EngineResult, Job
 from ..engines.known_subsets import score_attacker
 from ..errors import InputError, did_you_mean
 from ..measures import Measure, find_measure
-from ..rows.distinct import distinct_rows
-from ..rows.keys import KeyLayout
-from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import percentiles
@@ -196,7 +193,7 @@ class TargetSet:
         kind = _kind(targets[0])
         if kind == "classes":
             sizes = class_sizes(table, known, engine, self.missing)
-            return {one: _value_of_classes(one, sizes) for one in targets}
+            return {one: value_of_classes(one, sizes) for one in targets}
         return self._values_of_cells(known, targets, table, engine, self.sensitive if kind == "models" else self.scored)
 
     def _values_of_cells(
@@ -257,10 +254,8 @@ def class_sizes(
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
     if not known:
         return ClassSizes.of_classes({table.rows: 1})
-    columns = [table.columns[table.place(name)] for name in known]
     with Workers() as workers:
-        keys = KeyLayout.of([column.cardinality for column in columns]).pack([one.codes for one in columns], workers)
-        counts = distinct_rows(Rows(keys, table.times), table.rows, workers).rows.counts
+        counts = table.classes(known, workers).rows.counts
     sizes, classes = np.unique(counts, return_counts=True)
     return ClassSizes.of_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
 
@@ -302,7 +297,9 @@ def score_counted(
     )
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
     subsets = request.subsets(table.rows)
-    job = replace(job, times=table.times, extremes_only=only_extremes and subsets is None)
+    distinct = table.is_distinct and len(columns) == len(every)
+    extremes = only_extremes and subsets is None and not job.wildcards
+    job = replace(job, times=table.times, extremes_only=extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
     places = range(len(targets))
     if job.extremes_only:
@@ -361,7 +358,8 @@ def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None)
     return percentiles(lambda: [(scores, times)], [percentile])[0]
 
 
-def _value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
+def value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
+    """What classes of such sizes have of a target that is of sizes alone."""
     quantity = target.quantity
     if isinstance(quantity, OfModel):
         value: float | None = sizes.smallest

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .base import Treatment
+from .suppression.suppress import Suppress
+from .suppression.suppress_rows import SuppressRows
 from .value_maps.drop import Drop
 from .value_maps.recode import Recode
 
@@ -12,6 +14,8 @@ from .value_maps.recode import Recode
 _CLASSES: tuple[type[Treatment], ...] = (
     Drop,
     Recode,
+    Suppress,
+    SuppressRows,
 )
 
 TREATMENTS: Mapping[str, type[Treatment]] = {kind.do: kind for kind in _CLASSES}

@@ -1,0 +1,210 @@
+"""The public `compare`: what a treatment of a table bought in risk, and what it cost in utility."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from ..errors import InputError
+from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import as_columns, check_exist, check_word, whole_number
+from .aligned import CompareRequest
+from .linkage import check_linkage, link_rows
+from .open import open_aligned, request_of
+from .precision import Levels
+from .released import ReleasedColumn, joint_requests, make_joint, released_columns
+from .result import Comparison
+from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
+from .utility import measure_all, measure_columns, measure_pairs
+from .versions import count_versions
+
+SUPPRESSED = ("both", "category", "wildcard")
+
+
+def compare(
+    before: Any,
+    after: Any,
+    plan: Any = None,
+    *,
+    columns: Sequence[Hashable] | None = None,
+    quasi_identifiers: Any = None,
+    sensitive: Any = None,
+    row_id: Hashable = None,
+    hierarchies: Mapping[Hashable, Any] | None = None,
+    distances: Mapping[Hashable, Any] | None = None,
+    k: int | None = None,
+    suppressed: str = "both",
+    linkage: str | int | None = "auto",
+    seed: int = 0,
+) -> Comparison:
+    """Compare a table with what a treatment made of it: risk side by side, and every figure of what was lost.
+
+    All is computed from counts of values and their combinations, in whole numbers, so that it is the same to the last
+    bit wherever the tables lie. Values before are brought to the *released detail*, so that distributions are held
+    against each other as finely as the treated table has them, and coarser values alone are no variation: where what
+    was released is a function of the value (age 34, always "30-39"), that is its detail. Where it is none, or the plan
+    says that values are drawn anew, a value stands as it is, or, where it was never released, for the value that was
+    most often released for it. A function is not believed of a column in which most rows have values of their own
+    unless it leaves at most half as many.
+
+    Parameters
+    ----------
+    before, after:
+        The table and the treated one, each of any kind that `gpupif.score` takes, not necessarily the same. The one
+        after may lack columns, which are then lost whole, and with `row_id` rows. A missing value after where there was
+        one before is a suppressed cell. Where values of a column have no type in common they are known by their texts.
+    plan:
+        The `gpupif.Plan` by which it was treated, or the path of one: says to what levels of their hierarchies values
+        were brought, and which columns are drawn anew.
+    columns:
+        Columns to be compared; default all of the table before, and those of the one after have to be among them.
+    quasi_identifiers:
+        What an attacker may know, a column or a list of several: of these are equivalence classes, and the known
+        columns of cell scores. Default: all that are compared, but for sensitive ones.
+    sensitive:
+        Sensitive attributes, a column or a list: for l, t and homogeneous classes. They are scored, but not known.
+    row_id:
+        A column with another value in each row, which says which rows belong together; held in memory, and not
+        compared. Default: rows belong together by their places, and both tables have as many. Rows that the table after
+        lacks count as suppressed: all their values are missing.
+    hierarchies:
+        Of columns, where the plan has none: for precision. Without a level in the plan a column is at that level at
+        which its hierarchy gives what was released.
+    distances:
+        How far values are apart, for the earth mover's distance and t: by column, as of `gpupif.score`.
+    k:
+        What n / classes is divided by, for the normalised class size; default: the rows of the smallest class after,
+        but for suppressed ones.
+    suppressed:
+        How risk reads suppressed cells: "category" (missing is a value of its own), "wildcard" (they may be anything;
+        not for more different rows than fit into memory), or "both", and the worse is reported.
+    linkage:
+        Record linkage by distance, see `gpupif.Linkage`: "auto" (where values were perturbed; exact up to ten thousand
+        million pairs of different rows, else of a sample of 1,000), "exact", the number of rows to draw, or None.
+    seed:
+        Of that sample; the same rows wherever the tables lie.
+
+    Returns
+    -------
+    Comparison
+        ``.risk``, ``.cells``, ``.utility``, ``.columns``, ``.pairs``, ``.linkage``; prints as tables; ``.to_dict()``,
+        ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        No rows, different numbers of rows without row_id, rows or columns that only the table after has, names of rows
+        that are missing or repeat, unknown columns (ColumnNotFoundError), lists or structs (ColumnTypeError), an
+        argument out of range, too many pairs for exact linkage, too little memory.
+    TableReadError
+        A file that cannot be read, or changes meanwhile.
+    DeviceError
+        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+
+    References
+    ----------
+    Of each figure: `gpupif.Utility`, and the page on comparing.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "sex": list("fmfmfm")})
+    >>> after = before.assign(age=["30-39"] * 3 + ["40-49"] * 3)
+    >>> found = gpupif.compare(before, after)
+    >>> found.risk.loc["uniques", ["before", "after"]].tolist()
+    [6.0, 2.0]
+    >>> round(found.utility.entropy_lost, 4), found.utility.classes, found.utility.total_variation
+    (1.585, 4, 0.0)
+
+    """
+    check_word("suppressed", suppressed, SUPPRESSED)
+    check_linkage(linkage, seed)
+    wanted = None if k is None else whole_number("k", k, "rows of a class")
+    started = time.perf_counter()
+    agreed = _as_plan(plan, hierarchies)
+    request = request_of(before, after, columns, row_id)
+    attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
+    check_exist("sensitive", attributes, request.columns, "the columns that are compared")
+    known = _known(quasi_identifiers, attributes, request, before)
+    levels = Levels.of(agreed)
+    apart = dict(distances or {})
+    check_exist("distances", apart, request.columns, "the columns that are compared")
+    names, places = list(request.columns), [request.columns.index(name) for name in known]
+    with Reporter() as report, announce_compilation(), open_aligned(before, after, request, report) as tables:
+        opened = time.perf_counter()
+        with tables.joined() as counts:
+            counted = counts.count(joint_requests(len(names)), make_joint)
+            released = released_columns(names, counted, request.dropped, levels.perturbed)
+            linked = link_rows(counts, released, places, linkage, int(seed))
+        with tables.versions(released) as counts:
+            versions = count_versions(counts, tables.rows, released, places)
+        taken_away = tables.lacking
+    levels = levels.with_found(released, {} if agreed is None else agreed.hierarchies)
+    by_column = measure_columns(versions, released, levels, apart)
+    pairs = measure_pairs(versions, released)
+    utility = measure_all(versions, released, by_column, pairs, levels, wanted)
+    done = time.perf_counter()
+    asked = RiskRequest(known, attributes, apart)
+    figures = measure_risk(before, asked, "category")
+    readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released, taken_away))
+    seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
+    return Comparison(
+        rows=versions.rows,
+        rows_taken_away=taken_away,
+        quasi_identifiers=known,
+        sensitive=attributes,
+        dropped=list(request.dropped),
+        risk=side_by_side(figures, readings),
+        cells=cells_side_by_side(figures, readings),
+        utility=utility,
+        columns=by_column,
+        pairs=pairs,
+        linkage=linked,
+        seconds=seconds,
+    )
+
+
+def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, before: Any) -> list[Hashable]:
+    """The quasi-identifiers; raises InputError where a sensitive attribute is one."""
+    if given is None:
+        known = [name for name in request.columns if name not in attributes]
+    else:
+        known = as_columns("quasi_identifiers", given, before)
+        check_exist("quasi_identifiers", known, request.columns, "the columns that are compared")
+    both = [name for name in attributes if name in known]
+    if both:
+        raise InputError(
+            f"sensitive: column {both[0]!r} is among the quasi-identifiers too. Leave it out of either of them."
+        )
+    if not known:
+        raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
+    return known
+
+
+def _has_holes(columns: Sequence[ReleasedColumn], taken_away: int) -> bool:
+    """Whether cells are suppressed in rows that are there."""
+    return any(
+        column.kind != "dropped" and column.joint.suppressed > 0 and column.after[-1] > taken_away for column in columns
+    )
+
+
+def _readings(after: Any, request: RiskRequest, suppressed: str, holes: bool) -> dict[str, RiskFigures]:
+    """The risk after, by the reading of suppressed cells; there is one only where there are none."""
+    asked = ("category", "wildcard") if suppressed == "both" else (suppressed,)
+    return {reading: measure_risk(after, request, reading) for reading in (asked if holes else ("category",))}
+
+
+def _as_plan(plan: Any, hierarchies: Mapping[Hashable, Any] | None) -> Any:
+    """The plan, from a file if it is the path of one, with these hierarchies beside its own; None without either."""
+    if plan is None and hierarchies is None:
+        return None
+    from ..treatment.plan import Plan
+
+    if isinstance(plan, str | os.PathLike):
+        plan = Plan.load(plan)
+    if plan is not None and not isinstance(plan, Plan):
+        raise InputError(f"plan: expected a gpupif.Plan, or the path of one, got {type(plan).__name__}.")
+    own = {} if plan is None else dict(plan.hierarchies)
+    return Plan([] if plan is None else plan.treatments, hierarchies={**own, **(hierarchies or {})})

@@ -1,0 +1,262 @@
+"""Two tables with aligned rows on this machine, in memory or on disk, seen chunk by chunk."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..encoding.column import Column
+from ..engines.choose import choose_engine, requested_device
+from ..errors import InputError
+from ..io.temporary_folder import temporary_folder
+from ..marginals.base import SetCounts
+from ..marginals.coded_table import code_columns
+from ..marginals.out_of_core import ChunkCounts
+from ..marginals.request import CountRequest
+from ..out_of_core.budget import plan_reading
+from ..out_of_core.chunks import MemoryChunks, TableChunks
+from ..out_of_core.temporary_table import TemporaryTable
+from ..rows.keys import code_type
+from ..rows.threads import Workers
+from ..utils.config import resources
+from ..utils.progress import Reporter
+from ..utils.validation import brief
+from .aligned import AlignedTables, CompareRequest, rows_differ
+from .released import ReleasedColumn, SharedValues
+from .versions import versions_of
+
+# Rows that are counted at once.
+CHUNK_ROWS = 1 << 20
+
+
+class LocalTables(AlignedTables):
+    """Frames, or paths, in streams where they are too large."""
+
+    def __init__(self, before: Any, after: Any, request: CompareRequest, report: Reporter) -> None:
+        self._names = list(request.columns)
+        self._report = report
+        self._engine = choose_engine(requested_device())
+        with contextlib.ExitStack() as opened:
+            sides = [_open(table, request.read(side), report, opened) for side, table in enumerate((before, after))]
+            self._folder = opened.enter_context(temporary_folder(resources().temp))
+            self._opened = opened.pop_all()
+        first, second = sides
+        self.rows = first.rows
+        self._rows = RowPlaces.of(first, second, request.row_id)
+        self.lacking = self._rows.lacking
+        self._joined = JoinedChunks(request, first, second, self._rows)
+
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
+
+    def joined(self) -> SetCounts:
+        return self._count(self._joined)
+
+    def versions(self, columns: Sequence[ReleasedColumn]) -> SetCounts:
+        return self._count(VersionChunks(self._joined, columns))
+
+    def _count(self, chunks: TableChunks) -> SetCounts:
+        """Counts what is in chunks that this object closes."""
+        budget = plan_reading(resources().memory, len(chunks.columns))
+        names = list(range(len(chunks.columns)))
+        stream = TemporaryTable(names, chunks, self._folder, budget, contextlib.ExitStack())
+        return ChunkCounts(stream, CountRequest(), self._report, self._engine)
+
+
+def _open(table: Any, names: Sequence[Hashable], report: Reporter, opened: contextlib.ExitStack) -> TableChunks:
+    request = CountRequest(names)
+    if request.in_streams(table):
+        return opened.enter_context(request.open_temporary_table(table, report)).chunks
+    with Workers() as workers:
+        return MemoryChunks(code_columns(table, request, workers, report).columns, CHUNK_ROWS)
+
+
+class RowPlaces:
+    """Where the rows of one table are in the other. lacking: how many are not there.
+
+    places: by row its place there, -1 where it is not there; None: all have the same place.
+    """
+
+    def __init__(self, chunks: TableChunks, places: npt.NDArray[np.int64] | None) -> None:
+        self._chunks = chunks
+        self._edges = np.cumsum([0, *chunks.sizes])
+        self._places = places
+        self.lacking = 0 if places is None else int((places < 0).sum())
+
+    @classmethod
+    def of(cls, before: TableChunks, after: TableChunks, row_id: Hashable) -> RowPlaces:
+        """By place, or by the last column of either. Raises InputError for rows that do not belong together."""
+        if row_id is None:
+            if before.rows != after.rows:
+                raise rows_differ(before.rows, after.rows)
+            return cls(after, None)
+        first, second = before.columns[-1], after.columns[-1]
+        for column, argument in ((first, "before"), (second, "after")):
+            _check_ids(column, argument)
+        shared = SharedValues.of(first, second)
+        place = np.full(len(shared.labels) + 1, -1, np.int64)
+        place[shared.after[_last_codes(after)]] = np.arange(after.rows)
+        numbers = shared.before[_last_codes(before)]
+        found = place[numbers]
+        place[numbers] = -1
+        strange = place.max(initial=-1)
+        if strange >= 0:
+            number = int(np.argmax(place))
+            raise InputError(
+                f"row_id: column {row_id!r}: after has {brief(shared.labels[number].as_py())}, which before lacks, in "
+                f"row {strange} (from 0). Expected rows of the table before only."
+            )
+        return cls(after, found)
+
+    def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
+        if self._places is None:
+            places = np.arange(start, stop)
+        else:
+            places = self._places[start:stop]
+        found = [np.empty(stop - start, code_type(code + 1)) for code in missing]
+        there = places >= 0
+        if not there.all():
+            for own, code in zip(found, missing, strict=True):
+                own[~there] = code
+        chunk = np.searchsorted(self._edges, places, "right") - 1
+        for number in np.unique(chunk[there]).tolist():
+            rows = np.flatnonzero(chunk == number)
+            at = places[rows] - self._edges[number]
+            to: Any = rows
+            of: Any = at
+            # Rows that follow each other, as they do by place, are copied as they stand.
+            if len(at) == rows[-1] - rows[0] + 1 and (np.diff(at) == 1).all():
+                to, of = slice(rows[0], rows[-1] + 1), slice(at[0], at[-1] + 1)
+            for own, codes in zip(found, self._chunks.some_codes(number, columns), strict=True):
+                own[to] = codes[of]
+        return found
+
+
+def _check_ids(column: Column, argument: str) -> None:
+    """Raise InputError for names of rows that are missing, or of several rows."""
+    if column.missing:
+        raise InputError(
+            f"row_id: column {column.name!r}: {argument} has {column.missing_rows:,} rows without a value. Expected "
+            "one in each row."
+        )
+    most = int(np.argmax(column.counts))
+    if column.counts[most] > 1:
+        raise InputError(
+            f"row_id: column {column.name!r}: {argument} has {brief(column.values([most])[0])} in "
+            f"{column.counts[most]:,} rows. Expected another value in each row."
+        )
+
+
+def _last_codes(chunks: TableChunks) -> npt.NDArray[Any]:
+    return np.concatenate(
+        [chunks.some_codes(number, [len(chunks.columns) - 1])[0] for number in range(len(chunks.sizes))]
+    )
+
+
+class JoinedChunks(TableChunks):
+    """The columns before and, behind them, after, row by row of the table before."""
+
+    def __init__(self, request: CompareRequest, before: TableChunks, after: TableChunks, places: RowPlaces) -> None:
+        names = list(request.columns)
+        self.sizes = before.sizes
+        self._edges = np.cumsum([0, *before.sizes]).tolist()
+        self._before, self._places = before, places
+        own = {column.name: place for place, column in enumerate(after.columns)}
+        # By column its place in the other table, None where it was dropped.
+        self._others = [None if name in request.dropped else own[name] for name in names]
+        others = [
+            _nothing(name, before.rows) if place is None else _with_missing(after.columns[place], places.lacking)
+            for name, place in zip(names, self._others, strict=True)
+        ]
+        self.columns = [*before.columns[: len(names)], *others]
+
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        half = len(self._others)
+        found: dict[int, npt.NDArray[Any]] = {}
+        first = [place for place in places if place < half]
+        found |= zip(first, self._before.some_codes(number, first), strict=True)
+        others = {
+            place: other for place in places if place >= half and (other := self._others[place - half]) is not None
+        }
+        start, stop = self._edges[number : number + 2]
+        missing = [len(self.columns[place].labels) for place in others]
+        found |= zip(others, self._places.codes(start, stop, list(others.values()), missing), strict=True)
+        nothing = np.zeros(stop - start, np.uint8)
+        return [found.get(place, nothing) for place in places]
+
+    def close(self) -> None:
+        """See `Chunks`: the tables are closed by themselves."""
+
+
+def _nothing(name: Hashable, rows: int) -> Column:
+    """A column of missing values."""
+    import pyarrow as pa
+
+    return Column(name, np.empty(0, np.uint8), np.array([rows]), pa.nulls(0), missing=True)
+
+
+def _with_missing(column: Column, more: int) -> Column:
+    """The column with so many missing values more."""
+    if not more:
+        return column
+    counts = np.append(column.counts[: len(column.labels)], column.missing_rows + more)
+    return replace(column, counts=counts, missing=True)
+
+
+class VersionChunks(TableChunks):
+    """The table of versions: of each chunk of the joined tables three."""
+
+    def __init__(self, joined: JoinedChunks, columns: Sequence[ReleasedColumn]) -> None:
+        self.sizes = np.repeat(joined.sizes, 3).tolist()
+        self._joined = joined
+        self._released = columns
+        rows = joined.rows
+        own = [_numbered(column, rows) for column in columns]
+        version = _plain(len(own), np.full(3, rows))
+        self.columns = [*own, version, _plain(len(own) + 1, np.array([3 * rows, 0, 0]))]
+        self._last: tuple[int, list[npt.NDArray[Any]], list[npt.NDArray[Any]]] | None = None
+
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        chunk, version = divmod(number, 3)
+        found = versions_of(*self._numbers(chunk), self._released, version)
+        return [found[place] for place in places]
+
+    def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
+        """The numbers of the values before and after of a chunk."""
+        last = self._last
+        if last is None or last[0] != chunk:
+            codes = self._joined.codes(chunk)
+            half = len(self._released)
+            numbers = [
+                [
+                    number.astype(code_type(column.size))[own]
+                    for number, own, column in zip(numbers, some, self._released, strict=True)
+                ]
+                for numbers, some in (
+                    ([column.shared.before for column in self._released], codes[:half]),
+                    ([column.shared.after for column in self._released], codes[half:]),
+                )
+            ]
+            last = self._last = chunk, numbers[0], numbers[1]
+        return last[1], last[2]
+
+    def close(self) -> None:
+        """See `Chunks`: the tables are closed by themselves."""
+
+
+def _numbered(column: ReleasedColumn, rows: int) -> Column:
+    """The numbers of a column's values, in all versions, as a column."""
+    detail = np.zeros(column.size, np.int64)
+    np.add.at(detail, column.detail, column.before)
+    return _plain(column.name, column.before + detail + column.after)
+
+
+def _plain(name: Hashable, counts: npt.NDArray[np.int64]) -> Column:
+    """A column of whole numbers from 0, without codes of rows."""
+    return Column(name, np.empty(0, np.uint8), counts, np.arange(len(counts)), missing=False)

@@ -1,0 +1,83 @@
+"""Two tables, of any kinds, as aligned tables, and what is compared of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from ..errors import InputError
+from ..frames.dask_frame import check_dask_frame, is_dask
+from ..frames.open import open_frame
+from ..io.paths import find_input
+from ..io.read import open_source
+from ..utils.progress import Reporter
+from ..utils.validation import as_list, brief, check_exist, check_unique
+from .aligned import AlignedTables, CompareRequest
+
+
+def open_aligned(before: Any, after: Any, request: CompareRequest, report: Reporter) -> AlignedTables:
+    """Tables of any kinds; on Dask where either is a Dask frame. Raises what `gpupif.compare` does."""
+    if is_dask(before) or is_dask(after):
+        from .dask import DaskTables
+
+        return DaskTables(before, after, request)
+    from .local import LocalTables
+
+    return LocalTables(before, after, request, report)
+
+
+def names_of(table: Any, argument: str) -> list[Hashable]:
+    """The columns of a table of any kind, but those of row labels."""
+    try:
+        names, labels = _names_of(table, argument)
+    except InputError as error:
+        raise error.about(argument) from None
+    check_unique(names, argument)
+    return [name for name in names if name not in labels] or list(names)
+
+
+def _names_of(table: Any, argument: str) -> tuple[list[Hashable], Sequence[Hashable]]:
+    if is_dask(table):
+        check_dask_frame(table, argument)
+        return list(table.columns), ()
+    if isinstance(table, str | os.PathLike):
+        source = open_source(find_input(table))
+        return list(source.names), source.index_names
+    frame = open_frame(table)
+    return list(frame.names), frame.index_names
+
+
+def request_of(before: Any, after: Any, columns: Any, row_id: Hashable) -> CompareRequest:
+    """What is compared; raises InputError, ColumnNotFoundError.
+
+    columns: those that are compared; None: all of the table before.
+    """
+    first, second = names_of(before, "before"), names_of(after, "after")
+    if row_id is not None:
+        check_exist("row_id", [row_id], first, "the table before")
+        check_exist("row_id", [row_id], second, "the table after")
+    if columns is None:
+        wanted = [name for name in first if row_id is None or name != row_id]
+        strange = [name for name in second if name not in first]
+        if strange:
+            raise InputError(
+                f"after: column {brief(strange[0])}{_more(strange)} is not among those before. Rename it as it was, or "
+                "name the columns to be compared: columns=."
+            )
+    else:
+        wanted = [name for name in as_list("columns", columns) if row_id is None or name != row_id]
+        check_exist("columns", wanted, first, "the table before")
+    if not wanted:
+        raise InputError("columns: expected at least one column to be compared, got none.")
+    dropped = [name for name in wanted if name not in second]
+    if len(dropped) == len(wanted):
+        raise InputError(
+            f"after: has none of the columns of the table before ({', '.join(map(str, wanted))}). Expected the same "
+            "table, treated."
+        )
+    return CompareRequest(wanted, dropped, row_id)
+
+
+def _more(names: Sequence[Hashable]) -> str:
+    return f" (and {len(names) - 1} more)" if len(names) > 1 else ""

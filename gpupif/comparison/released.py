@@ -1,0 +1,236 @@
+"""What became of the values of each column: joint counts of its values before and after, and the released detail."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..encoding.column import Column, value_order
+from ..encoding.merge import ColumnMerger, ValueCounts, label_array
+from ..engines.counting import Counter
+from ..errors import ColumnTypeError
+from ..marginals.base import CountResult, Find, SetRequest, Total
+from ..marginals.count_sums import CountSums
+from ..utils.information import LogSum
+
+# A function of values is believed where so large a share of the rows has a value that others have too, or where it
+# leaves at most so large a share of the values.
+BELIEVED = 0.5
+
+
+class SharedValues(NamedTuple):
+    """The values that a column has before and after, numbered together; missing ones have the last number, `missing`.
+
+    labels: values, all different. before, after: by code of either column that number. as_text: whether the types have
+    no values in common, so that values are known by their texts.
+    """
+
+    labels: pa.Array
+    before: npt.NDArray[np.int64]
+    after: npt.NDArray[np.int64]
+    as_text: bool = False
+
+    @property
+    def missing(self) -> int:
+        """The number of missing values."""
+        return len(self.labels)
+
+    @classmethod
+    def of(cls, before: Column, after: Column) -> SharedValues:
+        """Of a column before and after, with or without codes of rows."""
+        try:
+            return cls._merged([label_array(one) for one in (before, after)])
+        except ColumnTypeError:
+            return cls._merged([text_labels(one) for one in (before, after)], as_text=True)
+
+    @classmethod
+    def _merged(cls, labels: Sequence[pa.Array], as_text: bool = False) -> SharedValues:
+        merger = ColumnMerger("")
+        numbers = []
+        for own in labels:
+            numbers += merger.add(ValueCounts(own, np.ones(len(own), np.int64), 0))
+        numbers += merger.flush()
+        merged = merger.values.labels
+        before, after = (np.append(number, len(merged)).astype(np.int64) for number in numbers)
+        return cls(merged, before, after, as_text)
+
+    def column(self, name: Hashable) -> Column:
+        """The values as a column without rows, whose codes are their numbers."""
+        counts = np.zeros(len(self.labels) + 1, np.int64)
+        return Column(name, np.empty(0, np.uint8), counts, self.labels, missing=True)
+
+
+def text_labels(column: Column) -> pa.Array:
+    """The labels of a column as texts."""
+    return pa.array(column.texts()[:-1], pa.string())
+
+
+class JointCounts(NamedTuple):
+    """Of a column, in rows of some of its values before: what became of these.
+
+    values: their numbers, released: that which most of the rows of each have that have one (the lowest of several), -1
+    where none has. several: how many of them have more than one. stays: whether any row stays missing. logs: sum of
+    c log2 c over joint counts. changed: rows whose value is another; suppressed: those whose value is missing now.
+    """
+
+    values: npt.NDArray[np.int64]
+    released: npt.NDArray[np.int64]
+    several: int
+    stays: bool
+    logs: LogSum
+    changed: int
+    suppressed: int
+
+    @classmethod
+    def of(
+        cls,
+        shared: SharedValues,
+        ranks: npt.NDArray[np.int64],
+        before: npt.NDArray[np.int64],
+        after: npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64],
+    ) -> JointCounts:
+        """From pairs of values, all different, that are in so many rows; ranks: by number of a value, in order."""
+        missing = shared.missing
+        values = np.unique(before)
+        known = after != missing
+        order = np.lexsort((ranks[after[known]], -counts[known], before[known]))
+        old, new = before[known][order], after[known][order]
+        first = np.flatnonzero(np.append(True, old[1:] != old[:-1])) if len(old) else np.empty(0, np.int64)
+        released = np.full(len(values), -1, np.int64)
+        released[np.searchsorted(values, old[first])] = new[first]
+        lost = ~known & (before != missing)
+        return cls(
+            values,
+            released,
+            int((np.diff(np.append(first, len(old))) > 1).sum()),
+            bool((~known & (before == missing)).any()),
+            CountSums.of(counts).logs,
+            int(counts[before != after].sum()),
+            int(counts[lost].sum()),
+        )
+
+    @classmethod
+    def total(cls, parts: Sequence[JointCounts]) -> JointCounts:
+        """Of several parts of a table, none of which has values of another."""
+        values, released, several, stays, logs, changed, suppressed = zip(*parts, strict=True)
+        return cls(
+            np.concatenate(values),
+            np.concatenate(released),
+            sum(several),
+            any(stays),
+            LogSum.total(logs),
+            sum(changed),
+            sum(suppressed),
+        )
+
+
+class ReleasedColumn(NamedTuple):
+    """A column before and after. name: of it. shared: its values. counts: by number, in rows before and after.
+
+    detail: by number of a value before, that of the value at the detail of the released table. kind: how that was
+    found: "same" (values stand as they are), "mapped" (a function of them was released), "perturbed" (neither),
+    "dropped" (nothing was released). joint: see `JointCounts`.
+    """
+
+    name: Hashable
+    shared: SharedValues
+    before: npt.NDArray[np.int64]
+    after: npt.NDArray[np.int64]
+    detail: npt.NDArray[np.int64]
+    kind: str
+    joint: JointCounts
+
+    @property
+    def size(self) -> int:
+        """How many numbers of values there are, that of missing ones included."""
+        return len(self.shared.labels) + 1
+
+
+def joint_requests(columns: int) -> list[SetRequest]:
+    """Of a table of columns before and, behind them, after: each column with itself."""
+    return [SetRequest([place, columns + place], [place]) for place in range(columns)]
+
+
+def make_joint(columns: Sequence[Column], total: Total) -> Find:
+    """Finds `JointCounts`."""
+    known: dict[int, tuple[SharedValues, npt.NDArray[np.int64]]] = {}
+
+    def find(set_: Sequence[int], counter: Counter, place: int) -> JointCounts:
+        own, other = set_
+        if own not in known:
+            shared = SharedValues.of(columns[own], columns[other])
+            known[own] = shared, value_order(shared.column(own))
+        shared, ranks = known[own]
+        found = counter.combinations(place, ordered=False)
+        before, after = shared.before[found.codes[0]], shared.after[found.codes[1]]
+        return JointCounts.of(shared, ranks, before, after, found.counts)
+
+    return find
+
+
+def released_columns(
+    names: Sequence[Hashable], counted: CountResult, dropped: Collection[Hashable], perturbed: Collection[Hashable]
+) -> list[ReleasedColumn]:
+    """The columns before and after, from what was found of each. perturbed: columns that are known to be no function
+    of what they were.
+    """
+    found = []
+    for place, (name, parts) in enumerate(zip(names, counted.found, strict=True)):
+        columns = counted.columns[place], counted.columns[len(names) + place]
+        shared = SharedValues.of(*columns)
+        counts = []
+        for column, number in zip(columns, (shared.before, shared.after), strict=True):
+            own = np.zeros(len(shared.labels) + 1, np.int64)
+            np.add.at(own, number[: column.cardinality], column.counts)
+            counts.append(own)
+        joint = JointCounts.total(parts)
+        detail, kind = _detail(shared, counts[0], counts[1], joint, name in perturbed)
+        found.append(ReleasedColumn(name, shared, *counts, detail, "dropped" if name in dropped else kind, joint))
+    return found
+
+
+def _detail(
+    shared: SharedValues,
+    before: npt.NDArray[np.int64],
+    after: npt.NDArray[np.int64],
+    joint: JointCounts,
+    perturbed: bool,
+) -> tuple[npt.NDArray[np.int64], str]:
+    """Of each value before the value at the released detail, and the kind (see `ReleasedColumn`)."""
+    missing = shared.missing
+    own = np.arange(missing + 1)
+    if not after[:missing].any():
+        return np.full(missing + 1, missing), "mapped"
+    detail = own.copy()
+    there = joint.released >= 0
+    detail[joint.values[there]] = joint.released[there]
+    if joint.stays:
+        detail[missing] = missing
+    function = not joint.several and not perturbed and _believed(before[:missing], after[:missing])
+    if not function:
+        if _is_number(shared.labels.type):
+            detail = own
+        else:
+            kept = np.append(after[:missing] > 0, after[missing] > 0)
+            detail[kept] = own[kept]
+    same = bool((detail[before > 0] == own[before > 0]).all())
+    if function:
+        return detail, "same" if same else "mapped"
+    # What was changed in so many rows, but for suppressed ones, is no function.
+    return detail, "same" if same and joint.changed == joint.suppressed else "perturbed"
+
+
+def _believed(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> bool:
+    """Whether a function from values with these counts to others tells more than that most of them are unique."""
+    repeated = before[before > 1].sum()
+    fewer = np.count_nonzero(after) <= BELIEVED * np.count_nonzero(before)
+    return bool(fewer or repeated >= BELIEVED * before.sum())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

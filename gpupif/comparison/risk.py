@@ -1,0 +1,150 @@
+"""The risk of a table before and after it was treated, side by side, by what `gpupif.score` and `gpupif.risk` say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..attack.arguments import Arguments
+from ..disclosure.risk import risk
+from ..out_of_core.options import OutputOptions
+from ..results.distribution import ColumnQuery, ScoreQuestions
+from ..scoring.files import score_file
+from ..scoring.score import score_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..results.scores import Scores
+
+# Of row information gains, and of the scores of cells.
+GAIN_PERCENTS = (50.0, 95.0, 99.0)
+CELL_PERCENTS = (50.0, 95.0, 99.0, 100.0)
+CELL_MEASURES = ("cig", "csf")
+# Disclosure measures of sensitive attributes.
+ATTRIBUTE_MODELS = ("distinct_l", "t")
+# Figures of which a low one is risky.
+LOW_IS_RISKY = ("k", "distinct_l")
+
+
+@dataclass(frozen=True)
+class RiskRequest:
+    """What is asked of either table. columns: that are scored; known: the quasi-identifiers; sensitive: attributes."""
+
+    known: Sequence[Hashable]
+    sensitive: Sequence[Hashable]
+    distances: Mapping[Hashable, Any]
+
+    def without(self, dropped: Sequence[Hashable]) -> RiskRequest:
+        """Of a table that has not these columns."""
+        known, sensitive = ([name for name in own if name not in dropped] for own in (self.known, self.sensitive))
+        return RiskRequest(known, sensitive, self.distances)
+
+
+@dataclass(frozen=True)
+class RiskFigures:
+    """The risk of one table. table: figures by name; cells: percentiles of cells by measure, column and percent."""
+
+    table: Mapping[str, float]
+    cells: Mapping[tuple[str, Hashable, float], float]
+
+
+def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
+    """Of a table of any kind; missing: as of `gpupif.score`."""
+    scored = [*request.known, *request.sensitive]
+    if not scored:
+        return RiskFigures({}, {})
+    own = {name: what for name, what in request.distances.items() if name in request.sensitive}
+    scores = _score(table, Arguments.of(CELL_MEASURES, scored, known=list(request.known), missing=missing))
+    figures: dict[str, float] = dict(zip(map(_pif_name, GAIN_PERCENTS), scores.pif(GAIN_PERCENTS), strict=True))
+    cells: dict[tuple[str, Hashable, float], float] = {}
+    for measure in CELL_MEASURES:
+        answers = scores.column_answers(measure, ColumnQuery(CELL_PERCENTS))
+        for name, answer in zip(scores.columns, answers, strict=True):
+            cells |= {(measure, name, percent): answer.percentiles[percent] for percent in CELL_PERCENTS}
+        for percent in CELL_PERCENTS:
+            values = [answer.percentiles[percent] for answer in answers]
+            figures[_cell_name(measure, percent)] = max((value for value in values if value == value), default=0.0)
+    return RiskFigures(figures | _class_figures(table, request, own, missing), cells)
+
+
+def _score(table: Any, arguments: Arguments) -> Scores:
+    """A table scored, for what is asked of it below; a path in memory where it fits, else part by part."""
+    if not isinstance(table, str | os.PathLike):
+        return score_table(table, arguments)
+    asked = ScoreQuestions({measure: ColumnQuery(CELL_PERCENTS) for measure in CELL_MEASURES}, GAIN_PERCENTS)
+    options = replace(OutputOptions.from_arguments(None, summary_only=True), questions=asked)
+    return score_file(table, arguments, options).scores
+
+
+def _class_figures(
+    table: Any, request: RiskRequest, distances: Mapping[Hashable, Any], missing: str
+) -> dict[str, float]:
+    """What equivalence classes tell; nothing without quasi-identifiers."""
+    if not request.known:
+        return {}
+    models = [*ATTRIBUTE_MODELS, "k"] if request.sensitive else None
+    found = risk(
+        table,
+        list(request.known),
+        list(request.sensitive) or None,
+        models=models,
+        distance=dict(distances) or None,
+        groups=1 if request.sensitive else 0,
+        missing=missing,
+    )
+    figures: dict[str, float] = {
+        "k": found.classes.k,
+        "uniques": found.classes.uniques,
+        "unique_share": found.classes.unique_share,
+    }
+    for name in ATTRIBUTE_MODELS if request.sensitive else ():
+        figures[name] = found.worst[name]
+    if "homogeneous_classes" in found.attributes:
+        figures["homogeneous_classes"] = int(found.attributes["homogeneous_classes"].sum())
+        figures["homogeneous_rows"] = int(found.attributes["homogeneous_rows"].sum())
+    return figures
+
+
+def _pif_name(percent: float) -> str:
+    return f"pif{percent:g}"
+
+
+def _cell_name(measure: str, percent: float) -> str:
+    return f"max_{measure}" if percent == CELL_PERCENTS[-1] else f"p{percent:g}_{measure}"
+
+
+def side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd.DataFrame:
+    """One row a figure: before, after by reading of suppressed cells, and after, the worst of these."""
+    import pandas as pd
+
+    names = list(dict.fromkeys([*before.table, *(name for own in readings.values() for name in own.table)]))
+    records = []
+    for name in names:
+        own = {reading: figures.table.get(name) for reading, figures in readings.items()}
+        records.append({"before": before.table.get(name), **_with_worst(own, name in LOW_IS_RISKY)})
+    return pd.DataFrame(records, index=pd.Index(names, name="figure"), columns=["before", *_columns(readings)])
+
+
+def cells_side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd.DataFrame:
+    """One row a percentile of the scores of a column, columns as of `side_by_side`."""
+    import pandas as pd
+
+    records = []
+    for (measure, column, percent), value in before.cells.items():
+        own = {reading: figures.cells.get((measure, column, percent)) for reading, figures in readings.items()}
+        where = {"column": column, "measure": measure, "percentile": percent}
+        records.append({**where, "before": value, **_with_worst(own, False)})
+    return pd.DataFrame(records, columns=["column", "measure", "percentile", "before", *_columns(readings)])
+
+
+def _columns(readings: Mapping[str, RiskFigures]) -> list[str]:
+    return [*(f"after_{reading}" for reading in readings), "after"]
+
+
+def _with_worst(own: Mapping[str, float | None], low_is_risky: bool) -> dict[str, float | None]:
+    known = [value for value in own.values() if value is not None and value == value]
+    worst = (min if low_is_risky else max)(known) if known else None
+    return {**{f"after_{reading}": value for reading, value in own.items()}, "after": worst}

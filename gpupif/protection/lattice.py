@@ -1,0 +1,142 @@
+"""The nodes of a lattice of levels, or of a window of it, in the order of what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import lattice as kernels
+
+# Nodes of which is counted how many are below each of the others; of more a sample is.
+COUNTED = 1 << 15
+SAMPLE, CANDIDATES = 1 << 10, 1 << 8
+# Nodes that are held at once; a larger lattice is searched in windows.
+MOST_NODES = 1 << 21
+
+Levels = tuple[int, ...]
+Nodes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Nodes with some levels of each axis, all combinations of them.
+
+    levels (nodes, axes), losses: of the nodes, in the order of what they cost, of equal cost the lowest levels first.
+    place: of each where it is among the combinations in the order of their levels; shape: how many levels of each axis.
+    """
+
+    levels: npt.NDArray[np.uint8]
+    losses: npt.NDArray[np.float64]
+    place: Nodes
+    shape: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, costs: Sequence[Sequence[float]], chosen: Sequence[Sequence[int]]) -> Window:
+        """Of axes with these costs by level, with so chosen levels, ascending."""
+        shape = [len(levels) for levels in chosen]
+        total = np.zeros(shape)
+        for axis, some in enumerate(chosen):
+            view = [1] * len(shape)
+            view[axis] = -1
+            total += np.array([costs[axis][level] for level in some]).reshape(view)
+        losses = total.ravel()
+        order = np.argsort(losses, kind="stable")
+        grid = np.unravel_index(order, shape)
+        levels = np.stack([np.array(one, np.uint8)[own] for one, own in zip(chosen, grid, strict=True)], axis=1)
+        return cls(levels, losses[order], order, np.array(shape))
+
+    @property
+    def nodes(self) -> Nodes:
+        """All nodes."""
+        return np.arange(len(self.losses))
+
+    def node(self, place: int) -> Levels:
+        """The levels of a node."""
+        return tuple(map(int, self.levels[place]))
+
+    def not_below(self, nodes: Nodes, node: int) -> Nodes:
+        """Those of some nodes that are above another somewhere."""
+        out = np.empty(len(nodes) + 1, np.int64)
+        return out[: kernels.keep_not_below(self.levels, nodes, node, out)].copy()
+
+    def not_above(self, nodes: Nodes, node: int) -> Nodes:
+        """Those of some nodes that are below another somewhere."""
+        out = np.empty(len(nodes) + 1, np.int64)
+        return out[: kernels.keep_not_above(self.levels, nodes, node, out)].copy()
+
+    def halving(self, nodes: Nodes, by_cost: bool) -> int:
+        """The node that best halves some nodes, whatever it turns out to be: failing, it takes those below with it.
+
+        by_cost: holding, it takes all that cost as much; else those above it.
+        """
+        if len(nodes) <= COUNTED and len(self.losses) <= COUNTED:
+            there = np.zeros(len(self.losses), np.int64)
+            there[self.place[nodes]] = 1
+            below = self._summed(there)[self.place[nodes]]
+            candidates, places = nodes, np.arange(len(nodes))
+            if not by_cost:
+                above = self._summed(there[::-1].copy())[::-1][self.place[nodes]]
+        else:
+            sample = nodes[:: max(1, len(nodes) // SAMPLE)]
+            places = np.arange(0, len(sample), max(1, len(sample) // CANDIDATES))
+            candidates, below = sample[places], np.empty(len(places), np.int64)
+            kernels.count_below(self.levels, candidates, sample, below)
+            nodes = sample
+            if not by_cost:
+                flipped = (self.levels.max() - self.levels[sample]).astype(np.uint8)
+                above = np.empty(len(places), np.int64)
+                kernels.count_below(flipped, places, np.arange(len(sample)), above)
+        after = len(nodes) - places if by_cost else above
+        return int(candidates[np.argmax(np.minimum(below, after))])
+
+    def _summed(self, numbers: Nodes) -> Nodes:
+        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
+        kernels.sum_below(self.shape, strides, numbers)
+        return numbers
+
+
+def size_of(heights: Sequence[int]) -> int:
+    """How many nodes a lattice has."""
+    return math.prod(height + 1 for height in heights)
+
+
+def spread(costs: Sequence[Sequence[float]], lowest: Sequence[int]) -> list[list[int]]:
+    """Levels of each axis, no more than `MOST_NODES` nodes, evenly spread from the lowest that is needed.
+
+    Axes that cost the most get them first.
+    """
+    heights = [len(one) - 1 for one in costs]
+    chosen = [[height] for height in heights]
+    order = sorted(range(len(costs)), key=lambda axis: (-costs[axis][-1], axis))
+    grown = True
+    while grown:
+        grown = False
+        for axis in order:
+            several = len(chosen[axis]) + 1
+            span = heights[axis] - lowest[axis]
+            if several <= span + 1 and _nodes(chosen) // len(chosen[axis]) * several <= MOST_NODES:
+                levels = {lowest[axis] + round(place * span / (several - 1)) for place in range(several)}
+                chosen[axis] = sorted(levels)
+                grown = True
+    return chosen
+
+
+def around(costs: Sequence[Sequence[float]], lowest: Sequence[int], node: Levels) -> list[list[int]]:
+    """Levels near those of a node, as many as make no more than `MOST_NODES` nodes; axes that cost the most first."""
+    chosen = [[level] for level in node]
+    order = sorted(range(len(costs)), key=lambda axis: (-costs[axis][node[axis]], axis))
+    for step in range(1, max(len(one) for one in costs)):
+        for axis in order:
+            for level in (node[axis] - step, node[axis] + step):
+                fits = _nodes(chosen) // len(chosen[axis]) * (len(chosen[axis]) + 1) <= MOST_NODES
+                if lowest[axis] <= level < len(costs[axis]) and fits:
+                    chosen[axis] = sorted([*chosen[axis], level])
+    return chosen
+
+
+def _nodes(chosen: Sequence[Sequence[int]]) -> int:
+    return math.prod(len(levels) for levels in chosen)

@@ -1,0 +1,185 @@
+"""The classes of a table at the levels of a lattice, each from those of a finer node that were found before."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels.roll_up import roll_up
+
+from ..rows.keys import KeyLayout
+from ..rows.threads import Workers
+from ..targets.counted import CountedTable
+from .levels import ColumnLevels
+
+Levels = tuple[int, ...]
+# Bits of keys that are looked up together: their table stays in the first-level cache.
+DIGIT_BITS = 11
+# Rows that are worth a thread of their own.
+THREAD_ROWS = 1 << 18
+# What the classes that are kept may take, for so many times what those of the table do.
+KEPT = 4
+
+
+class Classes(NamedTuple):
+    """Classes of rows: keys (classes, words), and how many rows each has."""
+
+    keys: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.int64]
+
+
+class _Digit(NamedTuple):
+    """Columns whose fields are looked up together; bits: from where to where in which word."""
+
+    word: int
+    shift: int
+    bits: int
+    columns: tuple[int, ...]
+
+
+class RollUp:
+    """Rows over some columns of a counted table counted at any levels of those that have some.
+
+    columns: places in the table. levels: of those that have some, in the order of a node's levels. Columns without are
+    as they are.
+    """
+
+    def __init__(
+        self, table: CountedTable, columns: Sequence[int], levels: Sequence[ColumnLevels], workers: Workers
+    ) -> None:
+        self._table = table
+        self._workers = workers
+        self._levels = levels
+        self.columns = list(columns)
+        self._cardinalities = [table.columns[place].cardinality for place in columns]
+        names = [level.name for level in levels]
+        self._axis = {
+            at: names.index(table.columns[place].name)
+            for at, place in enumerate(columns)
+            if table.columns[place].name in names
+        }
+        # Of a node's levels, those that change these rows.
+        self._own = sorted(self._axis.values())
+        self.layout = KeyLayout.of(self._cardinalities)
+        self._digits = _digits_of(self.layout)
+        self._kept: OrderedDict[Levels, Classes] = OrderedDict()
+        self._kept_rows = 0
+        self._bottom = (0,) * len(self._own)
+        self._tables: dict[tuple[int, Levels, Levels], npt.NDArray[np.uint64]] = {}
+        keys = self.layout.pack([table.columns[place].codes for place in columns], workers)
+        rows = Classes(keys, table.times)
+        if len(columns) < len(table.columns):
+            rows = self._count(rows, self._bottom, self._bottom, len(keys)) or rows
+        self._base = rows
+
+    def classes(self, node: Sequence[int], most: int | None = None) -> Classes | None:
+        """The classes at a node; None for more than `most`."""
+        own = tuple(node[axis] for axis in self._own)
+        if own in self._kept:
+            self._kept.move_to_end(own)
+            found = self._kept[own]
+            return None if most is not None and len(found.counts) > most else found
+        finer, rows = self._finer(own)
+        if finer == own:
+            return None if most is not None and len(rows.counts) > most else rows
+        made = self._count(rows, finer, own, len(rows.counts) if most is None else most)
+        if made is not None:
+            self._keep(own, made)
+        return made
+
+    def codes(self, classes: Classes) -> list[npt.NDArray[Any]]:
+        """The codes of each column of classes, at their levels."""
+        return self.layout.unpack(classes.keys)
+
+    def _finer(self, own: Levels) -> tuple[Levels, Classes]:
+        """The fewest classes that are known of a node that is nowhere coarser."""
+        best, rows = self._bottom, self._base
+        for node, classes in self._kept.items():
+            if len(classes.counts) < len(rows.counts) and all(map(int.__le__, node, own)):
+                best, rows = node, classes
+        return best, rows
+
+    def _keep(self, own: Levels, classes: Classes) -> None:
+        self._kept[own] = classes
+        self._kept_rows += len(classes.counts)
+        while self._kept_rows > KEPT * len(self._base.counts) + 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_rows -= len(dropped.counts)
+
+    def _count(self, rows: Classes, finer: Levels, own: Levels, most: int) -> Classes | None:
+        """The classes of classes, or None for more than so many."""
+        digits, tables = self._lookups(finer, own)
+        size = len(rows.counts)
+        threads = max(1, min(self._workers.threads, size // THREAD_ROWS))
+        edges = [size * place // threads for place in range(threads + 1)]
+        parts = self._workers.run(
+            lambda a, b: _roll_up(Classes(rows.keys[a:b], rows.counts[a:b]), digits, tables, most),
+            list(pairwise(edges)),
+        )
+        if any(part is None for part in parts):
+            return None
+        if threads == 1:
+            return parts[0]  # type: ignore[no-any-return]
+        merged = Classes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return _roll_up(merged, *self._lookups(own, own), most)
+
+    def _lookups(self, finer: Levels, own: Levels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+        """The digits and their tables from the codes at some levels to those at others."""
+        tables = [self._table_of(number, digit, finer, own) for number, digit in enumerate(self._digits)]
+        starts = np.cumsum([0, *(len(table) for table in tables)])
+        digits = [
+            (digit.word, digit.shift, (1 << digit.bits) - 1, start)
+            for digit, start in zip(self._digits, starts[:-1], strict=True)
+        ]
+        return np.array(digits, np.int64).reshape(-1, 4), np.concatenate([*tables, np.zeros(1, np.uint64)])
+
+    def _table_of(self, number: int, digit: _Digit, finer: Levels, own: Levels) -> npt.NDArray[np.uint64]:
+        axes = [self._own.index(self._axis[at]) for at in digit.columns if at in self._axis]
+        key = (number, tuple(finer[axis] for axis in axes), tuple(own[axis] for axis in axes))
+        if key not in self._tables:
+            table = np.zeros(1, np.uint64)
+            for at in digit.columns:
+                field = self.layout.fields[at]
+                codes = np.zeros(field.mask + 1, np.uint64)
+                new = self._step(at, finer, own)
+                codes[: len(new)] = new.astype(np.uint64) << np.uint64(field.shift)
+                table = (codes[:, None] | table[None, :]).ravel()
+            self._tables[key] = table
+        return self._tables[key]
+
+    def _step(self, at: int, finer: Levels, own: Levels) -> npt.NDArray[Any]:
+        """Of a column, by code at a level the code at another."""
+        if at not in self._axis:
+            return np.arange(self._cardinalities[at])
+        place = self._own.index(self._axis[at])
+        return self._levels[self._axis[at]].coded.upwards(finer[place], own[place])
+
+
+def _roll_up(rows: Classes, digits: npt.NDArray[np.int64], tables: npt.NDArray[np.uint64], most: int) -> Classes | None:
+    size = min(most, len(rows.counts))
+    keys = np.empty((size + 1, rows.keys.shape[1]), np.uint64)
+    counts = np.empty(size + 1, np.int64)
+    slots = np.zeros(1 << max(4, (2 * size).bit_length()), np.uint32)
+    found = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
+    # In no more memory than they need: they may be kept.
+    return None if found < 0 else Classes(keys[:found].copy(), counts[:found].copy())
+
+
+def _digits_of(layout: KeyLayout) -> list[_Digit]:
+    """Fields that follow each other in a word, as many together as are looked up at once."""
+    fields = sorted((field.word, field.shift, field.mask.bit_length(), at) for at, field in layout.fields.items())
+    digits: list[_Digit] = []
+    for word, shift, bits, at in fields:
+        if not bits:
+            continue
+        last = digits[-1] if digits else None
+        if last is not None and last.word == word and last.bits + bits <= DIGIT_BITS:
+            digits[-1] = last._replace(bits=last.bits + bits, columns=(*last.columns, at))
+        else:
+            digits.append(_Digit(word, shift, bits, (at,)))
+    return digits

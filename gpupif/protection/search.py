@@ -1,0 +1,187 @@
+"""The search for the node of a lattice that costs least of those that meet all targets.
+
+A node that fails a target which coarser values never hurt takes all nodes below with it; a node that holds takes all
+that cost as much. So of what is open always that node is checked which halves it best (as Kohlmayer et al., Flash
+(2012), tag nodes along paths). Targets that coarser values may hurt are first searched in the same way, as if they never
+were, for a good node soon; what that passed over is then looked at in the order of cost, so that the first that holds is
+the best.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .lattice import MOST_NODES, Levels, Nodes, Window, around, size_of, spread
+
+
+class NodeChecks(Protocol):
+    """What is known of the nodes of a lattice.
+
+    prunes: whether there are targets that coarser values never hurt; selects: whether there are others.
+    """
+
+    prunes: bool
+    selects: bool
+
+    def holds(self, node: Levels) -> bool:
+        """Whether it meets the targets that coarser values never hurt."""
+
+    def is_met(self, node: Levels) -> bool:
+        """Whether it meets the others."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found. node: None where none was found; loss: of it. bound: no node that meets all targets costs
+    less. complete: whether nothing is left to look at.
+    """
+
+    node: Levels | None
+    loss: float
+    bound: float
+    complete: bool
+
+
+@dataclass
+class Search:
+    """A search. costs: by axis and level. deadline: of `time.monotonic`, until when nodes are checked. done: hears of
+    each check: how many nodes are open, and the best loss.
+    """
+
+    costs: Sequence[Sequence[float]]
+    checks: NodeChecks
+    deadline: float = math.inf
+    done: Callable[[int, float], None] = lambda left, loss: None
+    checked: int = 0
+    _best: tuple[float, Levels] | None = None
+    _held: dict[Levels, bool] = field(default_factory=dict)
+    _met: dict[Levels, bool] = field(default_factory=dict)
+
+    def run(self) -> Outcome:
+        """Search until nothing is left, the time is over, or the user breaks off (Ctrl-C) and something was found."""
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            if self._best is None:
+                raise
+            return self._outcome(0.0, False)
+
+    def _run(self) -> Outcome:
+        heights = [len(one) - 1 for one in self.costs]
+        if size_of(heights) <= MOST_NODES:
+            window = Window.of(self.costs, [range(height + 1) for height in heights])
+            return self._search(window)
+        lowest = self._lowest(heights)
+        bound = self._cost(lowest)
+        chosen, best = spread(self.costs, lowest), None
+        while True:
+            self._search(Window.of(self.costs, chosen))
+            if self._best is None or self._best == best or self._over:
+                return self._outcome(bound, self._best is not None and self._best[0] <= bound)
+            best = self._best
+            chosen = around(self.costs, lowest, best[1])
+
+    @property
+    def _over(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    def _cost(self, node: Sequence[int]) -> float:
+        total = 0.0
+        for axis, level in enumerate(node):
+            total += self.costs[axis][level]
+        return total
+
+    def _outcome(self, bound: float, complete: bool) -> Outcome:
+        if self._best is None:
+            return Outcome(None, math.inf, bound, complete)
+        return Outcome(self._best[1], self._best[0], self._best[0] if complete else min(bound, self._best[0]), complete)
+
+    def _lowest(self, heights: Sequence[int]) -> list[int]:
+        """By axis the lowest level that any node has which meets the targets that prune."""
+        lowest = []
+        for axis, height in enumerate(heights):
+            low, high = 0, height
+            while low < high and self.checks.prunes and not self._over:
+                middle = (low + high) // 2
+                if self._holds(tuple(middle if one == axis else top for one, top in enumerate(heights))):
+                    high = middle
+                else:
+                    low = middle + 1
+            lowest.append(low)
+        return lowest
+
+    def _holds(self, node: Levels) -> bool:
+        if not self.checks.prunes:
+            return True
+        if node not in self._held:
+            self._count(node)
+            self._held[node] = self.checks.holds(node)
+        return self._held[node]
+
+    def _is_met(self, node: Levels) -> bool:
+        if not self.checks.selects:
+            return True
+        if node not in self._met:
+            self._count(node)
+            self._met[node] = self.checks.is_met(node)
+        return self._met[node]
+
+    def _count(self, node: Levels) -> None:
+        self.checked += node not in self._held and node not in self._met
+
+    def _found(self, window: Window, place: int) -> None:
+        found = (float(window.losses[place]), window.node(place))
+        if self._best is None or found < self._best:
+            self._best = found
+
+    def _search(self, window: Window) -> Outcome:
+        """Search a window."""
+        nodes = window.nodes
+        if self._best is not None:
+            nodes = nodes[: int((window.losses < self._best[0]).sum())]
+        # What is left to look at, and what is left if only what is proved counts.
+        likely = left = nodes
+        while len(likely) and not self._over:
+            place = window.halving(likely, by_cost=True)
+            node = window.node(place)
+            if not self._holds(node):
+                likely, left = window.not_below(likely, place), self._left(window.not_below, left, place)
+            elif self._is_met(node):
+                self._found(window, place)
+                likely, left = likely[likely < place], left[left < place]
+            else:
+                likely, left = window.not_below(likely, place), left[left != place]
+            self.done(len(likely), math.inf if self._best is None else self._best[0])
+        if not self.checks.selects:
+            left = likely
+        else:
+            left = self._in_order(window, left)
+        bound = float(window.losses[left[0]]) if len(left) else math.inf if self._best is None else self._best[0]
+        return self._outcome(bound, not len(left))
+
+    def _left(self, keep: Callable[[Nodes, int], Nodes], left: Nodes, place: int) -> Nodes:
+        return keep(left, place) if self.checks.selects else left
+
+    def _in_order(self, window: Window, left: Nodes) -> Nodes:
+        """Look at what is left in the order of cost; returns what is left then."""
+        unknown = left if self.checks.prunes else left[:0]
+        while len(unknown) and not self._over:
+            place = window.halving(unknown, by_cost=False)
+            if self._holds(window.node(place)):
+                unknown = window.not_above(unknown, place)
+            else:
+                unknown, left = window.not_below(unknown, place), window.not_below(left, place)
+            self.done(len(left), math.inf if self._best is None else self._best[0])
+        for number, place in enumerate(left):
+            if self._over:
+                return left[number:]
+            node = window.node(int(place))
+            if self._holds(node) and self._is_met(node):
+                self._found(window, int(place))
+                return left[:0]
+            self.done(len(left) - number - 1, math.inf if self._best is None else self._best[0])
+        return left[:0]

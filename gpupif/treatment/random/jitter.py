@@ -1,0 +1,59 @@
+"""Jitter: dates and numbers moved by whole steps, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...utils.validation import whole_number
+from ..base import Piece, Step, Tools, Treatment, WorkingTable
+from ..randomness.draws import Draws, whole_steps
+from .base import column_of, draws_for
+from .units import units_of
+
+MOST_STEPS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Jitter(Treatment):
+    """Move each date by whole days, or each number by whole units, up to `within` either way, all equally often.
+
+    Rows are moved apart from each other: for dates of one person, whose intervals are to be kept, there is
+    `ShiftDates`. The time of day stays. Texts of dates in ISO form are dates, too. Missing values stay missing.
+
+    This is no differential privacy, and little protection: by dates known to a fortnight Narayanan and Shmatikov (2008)
+    found most people of a published table again.
+    """
+
+    do: ClassVar[str] = "jitter"
+    is_random: ClassVar[bool] = True
+
+    column: Hashable
+    within: int
+
+    def check(self) -> None:
+        whole_number(f"{self.do} of column {self.column!r}: within", self.within, "days or units", 1, MOST_STEPS)
+
+    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        labels = table.values(self.column).labels
+        units_of(self.column, labels, dates=True, numbers=True)
+        return JitterStep(self.column, draws_for(self.do, tools, self.column), int(self.within))
+
+
+@dataclass(frozen=True)
+class JitterStep(Step):
+    """Jitter of one column."""
+
+    column: Hashable
+    draws: Draws
+    within: int
+
+    def apply(self, piece: Piece) -> None:
+        column = piece[self.column]
+        missing = column.codes == len(column.labels)
+        units = units_of(self.column, column.labels, dates=True, numbers=True)
+        steps = whole_steps(self.draws.of_rows(piece.start, len(missing)), self.within)[~missing]
+        piece[self.column] = column_of(units.moved(column.codes[~missing], steps * np.int64(units.one)), missing)

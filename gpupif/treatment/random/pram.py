@@ -1,0 +1,184 @@
+"""PRAM, the post-randomisation method: values replaced by a matrix of probabilities."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...encoding.texts import text_of
+from ...errors import InputError, reason_of
+from ...utils.validation import brief, within
+from ..base import Step, Tools, Treatment, WorkingTable
+from .base import CATEGORY, KEEP, TransitionStep, check_missing_rule, domain_of, draws_for
+from .transitions import Domain, Matrix
+
+# Sums of a row that are off by no more are mended.
+TOLERANCE = 1e-6
+# A matrix over so many values takes 32 MB, and half a minute where it has to be inverted.
+MOST_VALUES = 2000
+Rows = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Pram(Treatment):
+    """Replace values by a matrix: P(y given x) for each true x and recorded y (Gouweleeuw and others, 1998).
+
+    matrix: by true value the probabilities of those recorded, by value, 0 where there is none; or the path of a CSV
+    file whose first line has an empty cell and the recorded values, each other line a true value and probabilities.
+    Each row adds up to 1, and every value of the table has one. Missing values are the text "" there.
+    invariant: in its place, a share t from 0 to 1, and the matrix is made so that the shares of the values stay as they
+    are in expectation, in two stages: a randomised response that keeps t, then the draw of a true value as likely as it
+    is behind the one that came; what is kept in the end is more than t^2. missing: "category" (one value more) or
+    "keep" (stay missing, which shows them); required where there are any.
+
+    Probabilities are whole numbers out of 2^64. `estimates` of what `gpupif.treat` returns inverts the matrix.
+    """
+
+    do: ClassVar[str] = "pram"
+    is_random: ClassVar[bool] = True
+
+    column: Hashable
+    matrix: Mapping[Any, Mapping[Any, float]] | str | os.PathLike[str] | None = None
+    invariant: float | None = None
+    missing: str | None = None
+
+    def check(self) -> None:
+        said = f"{self.do} of column {self.column!r}"
+        if (self.matrix is None) == (self.invariant is None):
+            came = "neither" if self.matrix is None else "both"
+            raise InputError(f"{said}: expected either matrix= or invariant= (a share to keep), got {came}.")
+        if self.invariant is not None and not within(self.invariant, 0, 1):
+            raise InputError(f"{said}: invariant: expected a share to keep, from 0 to 1, got {brief(self.invariant)}.")
+        check_missing_rule(said, self.missing, (CATEGORY, KEEP))
+        if self.matrix is not None:
+            self._rows()
+
+    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        found = table.values(self.column)
+        draws = draws_for(self.do, tools, self.column)
+        rows = None if self.matrix is None else self._rows()
+        given = None if rows is None else [*dict.fromkeys([*rows, *(value for row in rows.values() for value in row)])]
+        if given is not None and self.missing == CATEGORY:
+            given = [value for value in given if value]
+        domain = domain_of(self.column, found, given, self.missing)
+        if rows is not None and self.missing == CATEGORY and found.missing and "" not in rows:
+            raise InputError(
+                f"{self.do} of column {self.column!r}: matrix: {found.missing:,} missing values of the table have no "
+                "row. Add one for the text ''."
+            )
+        if domain.randomised > MOST_VALUES:
+            raise InputError(
+                f"{self.do} of column {self.column!r}: {domain.randomised:,} values, and a matrix may have up to "
+                f"{MOST_VALUES:,}. Recode the column, or take randomized_response, which needs none."
+            )
+        if rows is None:
+            counts = np.append(found.counts, found.missing)[: domain.randomised]
+            matrix = invariant_matrix(counts, float(self.invariant or 0.0))
+        else:
+            matrix = self._matrix(rows, domain, given or [])
+        kept = np.diagonal(matrix).tolist()
+        facts = {"values": domain.randomised, "kept_of_each": kept, "least_kept": min(kept, default=1.0)}
+        # An invariant matrix is made from how often values occur.
+        hidden = () if rows is not None else ("kept_of_each", "least_kept")
+        return TransitionStep(self.column, draws, domain, Matrix(matrix, domain.states), facts, hidden)
+
+    def _matrix(self, rows: Rows, domain: Domain, given: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Its probabilities by state; a value that is only ever recorded stays where it is."""
+        place = {value: number for number, value in enumerate([*given, ""][: domain.randomised])}
+        matrix = np.eye(domain.randomised)
+        for value, row in rows.items():
+            if value in place:
+                here = matrix[place[value]]
+                here[:] = 0.0
+                for other, share in row.items():
+                    here[place[other]] = share
+                here /= math.fsum(here)
+        return matrix
+
+    def _rows(self) -> Rows:
+        """The matrix by the texts of values; raises InputError where it is none."""
+        said = f"{self.do} of column {self.column!r}: matrix"
+        rows = read_matrix(said, self.matrix) if isinstance(self.matrix, (str, os.PathLike)) else self.matrix
+        if not isinstance(rows, Mapping) or not rows or not all(isinstance(row, Mapping) for row in rows.values()):
+            raise InputError(f"{said}: expected probabilities by recorded value, by true value; got {brief(rows)}.")
+        found = {_text(value): {_text(other): share for other, share in row.items()} for value, row in rows.items()}
+        for value, row in found.items():
+            wrong = next((share for share in row.values() if not within(share, 0, 1)), None)
+            if wrong is not None:
+                raise InputError(f"{said}: row {value!r}: expected probabilities from 0 to 1, got {brief(wrong)}.")
+            total = math.fsum(row.values())
+            if abs(total - 1) > TOLERANCE:
+                raise InputError(f"{said}: row {value!r}: expected probabilities that add up to 1, got {total:.9g}.")
+        only_recorded = [
+            value for row in found.values() for value, share in row.items() if share and value not in found
+        ]
+        if only_recorded:
+            raise InputError(
+                f"{said}: {only_recorded[0]!r} may be recorded, but has no row of its own. Add one, if only to say "
+                "that it stays."
+            )
+        return found
+
+
+def _text(value: Any) -> str:
+    """How a value is known in a matrix; "" where it is missing."""
+    if value is None:
+        return ""
+    try:
+        return value if isinstance(value, str) else text_of(value)
+    except pa.ArrowException:
+        return str(value)
+
+
+def read_matrix(said: str, path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
+    """A matrix from a CSV file, see `Pram`; raises InputError."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{said}: {os.fspath(path)!r} cannot be read: {reason_of(error)}.") from None
+    names = lines[0][1:] if lines else []
+    found: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) != len(names) + 1 or line[0] in found:
+            expected = "one row for each value" if line[0] in found else f"{len(names) + 1} cells"
+            raise InputError(f"{said}: {os.fspath(path)!r}, line {number}: expected {expected}, got {brief(line)}.")
+        try:
+            found[line[0]] = {name: float(cell or 0) for name, cell in zip(names, line[1:], strict=True)}
+        except ValueError:
+            raise InputError(
+                f"{said}: {os.fspath(path)!r}, line {number}: expected numbers, got {brief(line)}."
+            ) from None
+    return found
+
+
+def invariant_matrix(counts: npt.NDArray[np.int64], keep: float) -> npt.NDArray[np.float64]:
+    """P(y given x) that leaves the shares of values as they are in expectation, of two stages, see `Pram`.
+
+    counts: rows of each value; one that does not occur stays as it is.
+    """
+    there = np.flatnonzero(counts)
+    matrix = np.eye(len(counts))
+    size, total = len(there), int(counts.sum())
+    if size:
+        shares = counts[there] / total
+        # P(true y given z), by Bayes of the first stage P(z given x) = keep [x = z] + (1 - keep)/size.
+        second = (keep * np.eye(size) + (1 - keep) / size) * shares
+        second /= row_sums(second)
+        both = keep * second + (1 - keep) / size * row_sums(second.T).T
+        matrix[np.ix_(there, there)] = both / row_sums(both)
+    return matrix
+
+
+def row_sums(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """As a column; rounded once, so that they are the same on every processor."""
+    return np.array([[math.fsum(row)] for row in matrix.tolist()])

@@ -1,0 +1,133 @@
+"""Swapping: values that rows of one class hand on among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from ...rows.keys import code_type
+from ...utils.config import resources
+from ...utils.memory import shown
+from ...utils.validation import as_list, share
+from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
+from .base import draws_for
+
+# Bytes for each row at the same time: random numbers, classes, the order of rows, and what sorting takes.
+ROW_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Swap(Treatment):
+    """Move values of some columns, together, among rows that agree on the columns `within` (Dalenius and Reiss, 1982).
+
+    Each row takes part with probability `share`; in each class of rows, equal on `within` (missing being a value like
+    others), those that do pass their values on in one random circle, so that none gets its own back, though it may get
+    an equal one. How often each value or combination occurs in a class stays exactly the same. A row that is the only
+    one to take part in its class stays as it is; the record counts them. Missing values are swapped like others.
+
+    The columns of the whole table, and 64 bytes for each row, have to fit into memory. Raises InputError where not.
+    """
+
+    do: ClassVar[str] = "swap"
+    is_random: ClassVar[bool] = True
+
+    columns: Sequence[Hashable]
+    within: Sequence[Hashable]
+    share: float
+
+    def check(self) -> None:
+        columns, within = (_several(f"{self.do}: {name}", getattr(self, name)) for name in ("columns", "within"))
+        if not columns:
+            raise InputError(f"{self.do}: columns: expected at least one column, got an empty list.")
+        both = [name for name in columns if name in within]
+        if both:
+            raise InputError(f"{self.do}: column {both[0]!r} is swapped and has to agree as well; leave it out of one.")
+        share(f"{self.do}: share", self.share)
+
+    def named(self) -> Sequence[Hashable]:
+        """The columns that it must find in the table."""
+        return [*_several("columns", self.columns), *_several("within", self.within)]
+
+    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        columns, within = _several("columns", self.columns), _several("within", self.within)
+        needed, allowed = ROW_BYTES * table.rows, resources().memory
+        if needed > allowed:
+            raise InputError(
+                f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} may "
+                "be taken. Give more (gpupif.config(memory_limit=)), or swap on a machine that has it."
+            )
+        takes_part, order = (
+            draws_for(self.do, tools, tuple(columns), purpose).of_rows(0, table.rows)
+            for purpose in ("takes part", "order")
+        )
+        found = table.codes([*columns, *within])
+        classes = class_numbers([(one.codes, len(one.labels) + 1) for one in found[len(columns) :]], table.rows)
+        taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
+        taking = taking[np.lexsort((order[taking], classes[taking]))]
+        sources, alone = circles(classes[taking])
+        arrays, labels = {}, []
+        for number, one in enumerate(found[: len(columns)]):
+            codes = one.codes.astype(code_type(len(one.labels) + 1), copy=True)
+            codes[taking] = one.codes[taking[sources]]
+            arrays[f"swapped {number}"] = codes
+            labels.append(one.labels)
+        facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
+        return SwapStep(columns, labels, table.facts_of(arrays), facts)
+
+
+def _several(argument: str, columns: Any) -> list[Hashable]:
+    return as_list(argument, [columns] if isinstance(columns, str) else columns)
+
+
+def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
+    """The same number for rows that agree on all columns, each given as its codes and how many there may be."""
+    classes, size = np.zeros(rows, np.int64), 1
+    for codes, values in columns:
+        if size * values >= 2**62:
+            classes, size = _renumbered(classes)
+        classes = classes * values + codes
+        size *= values
+    return classes
+
+
+def _renumbered(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    different, numbers = np.unique(classes, return_inverse=True)
+    return numbers.astype(np.int64), len(different)
+
+
+def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    """From which place each row gets its values: from the one before it in its class, the first from the last.
+
+    classes: of rows that lie class by class. And how many are alone in theirs.
+    """
+    heads = np.flatnonzero(np.append(True, classes[1:] != classes[:-1])[: len(classes)])
+    tails = np.append(heads[1:], len(classes))[: len(heads)] - 1
+    sources = np.arange(len(classes)) - 1
+    sources[heads] = tails
+    return sources, int(np.count_nonzero(heads == tails))
+
+
+@dataclass(frozen=True)
+class SwapStep(Step):
+    """The values that rows have after all were swapped."""
+
+    columns: Sequence[Hashable]
+    labels: Sequence[Any]
+    facts: RowFacts
+    counted: dict[str, int]
+
+    def apply(self, piece: Piece) -> None:
+        arrays = piece.facts(self.facts)
+        for number, (name, labels) in enumerate(zip(self.columns, self.labels, strict=True)):
+            piece[name] = PieceColumn(arrays[f"swapped {number}"], labels)
+
+    def record(self) -> dict[str, Any]:
+        return dict(self.counted)
+
+    def revealing(self) -> Sequence[str]:
+        return ("rows_alone_in_their_class",)

@@ -1,0 +1,127 @@
+"""Numbers and dates as whole numbers of units or as floats, moved, and made values of their type again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import ColumnTypeError, InputError
+from ...utils.validation import brief
+
+# Ticks of a day, by unit of time.
+DAYS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+# Texts of dates in ISO form; how they are written is kept.
+DATE, TIMES = "%Y-%m-%d", ("%H:%M:%S", "%H:%M")
+FORMATS = (DATE, *(DATE + between + time for between in " T" for time in TIMES), "%Y/%m/%d", "%Y%m%d")
+MOST = 2**63 - 1
+# Of dates, 0001-01-01 and 9999-12-31 in days from 1970.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+
+
+@dataclass(frozen=True)
+class Units:
+    """Values of one column. amounts: of each, in `step` units where values move by whole ones; float64 or int64.
+
+    day: units of a day where values are dates, else 0. digits: decimal places of a decimal number, in units of which
+    amounts are. layout: how texts of dates are written.
+    """
+
+    column: Hashable
+    kind: pa.DataType
+    amounts: npt.NDArray[Any]
+    day: int = 0
+    digits: int = 0
+    layout: str | None = None
+
+    @property
+    def one(self) -> int:
+        """Units of what values move by: a day, or 1."""
+        return self.day or 10**self.digits
+
+    def moved(self, places: npt.NDArray[Any], by: npt.NDArray[Any]) -> pa.Array:
+        """For each place the value there, moved by so many units; raises InputError where there is no such value."""
+        amounts = self.amounts[places]
+        if amounts.dtype.kind == "f":
+            # Adding zero makes -0.0 and 0.0 the one value that they are.
+            return pa.array(amounts + by + 0.0).cast(self.kind, safe=False)
+        if any(len(array) and max(-int(array.min()), int(array.max())) > MOST // 2 for array in (amounts, by)):
+            raise self._beyond()
+        return self._values(amounts + by)
+
+    def _values(self, amounts: npt.NDArray[np.int64]) -> pa.Array:
+        if self.day and len(amounts):
+            days = amounts // self.day
+            if days.min() < FIRST_DAY or days.max() > LAST_DAY:
+                raise self._beyond()
+        try:
+            if self.layout is not None:
+                return pc.strftime(pa.array(amounts, pa.timestamp("s")), self.layout).cast(self.kind)
+            if pa.types.is_decimal(self.kind):
+                numbers, codes = np.unique(amounts, return_inverse=True)
+                made = pa.array([Decimal(number).scaleb(-self.digits) for number in numbers.tolist()], self.kind)
+                return made.take(pa.array(codes))
+            if pa.types.is_date(self.kind):
+                return pa.array(amounts.astype(np.int32), pa.int32()).cast(pa.date32()).cast(self.kind)
+            return pa.array(amounts).cast(self.kind)
+        except pa.ArrowInvalid:
+            raise self._beyond() from None
+
+    def _beyond(self) -> InputError:
+        return InputError(
+            f"column {self.column!r}: a value is moved beyond what {self.kind} holds. Move values less, or cap the "
+            "largest first."
+        )
+
+
+def units_of(column: Hashable, labels: pa.Array, dates: bool, numbers: bool) -> Units:
+    """Values as amounts, whatever their type, texts of dates too; raises ColumnTypeError, or InputError for a text that
+    is no date.
+    """
+    kind = labels.type
+    if pa.types.is_null(kind):
+        # A column without any value.
+        return Units(column, kind, np.empty(0, np.int64))
+    if numbers and pa.types.is_integer(kind):
+        try:
+            return Units(column, kind, labels.cast(pa.int64()).to_numpy())
+        except pa.ArrowInvalid:
+            raise Units(column, kind, np.empty(0, np.int64))._beyond() from None
+    if numbers and pa.types.is_floating(kind):
+        return Units(column, kind, labels.cast(pa.float64()).to_numpy())
+    if numbers and pa.types.is_decimal(kind):
+        amounts = [int(value.scaleb(kind.scale)) for value in labels.to_pylist()]
+        return Units(column, kind, np.array(amounts, np.int64), digits=kind.scale)
+    if dates and pa.types.is_date(kind):
+        return Units(column, kind, labels.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64), 1)
+    if dates and pa.types.is_timestamp(kind):
+        return Units(column, kind, labels.cast(pa.int64()).to_numpy(), DAYS[kind.unit])
+    if dates and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return _dates_of_text(column, labels)
+    expected = " or ".join(["numbers"] * numbers + ["dates"] * dates)
+    mend = "Convert them, or leave the column out of this treatment."
+    raise ColumnTypeError(column, str(kind), expected, mend)
+
+
+def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:
+    best: tuple[int, str | None, Any] = (len(labels) + 1, None, None)
+    for layout in FORMATS:
+        read = pc.strptime(labels, format=layout, unit="s", error_is_null=True)
+        # What is read has to be written again as it was: 2020-1-5 and 2020-02-31 are not.
+        same = pc.fill_null(pc.equal(pc.strftime(read, layout), labels), False)
+        wrong = len(labels) - pc.sum(same).as_py()
+        if not wrong:
+            return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=layout)
+        if wrong < best[0]:
+            best = wrong, layout, same
+    value = labels.filter(pc.invert(best[2]))[0].as_py()
+    raise InputError(
+        f"column {column!r}: expected dates, as type or all as one text of ISO form (2020-01-31, 2020-01-31 08:30:00), "
+        f"got {brief(value)}. Convert the column to dates."
+    )

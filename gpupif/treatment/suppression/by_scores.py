@@ -1,0 +1,141 @@
+"""Cells suppressed by their scores, until targets of all kinds hold; those that are not needed are restored.
+
+In rounds: of each row that breaks a target one cell is suppressed, that which breaks it, or where it is suppressed
+already, or may not be, one of what is known of the row. Where a row has none left, others are suppressed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from .keyed_rows import KeyedRows
+from .measured_targets import Breaking, MeasuredTargets, is_met
+
+Numbers = npt.NDArray[np.int64]
+
+
+class ByScores:
+    """Cells suppressed by their scores. importance: by column, of those that may be suppressed; names: of all."""
+
+    def __init__(
+        self, rows: KeyedRows, targets: MeasuredTargets, importance: Mapping[int, float], names: Sequence[Hashable]
+    ) -> None:
+        self._rows, self._targets, self._importance, self._names = rows, targets, importance, list(names)
+        self._others = 1
+
+    def round(self) -> bool:
+        """Suppress a cell of each row that breaks a target; whether there are any. Raises InputError where no cell is
+        left.
+        """
+        found, number = self._targets.breaking(self._rows)
+        if not found:
+            return False
+        suppressed = stuck = 0
+        for one in found:
+            breaking = np.flatnonzero((one.risks == one.risks)[number])
+            before = suppressed
+            suppressed += self._suppress_one(breaking, one)
+            stuck += suppressed == before
+        if stuck:
+            # Rows with nothing left are like no others: more become like them.
+            suppressed += self._suppress_others(found, number)
+        if not suppressed:
+            raise self._unreachable()
+        return True
+
+    def _suppress_one(self, rows: Numbers, breaking: Breaking) -> int:
+        """Suppress one cell of each row that has any left; how many had."""
+        left, total = rows, 0
+        if breaking.column is not None:
+            left, total = self._suppress_in(left, self._names.index(breaking.column))
+        for column in self._in_turn():
+            left, number = self._suppress_in(left, column)
+            total += number
+        return total
+
+    def _suppress_in(self, rows: Numbers, column: int) -> tuple[Numbers, int]:
+        """Suppress a column of rows that have it; the others, and how many had."""
+        if column not in self._importance or not len(rows):
+            return rows, 0
+        there = self._rows.codes_of(self._rows.keys[rows], column) != self._rows.sizes[column]
+        self._rows.suppress(rows[there], [column])
+        return rows[~there], int(np.count_nonzero(there))
+
+    def _suppress_others(self, found: Sequence[Breaking], number: npt.NDArray[np.int64]) -> int:
+        """Suppress cells of rows that break nothing, each time of twice as many, the first ones; how many."""
+        broken = np.zeros(len(self._rows), bool)
+        for one in found:
+            broken |= (one.risks == one.risks)[number]
+        total = 0
+        for column in self._in_turn():
+            there = np.flatnonzero(~broken & (self._rows.column(column) != self._rows.sizes[column]))[: self._others]
+            self._rows.suppress(there, [column])
+            total += len(there)
+        self._others *= 2
+        return total
+
+    def _in_turn(self) -> list[int]:
+        """Columns that may be suppressed: those that matter least, of these those with the most values, first."""
+        sizes = self._rows.sizes
+        return sorted(self._importance, key=lambda column: (self._importance[column], -sizes[column], column))
+
+    def _unreachable(self) -> InputError:
+        values = self._targets.values(self._rows)
+        reading, broken = next(
+            (reading, one) for reading, several in values.items() for one in several if not is_met(one, reading)
+        )
+        where = "" if broken.column is None else f" in column {broken.column!r}"
+        value = "not defined" if broken.value is None else f"{broken.value:.6g}"
+        how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
+        return InputError(
+            f"targets: {str(broken.target)!r} cannot be reached: with all cells of columns= suppressed it is "
+            f"{value}{where}, where missing values {how}. Name more columns, or recode before."
+        )
+
+
+def restore_measured(rows: KeyedRows, targets: MeasuredTargets, importance: Mapping[int, float]) -> int:
+    """Put values back, those of the most important columns first, until no single one can be; how many were."""
+    columns = sorted(importance, key=lambda column: (-importance[column], column))
+    total = sum(_restore_many(rows, targets, np.flatnonzero(rows.suppressed(column)), column) for column in columns)
+    while True:
+        found = sum(_restore_each(rows, targets, column) for column in columns)
+        if not found:
+            return total
+        total += found
+
+
+def _restore_many(rows: KeyedRows, targets: MeasuredTargets, cells: Numbers, column: int) -> int:
+    """Put back as many of these cells of a column as are found by halves."""
+    if not len(cells):
+        return 0
+    rows.put_back(cells, column)
+    if targets.hold(rows):
+        return len(cells)
+    rows.suppress(cells, [column])
+    half = len(cells) // 2
+    if not half:
+        return 0
+    return _restore_many(rows, targets, cells[:half], column) + _restore_many(rows, targets, cells[half:], column)
+
+
+def _restore_each(rows: KeyedRows, targets: MeasuredTargets, column: int) -> int:
+    """Put back cells of a column one by one; of equal rows that lack the same, all are as the first."""
+    total = 0
+    failed: set[tuple[bytes, int]] = set()
+    for row in np.flatnonzero(rows.suppressed(column)).tolist():
+        kind = rows.keys[row].tobytes(), int(rows.codes[column][row])
+        if kind in failed:
+            continue
+        one = np.array([row])
+        rows.put_back(one, column)
+        if targets.hold(rows):
+            total += 1
+            failed.clear()
+        else:
+            rows.suppress(one, [column])
+            failed.add(kind)
+    return total

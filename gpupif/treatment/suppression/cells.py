@@ -1,0 +1,118 @@
+"""Cells suppressed until on some columns every row is one of at least k, and no further: on codes, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from ...rows.keys import code_type
+from ...rows.threads import Workers
+from ...utils.display import plural
+from .class_targets import ClassTarget, without_implied
+from .grouping import Grouping
+from .keyed_rows import KeyedRows
+from .matching import MatchingRows
+from .restoring import restore
+
+
+@dataclass(frozen=True)
+class Suppressed:
+    """cells (columns, rows): whether a value was taken away. rounds: times that all targets were looked at.
+
+    restored: values that were taken away on the way, and put back.
+    """
+
+    cells: npt.NDArray[np.bool_]
+    rounds: int
+    restored: int
+
+    def codes(self, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """Codes of the table, as they are with these cells suppressed."""
+        return [with_missing(*one) for one in zip(codes, self.cells, sizes, strict=True)]
+
+
+def with_missing(codes: npt.NDArray[Any], cells: npt.NDArray[np.bool_], size: int) -> npt.NDArray[Any]:
+    """Codes of a column of so many values with the missing value in some cells."""
+    changed = codes.astype(np.result_type(codes.dtype, code_type(size + 1)))
+    changed[cells] = size
+    return changed
+
+
+def suppress_cells(
+    codes: Sequence[npt.NDArray[Any]],
+    sizes: Sequence[int],
+    targets: Sequence[ClassTarget],
+    importance: Mapping[int, float],
+    names: Sequence[Any] | None = None,
+    missing: str = "category",
+) -> Suppressed:
+    """Suppress cells until all targets hold, such that none of them holds any more where a single cell is restored.
+
+    missing: "category": a missing value is a value of its own; then targets hold also under "wildcard", where it
+    matches every value, for more rows match than are equal.
+
+    codes: by column, the missing value above all others, whose number is in `sizes`. importance: of the columns that
+    may be suppressed, above 0: of two cells that would do, that of the less important column is. names: what messages
+    call columns. Raises InputError for a target that cannot be reached.
+    """
+    needed, names = without_implied(targets), range(len(codes)) if names is None else names
+    with Workers() as workers:
+        if missing == "wildcard":
+            matching = MatchingRows(codes, sizes, needed, importance, workers)
+            rounds = matching.suppress()
+            for target, short in zip(needed, matching.short(), strict=True):
+                _refuse(target, short, len(codes[0]), importance, names)
+            restored, suppressed = matching.restore(), matching.suppressed
+        else:
+            rows = KeyedRows(codes, sizes, workers)
+            for target in needed:
+                check_reached(rows, target, importance, names)
+            rounds, restored, suppressed = (
+                make_groups(rows, needed, importance),
+                restore(rows, needed, importance),
+                rows.suppressed,
+            )
+        cells = np.array([suppressed(column) for column in range(len(codes))])
+    return Suppressed(cells, rounds, restored)
+
+
+def make_groups(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[int, float]) -> int:
+    """Make groups of rows until all targets hold; how often all of them were looked at."""
+    rounds, short = 0, True
+    while short:
+        rounds, short = rounds + 1, False
+        for target in targets:
+            grouping = Grouping(rows, target, importance)
+            if len(grouping.short):
+                short = True
+                grouping.run()
+    return rounds
+
+
+def check_reached(rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float], names: Sequence[Any]) -> None:
+    """Raise InputError where a target does not hold whatever is suppressed."""
+    sizes = rows.class_sizes(column for column in target.columns if column not in importance)
+    _refuse(target, int(np.count_nonzero(sizes < target.k)), len(rows), importance, names)
+
+
+def _refuse(target: ClassTarget, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]) -> None:
+    """Raise InputError where so many rows stay in classes that are too small whatever is suppressed."""
+    if not short:
+        return
+    said = target.text or f"k>={target.k}"
+    fixed = [repr(names[column]) for column in target.columns if column not in importance]
+    if not fixed:
+        raise InputError(
+            f"targets: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
+            f"{target.k:,}. Ask for a lower k."
+        )
+    raise InputError(
+        f"targets: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than {target.k:,} "
+        f"that agree on {', '.join(fixed)}, which may not be suppressed. Add {'it' if len(fixed) == 1 else 'them'} to "
+        "columns=, or recode before."
+    )

@@ -1,0 +1,112 @@
+"""Conditions on scores of a table as treated so far: what is scored for one, and of which cells and rows it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...attack.arguments import Arguments, Knowledge
+from ...attack.known_subsets import FOLDS, as_attackers
+from ...errors import InputError
+from ...measures import is_measure, suggest_measure
+from ...results.condition import Condition, parse_condition
+from ...results.outputs import ScoredAttacker, ScoreView
+from ...results.selection import Selection
+from ...utils.validation import as_list, check_exist
+from ..base import RowFacts, WorkingTable
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def check_condition(where: Any, attackers: Any) -> None:
+    """Raise InputError for what is no condition on scores, whatever the table."""
+    _measures(parse_condition(where), list(as_attackers(attackers) or ()))
+
+
+def cells_where(
+    where: str,
+    table: WorkingTable,
+    columns: Sequence[Hashable],
+    known: Knowledge,
+    attackers: Mapping[str, Knowledge] | None,
+    weights: Hashable,
+    missing: str,
+    together: bool = False,
+) -> RowFacts:
+    """The cells of some columns for which a condition holds: facts named as their places, of rows that are booleans.
+
+    known: None for all columns of the table, but that of weights. together: one fact, "0", whether it holds of any cell
+    of the row. Others as of `gpupif.score`.
+    """
+    check_exist("columns", columns, table.names)
+    condition = parse_condition(where)
+    if known is None and attackers is None:
+        known = [name for name in table.names if name != weights]
+    arguments = Arguments.of(
+        _measures(condition, list(attackers or ())),
+        columns,
+        known=known,
+        attackers=attackers,
+        weights=weights,
+        missing=missing,
+    )
+    return table.scores(arguments, _holding(condition, where, arguments, table, columns, together))
+
+
+def _holding(
+    condition: Condition,
+    where: str,
+    arguments: Arguments,
+    table: WorkingTable,
+    columns: Sequence[Hashable],
+    together: bool,
+) -> Callable[[Arrays], Arrays]:
+    """What makes facts of scores."""
+    request = arguments.make_request(table.names)
+    each = request.by_attacker().items()
+    view = ScoreView(
+        request.measures,
+        tuple(ScoredAttacker(name, tuple(one.known), one.subsets(table.rows)) for name, one in each),
+        request.dtype,
+    )
+    named = view.by_name()
+    Selection(where, condition=condition).check([measure.name for measure in view.measures], list(named))
+
+    def make(scores: Arrays) -> Arrays:
+        held = condition.holds(
+            lambda name: named[name].of(
+                {
+                    output: np.stack([scores[f"{output}_{column}"] for column in columns])
+                    for output in named[name].outputs
+                }
+            )
+        )
+        return {"0": held.any(axis=0)} if together else {str(place): one for place, one in enumerate(held)}
+
+    return make
+
+
+def _measures(condition: Condition, attackers: Sequence[str]) -> list[str]:
+    """The measures that the names in a condition are of."""
+    return list(dict.fromkeys(_measure_of(name, attackers) for name in condition.names))
+
+
+def _measure_of(name: str, attackers: Sequence[str]) -> str:
+    """The measure that a name of scores is of: by itself, against an attacker, or the worst or mean of several."""
+    for prefix in ("", *(f"{attacker}_" for attacker in attackers)):
+        for suffix in ("", *(f"_{fold}" for fold in FOLDS)):
+            middle = name[len(prefix) : len(name) - len(suffix)]
+            if name.startswith(prefix) and name.endswith(suffix) and is_measure(middle):
+                return middle
+    raise InputError(f"where: expected the name of a measure of cells or rows, got {name!r}.{suggest_measure(name)}")
+
+
+def as_names(argument: str, columns: Any) -> list[Hashable]:
+    """Names of columns, at least one; a single one may stand alone. Raises InputError."""
+    names = as_list(argument, [columns] if isinstance(columns, str) else columns)
+    if not names:
+        raise InputError(f"{argument}: expected at least one column, got an empty list.")
+    return names

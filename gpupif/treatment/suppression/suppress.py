@@ -1,0 +1,203 @@
+"""Cells suppressed: where a condition on their scores holds, or until targets hold and no further."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import InputError
+from ...targets.target import read_targets
+from ...targets.target_set import TargetSet, TargetValue
+from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
+from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
+from .cells import with_missing
+from .measured_targets import READINGS
+from .scored_condition import as_names, cells_where, check_condition
+from .to_targets import suppress_to_targets
+
+WAYS = ("where", "k", "targets")
+
+
+@dataclass(frozen=True)
+class Suppress(Treatment):
+    """Cells suppressed, so that they are missing: where a condition on their scores holds, or until targets hold.
+
+    One of ``where``, ``k`` and ``targets`` is given. Where a cell is missing already it stays so.
+
+    Parameters
+    ----------
+    columns:
+        Whose cells may be suppressed; one name, or a list.
+    where:
+        A condition on any of gpupif's measures, as of `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size <
+        5"``. The table is scored as it is treated so far; the cells for which it holds are suppressed, all at once. A
+        cell that is suppressed changes the scores of others: to reach a limit use ``targets``.
+    k:
+        Short for ``targets=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
+    targets:
+        Limits on risk, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
+        ``"uniques<=0"``. In rounds the cells that break them are suppressed; then each that is not needed is restored,
+        so that no single one can be. Cells of rows, not rows of a class, are suppressed: of equal rows the last ones.
+    quasi_identifiers:
+        With k and targets: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
+        that are not in `columns` stay as they are, so that classes are within their values (sdcMicro's strata).
+    sensitive:
+        With targets: sensitive attributes, for ``distinct_l``, ``t`` and others.
+    known:
+        With where: what the attacker knows, as of `gpupif.score`; default all columns of the table.
+    attackers:
+        With where and targets: several attackers, as of `gpupif.score`; targets name them.
+    weights:
+        With where: the column of sampling weights, as of `gpupif.score`.
+    missing:
+        How missing values are read, those that were there too: "category", as a value of their own, or "wildcard", as
+        any value. Default: with where "category"; with targets both, the worse of which counts, for a hole is seen
+        too. With "wildcard" alone fewer cells are needed (sdcMicro's ``alpha=1``), and rows of few holes may be told
+        apart by these; the work grows with the square of the rows.
+    importance:
+        With k and targets: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
+
+    Raises
+    ------
+    InputError
+        None or several of where, k and targets; what is no condition, target or measure; a column that is not there;
+        importance that is not above 0; a target that cannot be reached, with the columns that stand in the way; with
+        k and targets, a table that does not fit into memory.
+
+    Notes
+    -----
+    Ties are resolved by importance, then by the order of columns and rows, so that the same cells are suppressed in
+    every kind of table, with any number of threads. Fewest cells are not promised: that is NP-hard (Meyerson &
+    Williams 2004, On the complexity of optimal k-anonymity). Local suppression: Templ, Kowarik & Meindl, sdcMicro
+    (2015), section 3.2.2.
+
+    """
+
+    do: ClassVar[str] = "suppress"
+
+    columns: Sequence[Hashable]
+    where: str | None = None
+    k: int | None = None
+    targets: Sequence[str] | str | None = None
+    quasi_identifiers: Sequence[Hashable] | None = None
+    sensitive: Sequence[Hashable] | None = None
+    known: Any = None
+    attackers: Mapping[str, Any] | None = None
+    weights: Hashable | None = None
+    missing: str | None = None
+    importance: Mapping[Hashable, float] | None = None
+
+    def check(self) -> None:
+        names = as_names("columns", self.columns)
+        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "targets": (*_OF_K, *_OF_TARGETS)})
+        if self.missing is not None:
+            check_word("missing", self.missing, READINGS)
+        if self.quasi_identifiers is not None:
+            as_names("quasi_identifiers", self.quasi_identifiers)
+        if way == "where":
+            check_condition(self.where, self.attackers)
+        elif way == "k":
+            whole_number("k", self.k, "rows")
+        else:
+            read_targets(self.targets)
+        _check_importance(self.importance, names)
+
+    def named(self) -> Sequence[Hashable]:
+        """The columns that it must find in the table."""
+        found = as_names("columns", self.columns)
+        for one in (self.quasi_identifiers, self.sensitive):
+            found += [] if one is None else as_names("columns", one)
+        return list(dict.fromkeys(found))
+
+    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        names = as_names("columns", self.columns)
+        check_exist("columns", names, table.names)
+        if self.where is not None:
+            facts = cells_where(
+                self.where, table, names, self.known, self.attackers, self.weights, self.missing or "category"
+            )
+            return SuppressStep(names, facts)
+        known = names if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
+        sensitive = [] if self.sensitive is None else as_names("sensitive", self.sensitive)
+        check_exist("quasi_identifiers", known, table.names)
+        check_exist("sensitive", sensitive, table.names)
+        asked = [f"k>={self.k}"] if self.targets is None else self.targets
+        targets = TargetSet.of(asked, known, sensitive, self.attackers, names=table.names)
+        needed = [name for name in table.names if name in {*targets.columns, *names}]
+        importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
+        found, values = suppress_to_targets(table.codes(needed), needed, targets, importance, self.missing)
+        facts = table.facts_of({str(place): found.cells[needed.index(name)] for place, name in enumerate(names)})
+        return SuppressStep(names, facts, found.rounds, found.restored, values)
+
+
+_OF_K = ("quasi_identifiers", "importance")
+_OF_TARGETS = ("sensitive",)
+
+
+def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
+    """Which of several arguments says what is suppressed; only: by it the arguments that go with it alone.
+
+    Raises InputError where none or several are given, or one that does not go with it.
+    """
+    given = [way for way in ways if getattr(treatment, way) is not None]
+    listed = f"{', '.join(ways[:-1])} or {ways[-1]}"
+    if len(given) != 1:
+        raise InputError(f"{treatment.do}: expected one of {listed}, got {' and '.join(given) or 'none'}.")
+    (way,) = given
+    for argument in dict.fromkeys(argument for several in only.values() for argument in several):
+        if argument not in only[way] and getattr(treatment, argument) is not None:
+            of = " or ".join(one for one, several in only.items() if argument in several)
+            raise InputError(f"{treatment.do}: {argument} goes with {of}, and means nothing with {way}. Leave it out.")
+    return way
+
+
+def _check_importance(importance: Any, names: Sequence[Hashable]) -> None:
+    if importance is None:
+        return
+    if not isinstance(importance, Mapping):
+        raise InputError(f"importance: expected a dictionary by column, got {brief(importance)}.")
+    check_exist("importance", importance, names, "columns=")
+    for name, value in importance.items():
+        if not is_number(value) or not 0 < value < float("inf"):
+            raise InputError(f"importance: column {name!r}: expected a number above 0, got {brief(value)}.")
+
+
+@dataclass(frozen=True)
+class SuppressStep(Step):
+    """Suppression prepared. facts: by place of a column which of its cells become missing.
+
+    rounds, restored, values: of targets, see `Suppressed` and `MeasuredTargets.values`.
+    """
+
+    columns: Sequence[Hashable]
+    facts: RowFacts
+    rounds: int | None = None
+    restored: int | None = None
+    values: Mapping[str, Sequence[TargetValue]] | None = None
+
+    def apply(self, piece: Piece) -> None:
+        facts = piece.facts(self.facts)
+        for place, name in enumerate(self.columns):
+            suppress_in(piece, name, facts[str(place)])
+
+    def record(self) -> dict[str, Any]:
+        if self.values is None:
+            return {}
+        targets: dict[str, dict[str, float | None]] = {}
+        for reading, several in self.values.items():
+            for one in several:
+                targets.setdefault(str(one.target), {})[reading] = None if one.value is None else float(one.value)
+        return {"rounds": self.rounds, "restored": self.restored, "targets": targets}
+
+    def revealing(self) -> Sequence[str]:
+        return ("rounds", "restored")
+
+
+def suppress_in(piece: Piece, name: Hashable, rows: Any) -> None:
+    """Make the values of a column missing in some rows."""
+    if np.any(rows):
+        column = piece[name]
+        piece[name] = PieceColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)

@@ -1,0 +1,67 @@
+"""Cells suppressed until targets of all kinds hold, and no further."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+
+from ...engines.choose import choose_engine, requested_device
+from ...rows.threads import Workers
+from ...targets.target_set import TargetSet, TargetValue
+from ..base import PieceColumn
+from .by_scores import ByScores, restore_measured
+from .cells import Suppressed, check_reached, make_groups, suppress_cells
+from .class_targets import ClassTarget, without_implied
+from .keyed_rows import KeyedRows
+from .measured_targets import READINGS, MeasuredTargets
+
+
+def suppress_to_targets(
+    columns: Sequence[PieceColumn],
+    names: Sequence[Hashable],
+    targets: TargetSet,
+    importance: Mapping[int, float],
+    missing: str | None,
+) -> tuple[Suppressed, dict[str, list[TargetValue]]]:
+    """Suppress cells of some columns until all targets hold, such that no single one can be restored.
+
+    columns: of all rows, all that targets need. importance: by place, of the columns that may be suppressed, above 0.
+    missing: how missing values are read, None for both ways. Also what the rows have of each target then, by reading.
+    Raises InputError for targets that cannot be reached.
+    """
+    readings = READINGS if missing is None else (missing,)
+    codes, sizes = [column.codes for column in columns], [len(column.labels) for column in columns]
+    measured = MeasuredTargets(targets, readings, names, columns, choose_engine(requested_device()))
+    classes, others = measured.classes()
+    with Workers() as workers:
+        rows = KeyedRows(codes, sizes, workers)
+        if others:
+            found = _suppress_by_scores(rows, measured, classes, importance, names, readings)
+        else:
+            # Where rows are equal they match.
+            found = suppress_cells(codes, sizes, classes, importance, names, readings[0])
+            rows = KeyedRows(found.codes(codes, sizes), sizes, workers)
+        return found, measured.values(rows, READINGS)
+
+
+def _suppress_by_scores(
+    rows: KeyedRows,
+    measured: MeasuredTargets,
+    classes: Sequence[ClassTarget],
+    importance: Mapping[int, float],
+    names: Sequence[Hashable],
+    readings: Sequence[str],
+) -> Suppressed:
+    """Make groups of rows where that does, and suppress cells by their scores, in turns until all targets hold."""
+    # Where rows are to match only, those that match too few are suppressed by their scores.
+    needed = without_implied(classes) if "category" in readings else []
+    for target in needed:
+        check_reached(rows, target, importance, names)
+    by_scores, rounds = ByScores(rows, measured, importance, names), 1
+    make_groups(rows, needed, importance)
+    while by_scores.round():
+        rounds += 1
+        make_groups(rows, needed, importance)
+    restored = restore_measured(rows, measured, importance)
+    return Suppressed(np.array([rows.suppressed(column) for column in range(len(names))]), rounds, restored)

@@ -1,0 +1,58 @@
+"""Nodes of a lattice of levels: which are not above one another, and how many are below each."""
+
+from __future__ import annotations
+
+from gpupif.kernels.jit import kernel, subroutine
+
+
+@subroutine
+def is_below(levels, one, other):
+    """Whether a node is nowhere above another, which may be itself."""
+    for axis in range(levels.shape[1]):
+        if levels[one, axis] > levels[other, axis]:
+            return False
+    return True
+
+
+@kernel
+def count_below(levels, candidates, sample, out):
+    """For each candidate how many nodes of a sample are nowhere above it. levels (nodes, axes); others: their rows."""
+    for place in range(candidates.size):
+        found = 0
+        for other in range(sample.size):
+            found += is_below(levels, sample[other], candidates[place])
+        out[place] = found
+
+
+@kernel
+def sum_below(shape, strides, numbers):
+    """Of each node of a whole lattice, in the order of its levels, the sum over all that are nowhere above it.
+
+    numbers: of each node, then the sums.
+    """
+    for axis in range(shape.size):
+        stride = strides[axis]
+        run = stride * shape[axis]
+        for start in range(0, numbers.size, run):
+            for node in range(start + stride, start + run):
+                numbers[node] += numbers[node - stride]
+
+
+@kernel
+def keep_not_below(levels, nodes, node, out):
+    """Of some nodes those that are above another somewhere, in their order; returns how many."""
+    kept = 0
+    for place in range(nodes.size):
+        out[kept] = nodes[place]
+        kept += not is_below(levels, nodes[place], node)
+    return kept
+
+
+@kernel
+def keep_not_above(levels, nodes, node, out):
+    """Of some nodes those that are below another somewhere, in their order; returns how many."""
+    kept = 0
+    for place in range(nodes.size):
+        out[kept] = nodes[place]
+        kept += not is_below(levels, node, nodes[place])
+    return kept

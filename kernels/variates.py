@@ -1,0 +1,136 @@
+"""Random numbers of continuous distributions from numbers of 64 bits, the same on every processor.
+
+Each is the inverse of a distribution function, by additions, multiplications, divisions and square roots, which every
+processor rounds alike, and the logarithm of `logarithms.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import float64, uint64
+
+from gpupif.kernels.jit import kernel, subroutine
+from gpupif.kernels.logarithms import log2
+from gpupif.kernels.whole_sums import power_of_two
+
+NORMAL, LAPLACE, UNIFORM = range(3)
+LN2 = math.log(2.0)
+# Of the normal distribution: rational functions of Wichura, Algorithm AS 241 (PPND16), Applied Statistics 37 (1988),
+# numerator above denominator, the constant term first.
+MIDDLE_TOP = (
+    3.3871328727963666080e0,
+    1.3314166789178437745e2,
+    1.9715909503065514427e3,
+    1.3731693765509461125e4,
+    4.5921953931549871457e4,
+    6.7265770927008700853e4,
+    3.3430575583588128105e4,
+    2.5090809287301226727e3,
+)
+MIDDLE_BOTTOM = (
+    1.0,
+    4.2313330701600911252e1,
+    6.8718700749205790830e2,
+    5.3941960214247511077e3,
+    2.1213794301586595867e4,
+    3.9307895800092710610e4,
+    2.8729085735721942674e4,
+    5.2264952788528545610e3,
+)
+OUTER_TOP = (
+    1.42343711074968357734e0,
+    4.63033784615654529590e0,
+    5.76949722146069140550e0,
+    3.64784832476320460504e0,
+    1.27045825245236838258e0,
+    2.41780725177450611770e-1,
+    2.27238449892691845833e-2,
+    7.74545014278341407640e-4,
+)
+OUTER_BOTTOM = (
+    1.0,
+    2.05319162663775882187e0,
+    1.67638483018380384940e0,
+    6.89767334985100004550e-1,
+    1.48103976427480074590e-1,
+    1.51986665636164571966e-2,
+    5.47593808499534494600e-4,
+    1.05075007164441684324e-9,
+)
+FAR_TOP = (
+    6.65790464350110377720e0,
+    5.46378491116411436990e0,
+    1.78482653991729133580e0,
+    2.96560571828504891230e-1,
+    2.65321895265761230930e-2,
+    1.24266094738807843860e-3,
+    2.71155556874348757815e-5,
+    2.01033439929228813265e-7,
+)
+FAR_BOTTOM = (
+    1.0,
+    5.99832206555887937690e-1,
+    1.36929880922735805310e-1,
+    1.48753612908506148525e-2,
+    7.86869131145613259100e-4,
+    1.84631831751005468180e-5,
+    1.42151175831644588870e-7,
+    2.04426310338993978564e-15,
+)
+MIDDLE = 0.425
+
+
+@subroutine
+def rational(x, top, bottom):
+    """The quotient of two polynomials."""
+    above, below = top[7], bottom[7]
+    for k in range(6, -1, -1):
+        above = above * x + top[k]
+        below = below * x + bottom[k]
+    return above / below
+
+
+@subroutine
+def middle_of(number, bits):
+    """The middle of one of 2^bits equal parts of [0, 1], by the upper bits of a number."""
+    return float64((number >> uint64(64 - bits)) * uint64(2) + uint64(1)) * power_of_two(-bits - 1)
+
+
+@subroutine
+def normal(number):
+    """Of mean 0 and standard deviation 1; from one of 2^52 equally likely parts."""
+    p = middle_of(number, 52)
+    q = p - 0.5
+    if abs(q) <= MIDDLE:
+        return q * rational(MIDDLE * MIDDLE - q * q, MIDDLE_TOP, MIDDLE_BOTTOM)
+    # 1 - p is exact, as all p are multiples of one unit.
+    r = math.sqrt(-log2(p if q < 0.0 else 1.0 - p) * LN2)
+    found = rational(r - 1.6, OUTER_TOP, OUTER_BOTTOM) if r <= 5.0 else rational(r - 5.0, FAR_TOP, FAR_BOTTOM)
+    return -found if q < 0.0 else found
+
+
+@subroutine
+def laplace(number):
+    """Of mean 0 and scale 1: density exp(-|x|) / 2; the sign is the highest bit, the rest one of 2^52 parts."""
+    found = -log2(middle_of(number << uint64(1), 52)) * LN2
+    return -found if number >> uint64(63) else found
+
+
+@subroutine
+def uniform(number):
+    """Between -1 and 1."""
+    return middle_of(number, 52) * 2.0 - 1.0
+
+
+@kernel
+def draw_variates(distribution, numbers, out):
+    """out[i] = what a distribution has for numbers[i]: `NORMAL`, `LAPLACE` or `UNIFORM`."""
+    for i in range(out.size):
+        number = uint64(numbers[i])
+        if distribution == NORMAL:
+            out[i] = normal(number)
+        elif distribution == LAPLACE:
+            out[i] = laplace(number)
+        else:
+            out[i] = uniform(number)
