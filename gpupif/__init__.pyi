@@ -78,6 +78,7 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
 from .treatment.randomness.key import Key as Key
 from .treatment.suppression.suppress import Suppress as Suppress
