@@ -9,7 +9,7 @@ from tests.helpers.naive import entropy
 
 
 def figures_of(frame, known, scored):
-    """PIF 95, the gains of all cells together, k and uniques; known: that classes are over, as far as they are there."""
+    """PIF 95, the gains of all cells together, k and uniques; known: that classes are over, where they are there."""
     known, scored = ([name for name in names if name in frame] for names in (known, scored))
     if not scored or not len(frame.columns):
         return {"pif95": 0.0, "fig": 0.0, **classes_of(frame, known)}
