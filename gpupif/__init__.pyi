@@ -80,6 +80,12 @@ from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
+from .treatment.random.jitter import Jitter as Jitter
+from .treatment.random.noise import Noise as Noise
+from .treatment.random.pram import Pram as Pram
+from .treatment.random.randomized_response import RandomizedResponse as RandomizedResponse
+from .treatment.random.shift_dates import ShiftDates as ShiftDates
+from .treatment.random.swap import Swap as Swap
 from .treatment.randomness.key import Key as Key
 from .treatment.suppression.suppress import Suppress as Suppress
 from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .base import Treatment
+from .random.jitter import Jitter
+from .random.noise import Noise
+from .random.pram import Pram
+from .random.randomized_response import RandomizedResponse
+from .random.shift_dates import ShiftDates
+from .random.swap import Swap
 from .suppression.suppress import Suppress
 from .suppression.suppress_rows import SuppressRows
 from .value_maps.drop import Drop
@@ -16,6 +22,12 @@ _CLASSES: tuple[type[Treatment], ...] = (
     Recode,
     Suppress,
     SuppressRows,
+    Jitter,
+    Noise,
+    Pram,
+    RandomizedResponse,
+    ShiftDates,
+    Swap,
 )
 
 TREATMENTS: Mapping[str, type[Treatment]] = {kind.do: kind for kind in _CLASSES}

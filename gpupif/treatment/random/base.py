@@ -112,8 +112,8 @@ class TransitionStep(Step):
 
 
 def column_of(values: pa.Array, missing: npt.NDArray[np.bool_]) -> PieceColumn:
-    """A column of the value of each row, where it is not missing."""
-    encoded = values.filter(pa.array(~missing)).dictionary_encode()
+    """A column from whether rows have no value, and from the values of those that have."""
+    encoded = values.dictionary_encode()
     labels = encoded.dictionary
     codes = np.full(len(missing), len(labels), code_type(len(labels) + 1))
     codes[~missing] = encoded.indices.to_numpy()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...encoding.texts import texts
 from ...errors import InputError
-from ...utils.validation import as_list, whole_number
+from ...utils.validation import as_list, check_exist, whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
 from ..randomness.draws import Draws, whole_steps
 from .base import check_missing_rule, column_of, draws_for
@@ -27,9 +27,9 @@ class ShiftDates(Treatment):
 
     person: the column that says who it is; the shift is a keyed hash of its value, so that it is the same in every
     table that is treated by this key at this place of a plan. Intervals between dates of a person stay as they are, and
-    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of dates
-    of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing; required
-    where there are any. One person in 2 days + 1 is not shifted: which is not known.
+    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of
+    dates of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing;
+    required where there are any. One person in 2 days + 1 is not shifted: which is not known.
     """
 
     do: ClassVar[str] = "shift_dates"
@@ -51,11 +51,8 @@ class ShiftDates(Treatment):
         whole_number(f"{self.do}: days", self.days, "days", 1, MOST_STEPS)
         check_missing_rule(self.do, self.missing, (ROW, SUPPRESS))
 
-    def named(self) -> Sequence[Hashable]:
-        """The columns that it must find in the table."""
-        return [*_several(self.columns), self.person]
-
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        check_exist(f"{self.do}: person", [self.person], table.names)
         persons = table.values(self.person)
         if persons.missing and self.missing is None:
             raise InputError(

@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...rows.keys import code_type
 from ...utils.config import resources
 from ...utils.memory import shown
-from ...utils.validation import as_list, share
+from ...utils.validation import as_list, check_exist, share
 from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
 from .base import draws_for
 
@@ -49,12 +49,9 @@ class Swap(Treatment):
             raise InputError(f"{self.do}: column {both[0]!r} is swapped and has to agree as well; leave it out of one.")
         share(f"{self.do}: share", self.share)
 
-    def named(self) -> Sequence[Hashable]:
-        """The columns that it must find in the table."""
-        return [*_several("columns", self.columns), *_several("within", self.within)]
-
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
         columns, within = _several("columns", self.columns), _several("within", self.within)
+        check_exist(f"{self.do}: within", within, table.names)
         needed, allowed = ROW_BYTES * table.rows, resources().memory
         if needed > allowed:
             raise InputError(
