@@ -119,8 +119,8 @@ def main() -> None:
     elif adult(arguments.adult) is None:
         sys.exit(f"benchmarks.protect: --adult: {arguments.adult} lacks adult.csv, or one of adult_hierarchies/.")
     parts = arguments.only or [part for part in PARTS if part not in ASKED or arguments.large]
-    if arguments.adult is None:
-        print(f"skipped: {', '.join(OF_ADULT)}, for there is no adult.csv; name its folder with --adult.")
+    if arguments.adult is None and (skipped := [part for part in parts if part in OF_ADULT]):
+        print(f"skipped: {', '.join(skipped)}, for there is no adult.csv; name its folder with --adult.")
         parts = [part for part in parts if part not in OF_ADULT]
     figures: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.temp, prefix="gpupif-protect-") as name:

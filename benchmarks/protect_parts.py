@@ -36,6 +36,8 @@ OPTIMA = (
     (100, 0.04, 379417.3460570988, (1, 1, 1, 1, 3, 2, 2, 1, 1), None),
 )
 WARM_SECONDS = 0.2
+# What is timed is run so often at least, unless that takes too many seconds.
+LEAST_RUNS, MOST_SECONDS = 3, 15.0
 # The folder of the table of the large search.
 SEARCH = "search"
 # What ARX's tests say of adult without occupation: levels, k of rows that are suppressed as one class, the figure of
@@ -76,10 +78,10 @@ def figure(what: str, value: float, unit: str = "s", most: float | None = None, 
     return {"what": what, "value": float(value), "unit": unit, "most": most, **more}
 
 
-def timed(work: Callable[[], Any], seconds: float, most_runs: int = 50) -> dict[str, Any]:
+def timed(work: Callable[[], Any], seconds: float) -> dict[str, Any]:
     """Seconds of the first run in this process and of the best of several."""
     taken: list[float] = []
-    while not taken or (len(taken) < most_runs and sum(taken) < seconds):
+    while not taken or (sum(taken) < MOST_SECONDS and (len(taken) < LEAST_RUNS or sum(taken) < seconds)):
         gc.collect()
         started = time.perf_counter()
         work()
