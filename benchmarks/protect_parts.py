@@ -107,14 +107,8 @@ def optima(setting: Setting) -> Iterator[dict[str, Any]]:
         goal = WARM_SECONDS if k == OPTIMA[0][0] else None
         yield figure(what, taken["best"], most=goal, search=[k, suppressed], **taken)
         yield figure(f"checks of it, {what}", found.checks, "checks", most)
-        differs = levels_of_plan(found.plan, frame) != levels or abs(found.loss - loss) > AS_ARX * loss
+        differs = tuple(found.levels.values()) != levels or abs(found.loss - loss) > AS_ARX * loss
         yield figure(f"optimum other than ARX's, {what}", differs or not found.optimal, "", 0, loss=found.loss)
-
-
-def levels_of_plan(plan: Any, columns: Any) -> tuple[int, ...]:
-    """The level to which a plan recodes each column."""
-    levels = {one.column: one.level for one in plan.treatments if one.do == "recode"}
-    return tuple(levels.get(column, 0) for column in columns)
 
 
 def utility(setting: Setting) -> Iterator[dict[str, Any]]:
@@ -148,7 +142,7 @@ def search(setting: Setting) -> Iterator[dict[str, Any]]:
         found = gpupif.protect(frame, ["k>=5"], hierarchies=table.hierarchies)
 
     taken = timed(run, setting.seconds)
-    levels = list(levels_of_plan(found.plan, frame))
+    levels = list(found.levels.values())
     yield figure(what, taken["best"], most=1.5, search=[5, 0.0], levels=levels, loss=found.loss, **taken)
     yield figure(f"checks of it, {what}", found.checks, "checks")
 
