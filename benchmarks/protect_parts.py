@@ -105,7 +105,7 @@ def optima(setting: Setting) -> Iterator[dict[str, Any]]:
         taken = timed(search, setting.seconds)
         what = f"adult, 9 columns, k = {k}, {suppressed:.0%} of the rows suppressible"
         goal = WARM_SECONDS if k == OPTIMA[0][0] else None
-        yield figure(what, taken["best"], most=goal, search=[k, suppressed], **taken)
+        yield figure(what, taken["best"], most=goal, search=[k, suppressed], loss=found.loss, **taken)
         yield figure(f"checks of it, {what}", found.checks, "checks", most)
         differs = tuple(found.levels.values()) != levels or abs(found.loss - loss) > AS_ARX * loss
         yield figure(f"optimum other than ARX's, {what}", differs or not found.optimal, "", 0, loss=found.loss)

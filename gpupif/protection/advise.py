@@ -252,7 +252,7 @@ def _change(
     """A column taken to a level, or dropped (None)."""
     name, column = coded.name, coded.column
     if level is None:
-        rest = replace(counted, columns=[other for other in counted.columns if other.name != name])
+        rest = counted.without(name)
         figures = measure(rest, _without(targets, name))
         return Change(name, None, coded.height, 0, _bits(column, np.array([counted.rows])), figures)
     at = coded.levels[level]

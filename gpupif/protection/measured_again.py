@@ -16,6 +16,7 @@ from ..attack.known_subsets import AnyKnown
 from ..disclosure.risk import risk
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
+from ..io.base import Input
 from ..marginals.request import CountRequest
 from ..results.distribution import ColumnQuery
 from ..results.scores import Scores
@@ -54,7 +55,7 @@ def measure_table(table: Any, targets: TargetSet) -> list[TargetValue]:
 
 def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Any:
     """The treated table; of files that are read in streams files in a folder that is deleted again."""
-    if isinstance(table, str | os.PathLike) and CountRequest().in_streams(table):
+    if isinstance(table, str | os.PathLike | Input) and CountRequest().in_streams(table):
         from ..treatment.files import treat_files
 
         folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=resources().temp))

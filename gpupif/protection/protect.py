@@ -94,8 +94,8 @@ def protect(
     ----------
     Loss: non-uniform entropy, Gionis & Tassa 2009, k-Anonymization with minimal loss of information. Lattice: Samarati
     2001, Protecting respondents' identities in microdata release; Kohlmayer et al. 2012, Flash. Which targets prune:
-    coarser values never raise a divergence (data processing), so k, l, t, mean and maximal CIG do; percentiles (PIF) and
-    CSF do not.
+    coarser values never raise a divergence (data processing), so k, l, t, mean and maximal CIG do; percentiles
+    (PIF) and CSF do not.
 
     Examples
     --------

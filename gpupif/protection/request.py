@@ -14,6 +14,7 @@ from ..errors import InputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
+from ..marginals.request import CountRequest
 from ..targets.counted import CountedTable
 from ..targets.target import Target, read_targets
 from ..targets.target_set import TargetSet
@@ -95,11 +96,7 @@ class ProtectRequest:
     @property
     def columns(self) -> list[Hashable] | None:
         """The columns that are read; None: all."""
-        if self.quasi_identifiers is None:
-            return None
-        known = [name for one in self.attackers.values() for name in _columns_of(one)]
-        known += [name for target in self.limits if isinstance(target.known, tuple) for name in target.known]
-        return list(dict.fromkeys([*self.quasi_identifiers, *self.sensitive, *known]))
+        return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
 
     def on(self, table: CountedTable) -> AskedOfTable:
         """The same of a table; raises InputError for what does not fit it."""
@@ -179,6 +176,32 @@ class AskedOfTable:
         elif suppressed:
             treatments.append(SuppressRows(k=self.request._smallest, quasi_identifiers=known))
         return Plan(treatments, used)
+
+
+def columns_read(
+    targets: Any,
+    quasi_identifiers: Sequence[Hashable] | None,
+    sensitive: Sequence[Hashable],
+    attackers: Any,
+    names: Sequence[str],
+) -> list[str] | None:
+    """Of a file's columns, `names`, those that are read, None for all; arguments as of `protect`. Raises InputError."""
+    several = as_attackers(attackers) or {}
+    return CountRequest(_columns(read_targets(targets), quasi_identifiers, sensitive, several)).pick(names)
+
+
+def _columns(
+    limits: Sequence[Target],
+    quasi_identifiers: Sequence[Hashable] | None,
+    sensitive: Sequence[Hashable],
+    attackers: Mapping[str, Known],
+) -> list[Hashable] | None:
+    """The columns that are read; None: all."""
+    if quasi_identifiers is None:
+        return None
+    known = [name for one in attackers.values() for name in _columns_of(one)]
+    known += [name for target in limits if isinstance(target.known, tuple) for name in target.known]
+    return list(dict.fromkeys([*quasi_identifiers, *sensitive, *known]))
 
 
 def _check_named(
