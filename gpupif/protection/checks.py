@@ -100,7 +100,7 @@ class Checks:
 
     def values_of_all_rows(self, node: Levels) -> list[TargetValue]:
         """What the table has of each target at a node, with all its rows."""
-        return self._targets.measure(self._at_levels(node), self._engine)
+        return self._targets.measure(self.at_levels(node), self._engine)
 
     def suppressed_rows(self, node: Levels) -> int:
         """How many rows are suppressed at a node that holds."""
@@ -152,14 +152,14 @@ class Checks:
 
     def _at(self, node: Levels) -> CountedTable | None:
         """The table at a node, without the rows that are suppressed; None where all are."""
-        table = self._at_levels(node)
+        table = self.at_levels(node)
         if self._suppression is None:
             return table
         kept = table.sizes(self._targets.quasi_identifiers, self._workers) >= self._suppression.k
         return table.kept(kept) if kept.any() else None
 
-    def _at_levels(self, node: Levels) -> CountedTable:
-        """The table at a node."""
+    def at_levels(self, node: Levels) -> CountedTable:
+        """The table at a node, its different rows found anew."""
         names = tuple(self._table.names)
         found = self._classes(names, node, None)
         assert found is not None
