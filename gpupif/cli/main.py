@@ -1,5 +1,5 @@
-"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `compare`, `measures`, `demo`,
-`info`, and the group `gpupif nightly`.
+"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `advise`, `compare`,
+`protect`, `measures`, `demo`, `info`, and the group `gpupif nightly`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .._version import __version__
 from ..errors import GpupifError
 from ..utils.signals import SIGNALS
 from . import nightly
+from .advise import advise
 from .compare import compare
 from .demo import demo
 from .global_risk import global_risk
@@ -24,6 +25,7 @@ from .inspect import inspect
 from .measures import measures
 from .messages import UsageError, as_options, usage_error
 from .options import complete
+from .protect import protect
 from .risk import risk
 from .score import score
 from .suda import suda
@@ -41,7 +43,7 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, compare, treat, measures, demo, info)
+FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, advise, protect, treat, compare, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command()(command)
