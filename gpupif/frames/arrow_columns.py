@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..encoding.categories import categories_of
 from ..encoding.plain import family
 from ..errors import ColumnTypeError
-from .base import Replacement
+from .replacement import Replacement
 
 # Of what pandas notes, what says nothing of values, as its attributes may.
 PANDAS, KEPT = b"pandas", ("column_indexes", "creator", "pandas_version")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..encoding.categories import categories_of
 from ..encoding.plain import family, plain_type
-from .base import Replacement
+from .replacement import Replacement
 
 
 def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
@@ -43,7 +43,7 @@ def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.C
         categories = dtype.categories[dtype.categories.get_indexer(categories)]
     ordered = bool(dtype is not None and dtype.ordered and found.ordered)
     kind = pd.CategoricalDtype(categories, ordered)
-    return pd.Categorical.from_codes(found.numbers, dtype=kind, validate=False)  # type: ignore[call-arg]
+    return pd.Categorical.from_codes(found.numbers, dtype=kind, validate=False)
 
 
 def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:

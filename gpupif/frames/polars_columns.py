@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..encoding.categories import categories_of
 from ..encoding.plain import family
-from .base import Replacement
+from .replacement import Replacement
 
 
 def other_column(column: Replacement, like: pl.Series) -> pl.Series:

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ..errors import ColumnTypeError, InputError
 from .arrow_frame import arrow_table
-from .base import Frame, Replacement
+from .base import Frame
+from .replacement import Replacement
 
 if TYPE_CHECKING:
     import numpy.typing as npt

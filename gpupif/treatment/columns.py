@@ -45,7 +45,8 @@ def counts_of(column: PieceColumn) -> npt.NDArray[np.int64]:
     """Rows by code, missing ones last."""
     counters = np.zeros((len(column.labels) + 1, 4 if len(column.labels) < 1 << 16 else 1), np.int64)
     code_kernels.count_values(read_only(column.codes), 0, counters)
-    return counters.sum(axis=1)
+    counts: npt.NDArray[np.int64] = counters.sum(axis=1)
+    return counts
 
 
 def table_column(name: Hashable, column: PieceColumn) -> Column:
@@ -152,8 +153,8 @@ def _places(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
             labels, among = (one.cast(pa.float64(), safe=False) for one in (labels, among))
         elif labels.type != among.type:
             labels, among = (as_text(one) for one in (labels, among))
-    place = pc.index_in(labels, among).fill_null(-1)
-    return place.to_numpy(zero_copy_only=False).astype(np.int64)
+    place = pc.index_in(labels, among).fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.asarray(place, np.int64)
 
 
 def as_text(labels: pa.Array) -> pa.Array:
@@ -161,5 +162,5 @@ def as_text(labels: pa.Array) -> pa.Array:
     if family(labels.type) == "text":
         return labels.cast(pa.large_string())
     return pa.array(
-        Column("", np.empty(0, np.uint8), np.ones(len(labels)), labels, False).texts()[:-1], pa.large_string()
+        Column("", np.empty(0, np.uint8), np.ones(len(labels), np.int64), labels, False).texts()[:-1], pa.large_string()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 
 from ..attack.arguments import Arguments
 from ..encoding.device import DeviceColumn, encode_on_device
-from ..frames.base import Frame, Replacement
+from ..encoding.encode import encode_column
+from ..errors import ColumnTypeError
+from ..frames.base import Frame
+from ..frames.replacement import Replacement
 from ..rows.threads import Workers
 from ..scoring.score import score_table
 from ..utils.validation import check_unique
@@ -59,21 +63,26 @@ class MemoryTable(TreatableTable):
         self._kept: npt.NDArray[np.bool_] | None = None
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: encode columns, several at a time."""
+        """See `TreatableTable`: encode columns, several at a time; those that cannot be when they are asked for."""
         left = [name for name in dict.fromkeys(names) if name not in self._columns]
         with self.frame.active(), Workers() as workers:
             arrays = [self.frame.column(self.frame.names.index(name)) for name in left]
             if any(isinstance(array, DeviceColumn) for array in arrays):
-                found = encode_on_device(left, arrays, piece_column)
-            else:
-                found = workers.run(piece_column, list(zip(left, arrays, strict=True)))
-        for name, column in zip(left, found, strict=True):
-            self._types[name] = column.labels.type
-            self._columns[name] = column if self._kept is None else some_rows(column, self._kept)
+                columns = encode_on_device(left, arrays, encode_column)
+                arrays = [column.on_host() for column in columns]
+            for name, column in zip(left, workers.run(_encoded, list(zip(left, arrays, strict=True))), strict=True):
+                if column is not None:
+                    self._take_column(name, column)
+
+    def _take_column(self, name: Hashable, column: PieceColumn) -> None:
+        self._types[name] = column.labels.type
+        self._columns[name] = column if self._kept is None else some_rows(column, self._kept)
 
     def column(self, name: Hashable) -> PieceColumn:
-        """A column as it is now."""
+        """A column as it is now; raises ColumnTypeError for values that are no categories."""
         self.expect([name])
+        if name not in self._columns:
+            self._take_column(name, piece_column(name, self.frame.column(self.frame.names.index(name))))
         return self._columns[name]
 
     def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
@@ -122,9 +131,8 @@ class MemoryTable(TreatableTable):
     def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
         self.expect(names)
         with Workers() as workers:
-            return workers.run(
-                lambda column: in_order(column, values_of(column).labels), [(self._columns[name],) for name in names]
-            )
+            tasks = [(self.column(name),) for name in names]
+            return workers.run(lambda column: in_order(column, values_of(column).labels), tasks)
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         return MemoryFacts(arrays)
@@ -133,18 +141,21 @@ class MemoryTable(TreatableTable):
         self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
     ) -> RowFacts:
         frame = WorkingFrame(self)
-        self.expect(arguments.needed(frame.names) or frame.names)
+        self.expect(arguments.needed([*frame.names]) or frame.names)  # type: ignore[list-item]
         found = score_table(frame, arguments).to_arrow()
         return MemoryFacts(make({name: found.column(name).to_numpy() for name in found.column_names}))
 
     def done(self) -> Any:
         """The table as it is now, of the kind that came in; columns that did not change as they came."""
-        replaced = {
-            name: Replacement(*self._columns[name].__dict__.values(), self._types[name])
-            for name in self.names
-            if name in self._changed
-        }
+        changed = [(name, self._columns[name]) for name in self.names if name in self._changed]
+        replaced = {name: Replacement(own.codes, own.labels, self._types[name]) for name, own in changed}
         return self.frame.replaced(self.names, replaced, self._kept)
+
+
+def _encoded(name: Hashable, array: Any) -> PieceColumn | None:
+    with contextlib.suppress(ColumnTypeError):
+        return piece_column(name, array)
+    return None
 
 
 class WorkingFrame(Frame):

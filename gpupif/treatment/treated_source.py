@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..encoding.plain import family, plain_labels, plain_type
 from ..errors import InputError
 from ..frames.arrow_columns import other_column, other_type
-from ..frames.base import Replacement
+from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks
 from ..out_of_core.gather import prefetched
@@ -164,10 +164,9 @@ class TreatedSource(Source):
 def read_sample(source: Source) -> tuple[TableColumns, int]:
     """The first rows of files, and how many these are."""
     for file in source.found.files:
-        with contextlib.closing(source.read_file(file, source.names, SAMPLE_ROWS, 1 << 24)) as pieces:
-            for piece in pieces:
-                if piece.num_rows:
-                    return TableColumns(piece.slice(0, SAMPLE_ROWS)), min(piece.num_rows, SAMPLE_ROWS)
+        for piece in source.read_file(file, source.names, SAMPLE_ROWS, 1 << 24):
+            if piece.num_rows:
+                return TableColumns(piece), piece.num_rows
     return TableColumns(source.nothing()), 0
 
 
