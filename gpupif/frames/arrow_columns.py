@@ -84,7 +84,7 @@ def other_column(column: Replacement, kind: pa.DataType) -> pa.Array:
         if pa.types.is_null(labels.type) or not len(labels):
             return pa.nulls(len(column.codes), target)
         return labels.take(pa.array(column.codes, mask=missing))
-    found = categories_of(column.codes, column.labels)
+    found = categories_of(column.codes, column.labels, None, column.counts)
     values = in_type(found.values, target.value_type)
     numbers = pa.array(found.numbers.astype(np.int32, copy=False), mask=found.numbers < 0)
     return pa.DictionaryArray.from_arrays(numbers, values)

@@ -37,7 +37,7 @@ def some_rows(column: pd.Series[Any], kept: npt.NDArray[Any]) -> pd.Series[Any]:
 
 def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.Categorical:
     order = None if dtype is None else pa.array(dtype.categories, from_pandas=True)
-    found = categories_of(column.codes, column.labels, order)
+    found = categories_of(column.codes, column.labels, order, column.counts)
     categories: Any = pd.Index(found.values.to_pandas())
     if dtype is not None and found.ordered and len(categories):
         categories = dtype.categories[dtype.categories.get_indexer(categories)]

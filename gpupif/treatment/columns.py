@@ -71,6 +71,13 @@ def column_values(labels: pa.Array, counts: npt.NDArray[np.int64], missing: int)
     return ColumnValues(labels.take(pa.array(order)), counts[order], missing)
 
 
+def recoded(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:
+    """new_codes[codes], all of them below `size`."""
+    found = np.empty(len(codes), code_type(size))
+    code_kernels.recode(read_only(codes), 0, new_codes, found)
+    return found
+
+
 def values_of(column: PieceColumn) -> ColumnValues:
     """The values of all rows of a column."""
     counts = counts_of(column)
@@ -129,7 +136,7 @@ def changes(before: PieceColumn, after: PieceColumn) -> Changes:
         return Changes()
     if max(len(before.labels), len(after.labels)) > len(after.codes):
         before, after = _used(before), _used(after)
-    same = _places(after.labels, before.labels)
+    same = places_among(after.labels, before.labels)
     counts = np.zeros(2, np.int64)
     sizes = np.int64(len(before.labels)), np.int64(len(after.labels))
     count_changes(read_only(before.codes), read_only(after.codes), same, *sizes, counts)
@@ -143,7 +150,7 @@ def _used(column: PieceColumn) -> PieceColumn:
     return PieceColumn(codes, column.labels.take(pa.array(there)))
 
 
-def _places(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
+def places_among(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
     """Of each of these labels its place among others, -1 where it is not there."""
     if labels.equals(among):
         return np.arange(len(labels))
