@@ -68,6 +68,9 @@ from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .protection.advice import Advice as Advice
 from .protection.advise import advise as advise
+from .protection.protect import protect as protect
+from .protection.result import FrontierNode as FrontierNode
+from .protection.result import Protection as Protection
 from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
@@ -78,6 +81,9 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .targets.target import Target as Target
+from .treatment.declared_columns import DeclaredColumns as DeclaredColumns
+from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
 from .treatment.random.jitter import Jitter as Jitter
 from .treatment.random.noise import Noise as Noise
@@ -90,7 +96,16 @@ from .treatment.suppression.suppress import Suppress as Suppress
 from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows
 from .treatment.treat import treat as treat
 from .treatment.treated import Treated as Treated
+from .treatment.value_maps.date_part import DatePart as DatePart
 from .treatment.value_maps.drop import Drop as Drop
+from .treatment.value_maps.extremes import BottomCode as BottomCode
+from .treatment.value_maps.extremes import Cap as Cap
+from .treatment.value_maps.extremes import TopCode as TopCode
+from .treatment.value_maps.microaggregate import Microaggregate as Microaggregate
+from .treatment.value_maps.pseudonym import Pseudonym as Pseudonym
+from .treatment.value_maps.rare import Rare as Rare
 from .treatment.value_maps.recode import Recode as Recode
+from .treatment.value_maps.rounding import Round as Round
+from .treatment.value_maps.zip3 import Zip3 as Zip3
 from .utils.config import config as config
 from .utils.config import set_config as set_config
