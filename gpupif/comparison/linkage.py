@@ -71,9 +71,11 @@ def link_rows(
     parts = found.found[0]
     codes = [np.concatenate(own) for own in zip(*(part[0] for part in parts), strict=True)]
     times = np.concatenate([part[1] for part in parts])
-    half = len(used)
-    before = [column.shared.before[own] for column, own in zip(used, codes[:half], strict=True)]
-    after = [column.shared.after[own] for column, own in zip(used, codes[half:], strict=True)]
+    numbers = [
+        column.shared.numbers(found.columns[place])[own]
+        for column, place, own in zip([*used, *used], both, codes, strict=True)
+    ]
+    before, after = numbers[: len(used)], numbers[len(used) :]
     return _link(used, before, after, times, linkage, seed)
 
 
