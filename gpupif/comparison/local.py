@@ -130,7 +130,8 @@ class RowPlaces:
 
     def _following(self, start: int, stop: int, columns: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of columns of the rows of the other table from one place to another."""
-        first, last = np.searchsorted(self._edges, [start, stop - 1], "right") - 1
+        # No rows are of the first chunk, too.
+        first, last = (0, 0) if start == stop else np.searchsorted(self._edges, [start, stop - 1], "right") - 1
         pieces = [
             [codes[max(0, start - edge) : max(0, stop - edge)] for codes in self._chunks.some_codes(number, columns)]
             for number, edge in zip(range(first, last + 1), self._edges[first:], strict=False)
