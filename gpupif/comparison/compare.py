@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..hierarchies.open import open_hierarchies
 from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_columns, check_exist, check_word, whole_number
+from ..utils.validation import as_columns, as_mapping, check_exist, check_word, whole_number
 from .aligned import CompareRequest
 from .linkage import check_linkage, link_rows
 from .open import hold, open_aligned, request_of
@@ -133,8 +133,8 @@ def compare(
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
     known = _known(quasi_identifiers, attributes, request, before)
     levels = Levels.of(agreed, nested)
-    apart = dict(as_mapping("distances", read_named_files("distances", distances)) or {})
-    check_exist("distances", apart, request.columns, "the columns that are compared")
+    named = read_named_files("distances", distances)
+    apart = dict(as_mapping("distances", named, request.columns, request.columns, table=False))
     names, places = list(request.columns), [request.columns.index(name) for name in known]
     with Reporter() as report, announce_compilation(), open_aligned(before, after, request, report) as tables:
         opened = time.perf_counter()

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..encoding.texts import text_of
 from ..errors import InputError, did_you_mean
-from ..hierarchies.texts import text_of
 from ..utils.validation import brief, is_number, is_whole
 from .base import Treatment
 
@@ -166,7 +166,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        return {text_of(key): plain(own) for key, own in value.items()}
+        return {key if isinstance(key, str) else text_of(key): plain(own) for key, own in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(plain, value))
     if isinstance(value, Sequence | np.ndarray):
