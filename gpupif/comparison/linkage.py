@@ -35,8 +35,9 @@ class Linkage(Record):
     nobody's nearest, and not found. rows: that were looked for, all, or a sample drawn by `seed` (None where it is
     none). linked: of these. standard_error: of the share, by the sample; None without one.
 
-    The distance is Gower's (1971): the mean over the quasi-identifiers of the difference of two numbers over the range
-    of the column, and of 0 or 1 for other values, equal or not; so for missing ones.
+    Values before are at the released detail. The distance is Gower's (1971): the mean over the quasi-identifiers of the
+    difference of two numbers over the range of the column, and of 0 or 1 for other values, equal or not; so for missing
+    ones.
     """
 
     share: float
@@ -75,7 +76,9 @@ def link_rows(
         column.shared.numbers(found.columns[place])[own]
         for column, place, own in zip([*used, *used], both, codes, strict=True)
     ]
-    before, after = numbers[: len(used)], numbers[len(used) :]
+    # Whoever knows a value knows what became of it, where that is a function of it.
+    before = [column.detail[own] for column, own in zip(used, numbers, strict=False)]
+    after = numbers[len(used) :]
     return _link(used, before, after, times, linkage, seed)
 
 
