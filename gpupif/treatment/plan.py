@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import InputError, OutputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
-from ..io.documents import DOCUMENTS, JSON, TOML, check_yaml, read_document
+from ..io.documents import DOCUMENTS, document_kind, read_document
 from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
@@ -142,10 +142,10 @@ class Plan:
         that are no text; InputError where YAML needs PyYAML.
         """
         check_path("path", path, "a .toml, .json or .yaml file")
-        check_output(path, overwrite, endings=DOCUMENTS)
+        check_output(path, overwrite, endings=tuple(DOCUMENTS))
         file = Path(path)
-        check_yaml("plan", file)
-        write_text(_as_text(file.suffix.lower(), self._seen_from(file.parent)), file, overwrite)
+        kind = document_kind("plan", file)
+        write_text(_as_text(kind, self._seen_from(file.parent)), file, overwrite)
 
     def _seen_from(self, folder: Path) -> dict[str, Any]:
         """As `to_dict`, with paths that begin at a folder where they lie below it."""
@@ -199,14 +199,14 @@ def _seen(path: str, folder: Path) -> str:
     return str(whole.relative_to(folder.resolve())) if whole.is_relative_to(folder.resolve()) else str(whole)
 
 
-def _as_text(ending: str, document: Mapping[str, Any]) -> str:
-    if ending in TOML:
+def _as_text(kind: str, document: Mapping[str, Any]) -> str:
+    if kind == "TOML":
         if _has_none(document):
             raise OutputError(
                 "plan: expected text and numbers, got None in it, which TOML has not. Save it as .json or .yaml."
             )
         return _as_toml(document)
-    if ending in JSON:
+    if kind == "JSON":
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     import yaml
 
