@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,6 +19,7 @@ from ..utils.validation import brief, check_path
 from .base import Treatment
 from .fields import check_types, plain_fields, refuse_secret, treatment_from
 from .kinds import TREATMENTS
+from .safe_harbor import safe_harbor_treatments
 
 # The keys of a plan.
 HIERARCHIES, TREATMENT = "hierarchies", "treatment"
@@ -90,6 +92,47 @@ class Plan:
         if isinstance(given, Sequence):
             return cls(given)
         raise InputError(f"plan: expected a plan, the path of one, or a dictionary, got {brief(given)}.")
+
+    @classmethod
+    def safe_harbor(
+        cls,
+        columns: Mapping[Hashable, str],
+        populations: str | os.PathLike[str] | Mapping[Any, int] | None = None,
+        *,
+        as_of: int | datetime.date | None = None,
+        date_format: str | Mapping[Hashable, str] | None = None,
+    ) -> Plan:
+        """The plan that takes from a table what Safe Harbor of HIPAA names, 45 CFR 164.514(b)(2)(i).
+
+        Parameters
+        ----------
+        columns:
+            What each column of the table holds, all of them: ``"name"``, ``"phone"``, ``"ssn"``, ... or ``"direct"``,
+            which are dropped; ``"date"``, ``"year"``, ``"age"``, ``"zip"``; ``"state"`` and ``"keep"``, which stand. A
+            table with a column that is not declared is refused. All words
+            are in the documentation of value maps.
+        populations:
+            People by three-digit postcode area, as `gpupif.Zip3` has them; needed for ``"zip"``.
+        as_of:
+            The year, or a date in it, at which the table is handed on; default this year. Years in which somebody was
+            born who is over 89 then are pooled, of every date.
+        date_format:
+            How dates are written that are texts and not as 2001-05-17, such as ``"%m/%d/%Y"``; of all columns of dates
+            or by column.
+
+        Returns
+        -------
+        Plan
+            That Safe Harbor is met has another half, which no program sees: that who hands the table on does not know
+            how what is left could identify somebody (paragraph ii).
+
+        Raises
+        ------
+        InputError
+            An unknown word, free text, postcodes without populations.
+
+        """
+        return cls(safe_harbor_treatments(columns, populations, as_of, date_format))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:

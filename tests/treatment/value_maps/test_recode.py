@@ -103,7 +103,7 @@ def test_edges_are_compared_exactly():
     ) == ["b", "a"]
     near = [Decimal("64.99999999999999999999"), Decimal("65.00000000000000000000")]
     assert treated_values(near, Recode("x", edges=[0, 65, 100], labels=["a", "b"])) == ["a", "b"]
-    assert treated_values([0.1, 0.3], Recode("x", edges=[0, Decimal("0.3"), 1], labels=["a", "b"])) == ["a", "b"]
+    assert treated_values([0.1, 0.3], Recode("x", edges=[0, 0.3, 1], labels=["a", "b"])) == ["a", "b"]
     assert treated_values(["0.1", "0.3"], Recode("x", edges=[0, 0.3, 1], labels=["a", "b"])) == ["a", "b"]
 
 
@@ -132,12 +132,12 @@ def test_bins_of_dates():
     [
         ({}, "expected one of level, mapping and edges, got none"),
         ({"level": 1, "edges": [0, 1]}, "got level and edges"),
-        ({"level": 1}, "there is none of this column"),
+        ({"level": 1}, "column 'x' has no hierarchy"),
         ({"level": -1}, "level: expected a whole number of levels, 0 or more"),
         ({"level": "1"}, "level: expected a whole number of levels, 0 or more"),
         ({"mapping": {}}, "expected a dictionary"),
         ({"mapping": ["a"]}, "expected a dictionary"),
-        ({"mapping": {"a": ["b"]}}, "expected texts, numbers, dates or booleans in it, got ['b']"),
+        ({"mapping": {"a": ["b"]}}, "expected texts, numbers or booleans as new values, got ['b']"),
         ({"mapping": {1: "a", "1": "b"}}, "'1' stands in it twice"),
         ({"mapping": {"a": "b"}, "labels": ["c"]}, "labels are of edges"),
         ({"mapping": {"a": "b"}, "unmapped": "drop"}, "expected 'error' or 'suppress' or 'keep', got 'drop'"),
