@@ -17,7 +17,7 @@ from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
 from .base import Treatment
-from .fields import check_types, plain_fields, refuse_secret, treatment_from
+from .fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .kinds import TREATMENTS
 from .safe_harbor import safe_harbor_treatments
 
@@ -64,19 +64,19 @@ class Plan:
         for number, one in enumerate(treatments, 1):
             if not isinstance(one, Treatment):
                 raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(one)}.")
-        self.treatments: tuple[Treatment, ...] = tuple(treatments)
         self.hierarchies: Mapping[Hashable, Hierarchy] = open_hierarchies(hierarchies)
-        self._check()
+        self.treatments: tuple[Treatment, ...] = tuple(map(self._checked, range(1, len(treatments) + 1), treatments))
 
-    def _check(self) -> None:
-        for number, one in enumerate(self.treatments, 1):
-            said = _said("plan", number, one.do)
-            check_types(said, type(one), vars(one))
-            try:
-                one.check()
-                one.check_hierarchies(self.hierarchies)
-            except InputError as error:
-                raise InputError(f"{said}: {error}") from None
+    def _checked(self, number: int, given: Treatment) -> Treatment:
+        """The treatment at a place, from 1; raises InputError."""
+        said = _said("plan", number, given.do)
+        treatment = with_types(said, given)
+        try:
+            treatment.check()
+            treatment.check_hierarchies(self.hierarchies)
+        except InputError as error:
+            raise InputError(f"{said}: {error}") from None
+        return treatment
 
     @classmethod
     def of(cls, given: Any) -> Plan:
@@ -213,7 +213,7 @@ class Plan:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        listed = "".join(f"\n    {one!r}," for one in self.treatments)
+        listed = "".join(f"\n    {as_call(one)}," for one in self.treatments)
         treatments = f"[{listed}\n]" if listed else "[]"
         return f"Plan({treatments}{f', hierarchies={self.hierarchies!r}' if self.hierarchies else ''})"
 
