@@ -70,6 +70,7 @@ class ValueTree(Hierarchy):
 
     @property
     def expected(self) -> str:  # type: ignore[override]
+        """What a value has to be, in words."""
         some = ", ".join(map(repr, list(self.values)[:3]))
         return f"a value that {self.file or 'it'} names ({some}{', ...' * (len(self.values) > 3)})"
 

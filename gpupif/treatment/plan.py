@@ -185,9 +185,7 @@ class Plan:
         that are no text; InputError where YAML needs PyYAML.
         """
         check_path("path", path, "a .toml, .json or .yaml file")
-        check_output(path, overwrite, endings=tuple(DOCUMENTS))
-        file = Path(path)
-        kind = document_kind("plan", file)
+        kind, file = check_plan_output(path, overwrite), Path(path)
         write_text(_as_text(kind, self._seen_from(file.parent)), file, overwrite)
 
     def _seen_from(self, folder: Path) -> dict[str, Any]:
@@ -216,6 +214,12 @@ class Plan:
         listed = "".join(f"\n    {as_call(one)}," for one in self.treatments)
         treatments = f"[{listed}\n]" if listed else "[]"
         return f"Plan({treatments}{f', hierarchies={self.hierarchies!r}' if self.hierarchies else ''})"
+
+
+def check_plan_output(path: str | os.PathLike[str], overwrite: bool) -> str:
+    """What a plan is written as to a file: "TOML", "JSON" or "YAML"; raises what `Plan.save` does of the file."""
+    check_output(path, overwrite, endings=tuple(DOCUMENTS))
+    return document_kind("plan", Path(path))
 
 
 def _said(said: str, number: int, do: Any) -> str:
