@@ -74,7 +74,7 @@ def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
     >>> import gpupif, pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = pathlib.Path(folder.name, "H.toml")
-    >>> _ = file.write_text("[hierarchies]\\nage = { widths = [5, 10, 20] }")
+    >>> _ = file.write_text("hierarchies.age = { widths = [5, 10, 20] }")
     >>> gpupif.read_hierarchies(file)["age"].height
     4
     >>> folder.cleanup()

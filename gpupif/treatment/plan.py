@@ -51,7 +51,7 @@ class Plan:
     Examples
     --------
     >>> import gpupif
-    >>> plan = gpupif.Plan([], hierarchies={"age": {"widths": [5, 10, 20]}})
+    >>> plan = gpupif.Plan([gpupif.Recode("age", level=2)], hierarchies={"age": {"widths": [5, 10, 20]}})
     >>> plan.save("plan.toml")
     >>> gpupif.Plan.load("plan.toml") == plan
     True
