@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,10 +13,7 @@ from .options import FileRoles, as_names, check_table, configured, show
 
 def advise(
     table: options.Table,
-    hierarchies: Annotated[
-        Path | None,
-        typer.Option(metavar="H.toml", help="Hierarchies of the columns; those that it lacks are proposed."),
-    ] = None,
+    hierarchies: options.Hierarchies = None,
     target: Annotated[
         str, typer.Option(metavar="pif95|k|'max csf'|...", help="What is to be less risky: changes are ranked by it.")
     ] = "pif95",
