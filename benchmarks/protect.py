@@ -4,8 +4,8 @@ Searches for the least recoding that makes a table k-anonymous, on adult and on 
 ARX (`--arx FOLDER`, a checkout of its source, compiled with a JDK; else beside what ARX published, on another machine);
 what a target of another kind takes; advice; value maps beside Polars; files; randomized response; comparison; cells
 suppressed; with `--large` 100 million rows within 2 GiB. Each part runs in a process of its own: seconds of the first
-run there and of the best of several. Of adult (`--adult FOLDER`, with adult.csv and adult_hierarchies/) what ARX has its
-tests expect is found again, to all digits. Writes benchmarks/results/protect.json; exit code 1 where a goal is missed.
+run there and of the best of several. Of adult (`--adult FOLDER`, with adult.csv and adult_hierarchies/) what ARX's
+tests expect is found again. Writes benchmarks/results/protect.json; exit code 1 where a goal is missed.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def main() -> None:
     elif adult(arguments.adult) is None:
         sys.exit(f"benchmarks.protect: --adult: {arguments.adult} lacks adult.csv, or one of adult_hierarchies/.")
     parts = arguments.only or [part for part in PARTS if part not in ASKED or arguments.large]
-    if arguments.adult is None:
-        print(f"skipped: {', '.join(OF_ADULT)}, for there is no adult.csv; name its folder with --adult.")
+    if arguments.adult is None and (skipped := [part for part in parts if part in OF_ADULT]):
+        print(f"skipped: {', '.join(skipped)}, for there is no adult.csv; name its folder with --adult.")
         parts = [part for part in parts if part not in OF_ADULT]
     figures: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.temp, prefix="gpupif-protect-") as name:

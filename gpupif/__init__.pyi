@@ -68,6 +68,9 @@ from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .protection.advice import Advice as Advice
 from .protection.advise import advise as advise
+from .protection.protect import protect as protect
+from .protection.result import FrontierNode as FrontierNode
+from .protection.result import Protection as Protection
 from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
 from .results.open import open_scores as open_scores
@@ -78,8 +81,16 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .targets.target import Target as Target
 from .treatment.declared_columns import DeclaredColumns as DeclaredColumns
+from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
+from .treatment.random.jitter import Jitter as Jitter
+from .treatment.random.noise import Noise as Noise
+from .treatment.random.pram import Pram as Pram
+from .treatment.random.randomized_response import RandomizedResponse as RandomizedResponse
+from .treatment.random.shift_dates import ShiftDates as ShiftDates
+from .treatment.random.swap import Swap as Swap
 from .treatment.randomness.key import Key as Key
 from .treatment.suppression.suppress import Suppress as Suppress
 from .treatment.suppression.suppress_rows import SuppressRows as SuppressRows

@@ -92,7 +92,7 @@ def compare(
             quasi_identifiers=known,
             sensitive=attributes,
             row_id=row_id,
-            distances=as_distances(distance or ()) or None,
+            distances={**as_distances(distance or ())},
             k=k,
             suppressed=suppressed,
             linkage=_linkage(linkage),

@@ -26,7 +26,7 @@ from ..marginals.dask import DaskCounts
 from ..marginals.request import CountRequest
 from .aligned import AlignedTables, CompareRequest, rows_differ
 from .released import ReleasedColumn, text_labels
-from .versions import AFTER, BEFORE, DETAIL, versions_of
+from .versions import counted_as, versions_of
 
 
 class DaskTables(AlignedTables):
@@ -52,9 +52,10 @@ class DaskTables(AlignedTables):
         import dask
 
         released = [ColumnNumbers.of(column) for column in columns]
+        which = sorted(set(counted_as(columns)))
         meta = pd.DataFrame({place: pd.Series(dtype="int64") for place in range(len(columns) + 2)})
         with dask.config.set({"dataframe.convert-string": False}):
-            frame = self._frame.map_partitions(number_versions, released, meta=meta, enforce_metadata=False)
+            frame = self._frame.map_partitions(number_versions, released, which, meta=meta, enforce_metadata=False)
         return DaskCounts(frame, CountRequest(), requested_device())
 
 
@@ -84,8 +85,8 @@ class ColumnNumbers(NamedTuple):
         return found
 
 
-def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers]) -> pd.DataFrame:
-    """The table of versions of some rows of the joined frame."""
+def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers], versions: Sequence[int]) -> pd.DataFrame:
+    """The table of these versions of some rows of the joined frame."""
     half = len(columns)
     if not len(frame):
         return pd.DataFrame({place: np.empty(0, np.int64) for place in range(half + 2)})
@@ -93,8 +94,10 @@ def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers]) -> pd
         [one.numbers(frame.iloc[:, start + place]) for place, one in enumerate(columns)] for start in (0, half)
     )
     released = [one.column for one in columns]
-    each = [versions_of(before, after, released, version) for version in (BEFORE, DETAIL, AFTER)]
-    return pd.DataFrame({place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))})
+    each = [versions_of(before, after, released, version) for version in versions]
+    return pd.DataFrame(
+        {place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))}
+    )
 
 
 def _open(table: Any, side: int, names: Sequence[Hashable]) -> Any:

@@ -28,7 +28,7 @@ from ..utils.progress import Reporter
 from ..utils.validation import brief
 from .aligned import AlignedTables, CompareRequest, rows_differ
 from .released import ReleasedColumn, SharedValues
-from .versions import versions_of
+from .versions import counted_as, versions_of
 
 # Rows that are counted at once.
 CHUNK_ROWS = 1 << 20
@@ -115,10 +115,7 @@ class RowPlaces:
 
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
-        if self._places is None:
-            places = np.arange(start, stop)
-        else:
-            places = self._places[start:stop]
+        places = np.arange(start, stop) if self._places is None else self._places[start:stop]
         found = [np.empty(stop - start, code_type(code + 1)) for code in missing]
         there = places >= 0
         if not there.all():
@@ -210,10 +207,11 @@ def _with_missing(column: Column, more: int) -> Column:
 
 
 class VersionChunks(TableChunks):
-    """The table of versions: of each chunk of the joined tables three."""
+    """The table of versions: of each chunk of the joined tables one for each version."""
 
     def __init__(self, joined: JoinedChunks, columns: Sequence[ReleasedColumn]) -> None:
-        self.sizes = np.repeat(joined.sizes, 3).tolist()
+        self._versions = sorted(set(counted_as(columns)))
+        self.sizes = np.repeat(joined.sizes, len(self._versions)).tolist()
         self._joined = joined
         self._released = columns
         rows = joined.rows
@@ -223,8 +221,8 @@ class VersionChunks(TableChunks):
         self._last: tuple[int, list[npt.NDArray[Any]], list[npt.NDArray[Any]]] | None = None
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        chunk, version = divmod(number, 3)
-        found = versions_of(*self._numbers(chunk), self._released, version)
+        chunk, version = divmod(number, len(self._versions))
+        found = versions_of(*self._numbers(chunk), self._released, self._versions[version])
         return [found[place] for place in places]
 
     def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
@@ -235,19 +233,28 @@ class VersionChunks(TableChunks):
             half = len(self._released)
             numbers = [
                 [
-                    number.astype(code_type(column.size))[own]
-                    for number, own, column in zip(numbers, some, self._released, strict=True)
-                ]
-                for numbers, some in (
-                    ([column.shared.before for column in self._released], codes[:half]),
-                    ([column.shared.after for column in self._released], codes[half:]),
-                )
+                    _renumbered(own, column.shared.before, column)
+                    for own, column in zip(codes, self._released, strict=False)
+                ],
+                [
+                    _renumbered(own, column.shared.after, column)
+                    for own, column in zip(codes[half:], self._released, strict=True)
+                ],
             ]
             last = self._last = chunk, numbers[0], numbers[1]
         return last[1], last[2]
 
     def close(self) -> None:
         """See `Chunks`: the tables are closed by themselves."""
+
+
+def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
+    """The numbers of values, by code; codes may be these."""
+    kind = code_type(column.size)
+    if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
+        return codes.astype(kind, copy=False)
+    found: npt.NDArray[Any] = numbers.astype(kind)[codes]
+    return found
 
 
 def _numbered(column: ReleasedColumn, rows: int) -> Column:

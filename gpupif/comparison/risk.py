@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ class RiskRequest:
     sensitive: Sequence[Hashable]
     distances: Mapping[Hashable, Any]
 
-    def without(self, dropped: Sequence[Hashable]) -> RiskRequest:
+    def without(self, dropped: Collection[Hashable]) -> RiskRequest:
         """Of a table that has not these columns."""
         known, sensitive = ([name for name in own if name not in dropped] for own in (self.known, self.sensitive))
         return RiskRequest(known, sensitive, self.distances)

@@ -1,7 +1,7 @@
 """The three versions of each row that are counted side by side: as it was, at the released detail, as it is released.
 
 The table of versions has a row for each version of each row, the values of both tables numbered together, and behind
-its columns two more: which version a row is, and what became of it.
+its columns two more: which version a row is, and what became of it. Versions that are the same are there once.
 """
 
 from __future__ import annotations
@@ -102,6 +102,13 @@ class Versions(NamedTuple):
     rows_suppressed: int
 
 
+def counted_as(columns: Sequence[ReleasedColumn]) -> tuple[int, int, int]:
+    """By version that which is counted for it: another one where the two are the same in every row."""
+    if all(column.detail_is_before for column in columns):
+        return BEFORE, BEFORE, AFTER
+    return (BEFORE, AFTER, AFTER) if all(column.detail_is_after for column in columns) else (BEFORE, DETAIL, AFTER)
+
+
 def pairs_of(columns: int) -> list[tuple[int, int]]:
     """All pairs of places of columns."""
     return list(combinations(range(columns), 2))
@@ -113,10 +120,12 @@ def count_versions(
     """Count a table of versions. rows: of the table. quasi_identifiers: places of columns."""
     version, fate = len(columns), len(columns) + 1
     sets: list[Sequence[int]] = [[place] for place in range(len(columns))]
-    sets += [*pairs_of(len(columns)), quasi_identifiers]
+    sets += pairs_of(len(columns))
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
+    # The version first tells classes from other sets.
+    requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
     missing = [column.shared.missing for column in columns]
-    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, tuple(requests[-1].columns)))
+    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, counted_as(columns)))
     *found, of_classes, fates = result.found
     sums = [SetSums.total(parts) for parts in found]
     of_fate = fate_counts(fates)
@@ -125,10 +134,10 @@ def count_versions(
     return Versions(rows, single, pairs, classes, changed, of_fate.get(SUPPRESSED, 0))
 
 
-def make_sums(missing: Sequence[int], classes: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
-    """Finds `SetSums`, of the set `classes` `ClassSums`, and of the fates of rows how many have each.
+def make_sums(missing: Sequence[int], versions: tuple[int, int, int], columns: Sequence[Column], total: Total) -> Find:
+    """Finds `SetSums`, `ClassSums` where the version comes first, and of the fates of rows how many have each.
 
-    missing: by column the number of missing values.
+    missing: by column the number of missing values. versions: see `counted_as`.
     """
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
@@ -137,22 +146,28 @@ def make_sums(missing: Sequence[int], classes: Sequence[int], columns: Sequence[
         if version not in set_:
             found = counter.combinations(place)
             return dict(zip(numbers[set_[0]][found.codes[0]].tolist(), found.counts.tolist(), strict=True))
-        own = tuple(set_) == tuple(classes)
-        found = counter.combinations(place, ordered=not own)
-        *codes, of = found.codes
-        which = numbers[version][of]
-        if not own:
-            return _sums(codes, which, found.counts)
+        if set_[0] != version:
+            found = counter.combinations(place)
+            *codes, of = found.codes
+            return _sums(codes, numbers[version][of], found.counts, versions)
+        found = counter.combinations(place, ordered=False)
+        which = numbers[version][found.codes[0]]
         hidden = which == AFTER
-        for column, each in zip(set_[:-1], codes, strict=True):
+        for column, each in zip(set_[1:], found.codes[1:], strict=True):
             hidden &= numbers[column][each] == missing[column]
-        shown = [found.counts[(which == one) & ~hidden] for one in (BEFORE, DETAIL, AFTER)]
+        shown = [found.counts[which == one] for one in versions]
+        shown[AFTER] = found.counts[(which == AFTER) & ~hidden]
         return ClassSums([VersionSums.of(counts) for counts in shown], int(found.counts[hidden].sum()))
 
     return find
 
 
-def _sums(codes: Sequence[npt.NDArray[Any]], which: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> SetSums:
+def _sums(
+    codes: Sequence[npt.NDArray[Any]],
+    which: npt.NDArray[Any],
+    counts: npt.NDArray[np.int64],
+    versions: tuple[int, int, int],
+) -> SetSums:
     """Of combinations in order, the version last, so that those of one lie together."""
     begins = np.ones(len(which), bool)
     begins[1:] = codes[0][1:] != codes[0][:-1]
@@ -160,7 +175,7 @@ def _sums(codes: Sequence[npt.NDArray[Any]], which: npt.NDArray[Any], counts: np
         begins[1:] |= own[1:] != own[:-1]
     group = np.cumsum(begins) - 1
     difference = np.zeros(int(begins.sum()), np.int64)
-    by_version = [which == one for one in (BEFORE, DETAIL, AFTER)]
+    by_version = [which == one for one in versions]
     difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
     difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
     return SetSums([VersionSums.of(counts[own]) for own in by_version], int(np.abs(difference).sum()))

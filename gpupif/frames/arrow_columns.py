@@ -34,7 +34,7 @@ def replaced_table(
         else:
             array = table.column(field.name)
             if mask is not None:
-                array = _without_unused(array.filter(mask))
+                array = without_unused(array.filter(mask))
         arrays.append(array)
         fields.append(field)
     changed = set(map(str, columns)) | (set(table.column_names) - set(map(str, names)))
@@ -101,8 +101,8 @@ def in_type(labels: pa.Array, kind: pa.DataType) -> pa.Array:
         raise ColumnTypeError("", f"{labels.type} in place of {kind}") from error
 
 
-def _without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of categories with those that occur."""
+def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of categories with those that occur; any other as it is."""
     kind = column.type
     if not pa.types.is_dictionary(kind):
         return column

@@ -35,7 +35,7 @@ class ValueTree(Hierarchy):
     column: Hashable = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, Mapping) or not self.values:
+        if not isinstance(self.values, Mapping) or all(plain_value(value) is None for value in self.values):
             raise InputError(
                 f"{self.said}: values: expected a dictionary of values and the names of what each is part of, got "
                 f"{brief(self.values)}."

@@ -9,31 +9,27 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ..attack.arguments import Knowledge
 from ..attack.known_subsets import AnyKnown, Known
 from ..attack.request import warn_of_unique
 from ..disclosure.figures import CLASS_FIGURES
 from ..disclosure.models import MODELS
-from ..encoding.column import Column
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..hierarchies.base import Hierarchy
-from ..hierarchies.coded import CodedHierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..targets.counted import ColumnGroups, CountedTable
+from ..targets.counted import CountedTable
 from ..targets.quantities import OfClasses, OfModel, OfScores
 from ..targets.target import Target
 from ..targets.target_set import TargetSet
-from ..utils.information import Sizes, conditional_entropy
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_columns, check_exist
 from .advice import Advice, Change, rank
+from .checks import Checks
+from .levels import ColumnLevels, levels_of
 
 # What is measured in any case; of the row gains the mean, which makes the FIG of all columns.
 MEASURED = {
@@ -138,17 +134,18 @@ def advise(
     warn_of_unique(counted.columns, counted.rows)
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        coded = {name: _coded(counted, name, given.get(name)) for name in targets.scored}
-        tried: list[tuple[Hashable, int | None]] = [*_levels(coded), *_drops(targets)]
+        levels = levels_of(counted, _hierarchies(counted, targets.scored, given))
+        tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, targets)]
         report.stage("advise", len(tried) + 1, "changes")
         name = _name(asked)
         measure = partial(_figures, engine=engine, asked=name)
         before = measure(counted, targets)
         report.advance()
         changes = []
-        for column, level in tried:
-            changes.append(_change(counted, targets, coded[column], level, measure))
-            report.advance()
+        with Checks(counted, levels, targets, engine) as checks:
+            for place, level in tried:
+                changes.append(_change(checks, levels, place, level, targets, measure))
+                report.advance()
     seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
     ranked = rank(before, changes, targets.scored, name, asked.at_most)
     return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds)
@@ -209,6 +206,16 @@ def _name(asked: Target) -> str:
     return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
 
 
+def _hierarchies(
+    counted: CountedTable, columns: Sequence[Hashable], given: Mapping[Hashable, Hierarchy]
+) -> dict[Hashable, Hierarchy]:
+    """The hierarchies of columns, proposed where none is given."""
+    return {
+        name: given[name] if name in given else propose_hierarchy(counted.columns[counted.place(name)])
+        for name in columns
+    }
+
+
 def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: str) -> dict[str, float]:
     """What is measured of a table, by name, at last what is asked for under its own; NaN for what is not defined."""
     values = [math.nan if one.value is None else one.value for one in targets.measure(counted, engine)]
@@ -219,50 +226,42 @@ def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: s
     return found if asked in found else {**found, asked: values[-1]}
 
 
-def _coded(counted: CountedTable, name: Hashable, given: Hierarchy | None) -> CodedHierarchy:
-    """A column at each level of its hierarchy, or of the one that is proposed."""
-    column = counted.columns[counted.place(name)]
-    return CodedHierarchy.of(column, propose_hierarchy(column) if given is None else given)
+def _coarser(levels: Sequence[ColumnLevels]) -> Iterator[tuple[int, int]]:
+    """Places of columns, and levels below the top at which values are put together that are apart at the one before."""
+    for place, column in enumerate(levels):
+        sizes = [level.cardinality for level in column.coded.levels[:-1]]
+        yield from ((place, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
 
 
-def _levels(coded: Mapping[Hashable, CodedHierarchy]) -> Iterator[tuple[Hashable, int]]:
-    """Columns and levels below the top at which values are put together that are apart at the level before."""
-    for name, column in coded.items():
-        sizes = [level.cardinality for level in column.levels[:-1]]
-        yield from ((name, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
-
-
-def _drops(targets: TargetSet) -> Iterator[tuple[Hashable, None]]:
-    """Columns without which there is something to measure."""
-    for name in targets.scored:
-        rest = _without(targets, name)
-        quantity = targets.targets[-1].quantity
-        gone = getattr(quantity, "column", None) == str(name)
+def _dropped(levels: Sequence[ColumnLevels], targets: TargetSet) -> Iterator[tuple[int, None]]:
+    """Places of columns without which there is something to measure."""
+    quantity = targets.targets[-1].quantity
+    for place, column in enumerate(levels):
+        rest = _without(targets, column.name)
+        gone = getattr(quantity, "column", None) == str(column.name)
         if rest.scored and not gone and (rest.sensitive or not getattr(quantity, "sensitive", False)):
-            yield name, None
+            yield place, None
 
 
 def _change(
-    counted: CountedTable,
-    targets: TargetSet,
-    coded: CodedHierarchy,
+    checks: Checks,
+    levels: Sequence[ColumnLevels],
+    place: int,
     level: int | None,
+    targets: TargetSet,
     measure: Callable[[CountedTable, TargetSet], dict[str, float]],
 ) -> Change:
     """A column taken to a level, or dropped (None)."""
-    name, column = coded.name, coded.column
+    column = levels[place]
+    at = column.height if level is None else level
+    table = checks.at_levels(tuple(at if other == place else 0 for other in range(len(levels))))
+    values, left = column.coded.levels[at].cardinality, targets
     if level is None:
-        rest = replace(counted, columns=[other for other in counted.columns if other.name != name])
-        figures = measure(rest, _without(targets, name))
-        return Change(name, None, coded.height, 0, _bits(column, np.array([counted.rows])), figures)
-    at = coded.levels[level]
-    figures = measure(counted.grouped({name: ColumnGroups(at.codes, at.labels)}), targets)
-    return Change(name, level, coded.height, at.cardinality, _bits(column, at.counts), figures)
-
-
-def _bits(column: Column, counts: npt.NDArray[np.int64]) -> float:
-    """H(X | X') for the rows of each group X' of the values of a column X, rounded once."""
-    return conditional_entropy(Sizes.of(counts).log_sum(), Sizes.of(column.counts).log_sum(), int(column.counts.sum()))
+        # All rows have one value there, so that they are as different without it.
+        table = replace(table, columns=[one for one in table.columns if one.name != column.name])
+        values, left = 0, _without(targets, column.name)
+    bits = column.losses[at] / table.rows
+    return Change(column.name, level, column.height, values, bits, measure(table, left))
 
 
 def _without(targets: TargetSet, column: Hashable) -> TargetSet:

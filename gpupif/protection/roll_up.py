@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import pairwise
@@ -69,6 +70,8 @@ class RollUp:
         self._digits = _digits_of(self.layout)
         self._kept: OrderedDict[Levels, Classes] = OrderedDict()
         self._kept_rows = 0
+        # Of what is kept, the fewest classes first.
+        self._sizes: list[tuple[int, Levels]] = []
         self._bottom = (0,) * len(self._own)
         self._tables: dict[tuple[int, Levels, Levels], npt.NDArray[np.uint64]] = {}
         keys = self.layout.pack([table.columns[place].codes for place in columns], workers)
@@ -98,17 +101,20 @@ class RollUp:
 
     def _finer(self, own: Levels) -> tuple[Levels, Classes]:
         """The fewest classes that are known of a node that is nowhere coarser."""
-        best, rows = self._bottom, self._base
-        for node, classes in self._kept.items():
-            if len(classes.counts) < len(rows.counts) and all(map(int.__le__, node, own)):
-                best, rows = node, classes
-        return best, rows
+        for size, node in self._sizes:
+            if size >= len(self._base.counts):
+                break
+            if all(map(int.__le__, node, own)):
+                return node, self._kept[node]
+        return self._bottom, self._base
 
     def _keep(self, own: Levels, classes: Classes) -> None:
         self._kept[own] = classes
+        insort(self._sizes, (len(classes.counts), own))
         self._kept_rows += len(classes.counts)
         while self._kept_rows > KEPT * len(self._base.counts) + 1:
-            _, dropped = self._kept.popitem(last=False)
+            node, dropped = self._kept.popitem(last=False)
+            self._sizes.remove((len(dropped.counts), node))
             self._kept_rows -= len(dropped.counts)
 
     def _count(self, rows: Classes, finer: Levels, own: Levels, most: int) -> Classes | None:

@@ -2,9 +2,9 @@
 
 A node that fails a target which coarser values never hurt takes all nodes below with it; a node that holds takes all
 that cost as much. So of what is open always that node is checked which halves it best (as Kohlmayer et al., Flash
-(2012), tag nodes along paths). Targets that coarser values may hurt are first searched in the same way, as if they never
-were, for a good node soon; what that passed over is then looked at in the order of cost, so that the first that holds is
-the best.
+(2012), tag nodes along paths). Targets that coarser values may hurt are first searched in the same way, as if they
+never were, for a good node soon; what that passed over is then looked at in the order of cost, so that the first that
+holds is the best.
 """
 
 from __future__ import annotations
@@ -156,10 +156,7 @@ class Search:
             else:
                 likely, left = window.not_below(likely, place), left[left != place]
             self.done(len(likely), math.inf if self._best is None else self._best[0])
-        if not self.checks.selects:
-            left = likely
-        else:
-            left = self._in_order(window, left)
+        left = self._in_order(window, left) if self.checks.selects else likely
         bound = float(window.losses[left[0]]) if len(left) else math.inf if self._best is None else self._best[0]
         return self._outcome(bound, not len(left))
 

@@ -78,7 +78,10 @@ def values_of(column: PieceColumn) -> ColumnValues:
 
 def in_order(column: PieceColumn, values: pa.Array) -> PieceColumn:
     """The same column with these labels, all that occur in it among them."""
-    place = pc.index_in(column.labels, values).fill_null(len(values)).to_numpy(zero_copy_only=False)
+    if not len(column.labels):
+        return PieceColumn(np.full(len(column.codes), len(values), code_type(len(values) + 1)), values)
+    labels = column.labels if column.labels.type == values.type else column.labels.cast(values.type)
+    place = pc.index_in(labels, values).fill_null(len(values)).to_numpy(zero_copy_only=False)
     return PieceColumn(recode(column.codes, np.append(place, len(values)).astype(np.int64)), values)
 
 

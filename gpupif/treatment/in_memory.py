@@ -76,7 +76,7 @@ class MemoryTable(TreatableTable):
         self.expect([name])
         return self._columns[name]
 
-    def apply(self, step: Step) -> None:
+    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
         # What a value becomes is found once.
         rows = self.rows if isinstance(step, ValueMapStep) else PIECE_ROWS
         starts = range(0, max(1, self.rows), max(1, rows))

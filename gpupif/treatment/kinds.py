@@ -6,6 +6,12 @@ from collections.abc import Mapping
 
 from .base import Treatment
 from .declared_columns import DeclaredColumns
+from .random.jitter import Jitter
+from .random.noise import Noise
+from .random.pram import Pram
+from .random.randomized_response import RandomizedResponse
+from .random.shift_dates import ShiftDates
+from .random.swap import Swap
 from .suppression.suppress import Suppress
 from .suppression.suppress_rows import SuppressRows
 from .value_maps.date_part import DatePart
@@ -34,6 +40,12 @@ _CLASSES: tuple[type[Treatment], ...] = (
     Microaggregate,
     Suppress,
     SuppressRows,
+    Jitter,
+    Noise,
+    Pram,
+    RandomizedResponse,
+    ShiftDates,
+    Swap,
 )
 
 TREATMENTS: Mapping[str, type[Treatment]] = {kind.do: kind for kind in _CLASSES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,16 @@ class PlainPiece(Piece):
         self._now: dict[Hashable, PieceColumn] = {}
 
     @property
+    def looked_at(self) -> Sequence[Hashable]:
+        """The columns that the step asked for."""
+        return list(self._before)
+
+    @property
+    def replaced(self) -> Mapping[Hashable, PieceColumn]:
+        """The columns that the step put in the place of others."""
+        return self._now
+
+    @property
     def names(self) -> Sequence[Hashable]:
         return self._names
 
@@ -53,7 +63,7 @@ class PlainPiece(Piece):
         return self._before[name]
 
     def __setitem__(self, name: Hashable, column: PieceColumn) -> None:
-        before = self[name]
+        before = self._before[name] if name in self._before else self[name]
         if len(column.codes) != len(before.codes):
             raise AssertionError(f"column {name!r}: {len(column.codes)} rows in place of {len(before.codes)}")
         self._now[name] = column

@@ -253,7 +253,9 @@ def _as_text(ending: str, document: Mapping[str, Any]) -> str:
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     import yaml
 
-    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True))
+    # Of what may not be seen PyYAML reads something else than it wrote, but for its escapes.
+    seen = json.dumps(document, ensure_ascii=False).isprintable()
+    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=seen))
 
 
 def _has_none(value: Any) -> bool:

@@ -31,7 +31,7 @@ FIGURES = ("pif95", "fig", "k", "uniques")
 # Of every column: values by pairs, then all but the first pair.
 LETTERS = "abcdef"
 GROUPS = [
-    {letter: "ab cd ef".split()[place // 2] for place, letter in enumerate(LETTERS)},
+    {letter: ["ab", "cd", "ef"][place // 2] for place, letter in enumerate(LETTERS)},
     {letter: "ab" if place < 2 else "others" for place, letter in enumerate(LETTERS)},
 ]
 TREE = {letter: [level[letter] for level in GROUPS] for letter in LETTERS}
@@ -77,7 +77,7 @@ def frames(draw):
 def test_each_change_against_the_oracle(frame, with_attribute):
     known = list(frame)[:-1] if with_attribute else list(frame)
     sensitive = list(frame)[-1:] if with_attribute else []
-    tree = {name: GROUPS for name in frame}
+    tree = dict.fromkeys(frame, GROUPS)
     found = advise(frame, dict.fromkeys(frame, TREE), quasi_identifiers=known, sensitive=sensitive)
     before = naive_advice.figures_of(frame, known, [*known, *sensitive])
     assert found.before == pytest.approx(before, **CLOSE)
@@ -95,8 +95,8 @@ def test_each_change_against_the_oracle(frame, with_attribute):
         assert {name: row[name] for name in FIGURES} == pytest.approx(figures, **CLOSE)
         assert row["bits"] == pytest.approx(bits, **CLOSE)
         assert row["bought"] == pytest.approx(before["pif95"] - figures["pif95"], **CLOSE)
-        left = changed[change[0]].map(lambda value: value or "").nunique() if change[0] in changed else 0
-        assert row["values"] == left
+        left = naive_advice.values_of(changed[change[0]]) if change[0] in changed else []
+        assert row["values"] == len(set(left))
     assert not changes
 
 

@@ -31,6 +31,7 @@ class Domain:
 
     @property
     def states(self) -> int:
+        """How many there are."""
         return len(self.labels) + 1
 
 
@@ -79,12 +80,6 @@ class Replacement(Transitions):
         """The probability t to be kept, beside that of being replaced by itself."""
         return Fraction(self.kept, ALL)
 
-    @property
-    def least(self) -> Fraction:
-        """The smallest probability that replacements are drawn with, given that there is one; 0 where there is none."""
-        total = sum(self.replaced)
-        return Fraction(min(self.replaced), total) if total else Fraction(0)
-
     def matrix(self) -> npt.NDArray[np.float64]:
         drawn = np.array([amount / ALL for amount in self.replaced])
         return np.eye(len(drawn)) * float(self.keep) + drawn  # type: ignore[no-any-return]
@@ -102,11 +97,11 @@ class Matrix(Transitions):
         firsts, values = [], []
         for state, row in enumerate(rows):
             # The state itself first: most stay.
-            order = np.flatnonzero(row)
+            order = np.flatnonzero(np.ldexp(row, 64) >= 1)
             order = np.concatenate([order[order == state], order[order != state]])
             amounts = whole_amounts(row[order])
-            firsts.append((np.cumsum(amounts) - amounts)[amounts > 0] if len(order) > 1 else NOTHING)
-            values.append(order[amounts > 0] if len(order) > 1 else order)
+            firsts.append(np.cumsum(amounts) - amounts)
+            values.append(order)
         alone = states - len(rows)
         firsts += [NOTHING] * alone
         values += [np.array([ITSELF])] * alone
@@ -126,8 +121,9 @@ class Matrix(Transitions):
 
 
 def whole_amounts(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Several probabilities, none of them 1, in whole numbers out of 2^64, cut off; the largest gets what is left."""
+    """Probabilities in whole numbers out of 2^64, cut off; the largest gets what is left."""
     amounts = np.ldexp(np.minimum(probabilities, BELOW_ONE), 64).astype(np.uint64)
-    # In words of 64 bits 2^64 is 0.
-    amounts[np.argmax(probabilities)] -= amounts.sum(dtype=np.uint64)
+    largest = np.argmax(probabilities)
+    # In words of 64 bits 2^64 is 0; so is a single one's amount.
+    amounts[largest : largest + 1] -= amounts.sum(dtype=np.uint64)
     return amounts

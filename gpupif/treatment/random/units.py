@@ -60,6 +60,8 @@ class Units:
             days = amounts // self.day
             if days.min() < FIRST_DAY or days.max() > LAST_DAY:
                 raise self._beyond()
+        if pa.types.is_null(self.kind):
+            return pa.nulls(len(amounts))
         try:
             if self.layout is not None:
                 return pc.strftime(pa.array(amounts, pa.timestamp("s")), self.layout).cast(self.kind)
@@ -115,7 +117,7 @@ def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:
         read = pc.strptime(labels, format=layout, unit="s", error_is_null=True)
         # What is read has to be written again as it was: 2020-1-5 and 2020-02-31 are not.
         same = pc.fill_null(pc.equal(pc.strftime(read, layout), labels), False)
-        wrong = len(labels) - pc.sum(same).as_py()
+        wrong = len(labels) - int(np.count_nonzero(same))
         if not wrong:
             return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=layout)
         if wrong < best[0]:

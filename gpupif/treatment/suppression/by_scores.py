@@ -97,45 +97,49 @@ class ByScores:
         )
 
 
-def restore_measured(rows: KeyedRows, targets: MeasuredTargets, importance: Mapping[int, float]) -> int:
-    """Put values back, those of the most important columns first, until no single one can be; how many were."""
-    columns = sorted(importance, key=lambda column: (-importance[column], column))
-    total = sum(_restore_many(rows, targets, np.flatnonzero(rows.suppressed(column)), column) for column in columns)
-    while True:
-        found = sum(_restore_each(rows, targets, column) for column in columns)
-        if not found:
-            return total
-        total += found
+class Restoring:
+    """Values put back, those of the most important columns first, until no single one can be."""
 
+    def __init__(self, rows: KeyedRows, targets: MeasuredTargets, importance: Mapping[int, float]) -> None:
+        self._rows, self._targets = rows, targets
+        self._columns = sorted(importance, key=lambda column: (-importance[column], column))
+        # Cells that could not be restored since one was: as cells of equal rows are alike, what they are.
+        self._needed: set[tuple[bytes, int, int]] = set()
 
-def _restore_many(rows: KeyedRows, targets: MeasuredTargets, cells: Numbers, column: int) -> int:
-    """Put back as many of these cells of a column as are found by halves."""
-    if not len(cells):
-        return 0
-    rows.put_back(cells, column)
-    if targets.hold(rows):
-        return len(cells)
-    rows.suppress(cells, [column])
-    half = len(cells) // 2
-    if not half:
-        return 0
-    return _restore_many(rows, targets, cells[:half], column) + _restore_many(rows, targets, cells[half:], column)
+    def run(self) -> int:
+        """Put values back; how many were."""
+        total = sum(self._many(self._suppressed(column), column) for column in self._columns)
+        while found := sum(self._each(column) for column in self._columns):
+            total += found
+        return total
 
+    def _suppressed(self, column: int) -> Numbers:
+        return np.flatnonzero(self._rows.suppressed(column))
 
-def _restore_each(rows: KeyedRows, targets: MeasuredTargets, column: int) -> int:
-    """Put back cells of a column one by one; of equal rows that lack the same, all are as the first."""
-    total = 0
-    failed: set[tuple[bytes, int]] = set()
-    for row in np.flatnonzero(rows.suppressed(column)).tolist():
-        kind = rows.keys[row].tobytes(), int(rows.codes[column][row])
-        if kind in failed:
-            continue
-        one = np.array([row])
-        rows.put_back(one, column)
-        if targets.hold(rows):
-            total += 1
-            failed.clear()
-        else:
-            rows.suppress(one, [column])
-            failed.add(kind)
-    return total
+    def _try(self, cells: Numbers, column: int) -> bool:
+        """Put these cells of a column back where all targets hold then; whether they do."""
+        kind = self._rows.keys[cells[0]].tobytes(), column, int(self._rows.codes[column][cells[0]])
+        if len(cells) == 1 and kind in self._needed:
+            return False
+        self._rows.put_back(cells, column)
+        if self._targets.hold(self._rows):
+            self._needed.clear()
+            return True
+        self._rows.suppress(cells, [column])
+        if len(cells) == 1:
+            self._needed.add(kind)
+        return False
+
+    def _many(self, cells: Numbers, column: int) -> int:
+        """Put back as many of these cells of a column as are found by halves."""
+        if not len(cells):
+            return 0
+        if self._try(cells, column):
+            return len(cells)
+        half = len(cells) // 2
+        return self._many(cells[:half], column) + self._many(cells[half:], column) if half else 0
+
+    def _each(self, column: int) -> int:
+        """Put back cells of a column one by one."""
+        cells = self._suppressed(column)
+        return sum(self._try(cells[place : place + 1], column) for place in range(len(cells)))

@@ -6,7 +6,7 @@ columns first. A group may take in rows of larger classes, which can spare some,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class Trial(NamedTuple):
 class Grouping:
     """Rows grouped on the columns of a target. importance: by column, of those that may be suppressed."""
 
-    def __init__(self, rows: KeyedRows, target: ClassTarget, importance: dict[int, float]) -> None:
+    def __init__(self, rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float]) -> None:
         self._rows, self._k = rows, target.k
         self._importance = {column: importance[column] for column in target.columns if column in importance}
         self._seen = rows.masks(target.columns)
@@ -124,7 +124,8 @@ class Grouping:
             lacking[group] -= moved
             if moved:
                 self._move(int(classes[place]), moved, trial.columns)
-        return by_spare | enough
+        given: npt.NDArray[np.bool_] = by_spare | enough
+        return given
 
     def _move(self, one: int, rows: int, columns: Sequence[int]) -> None:
         """Suppress columns of the last so many rows of a class that is left as it was so far."""

@@ -51,7 +51,8 @@ class KeyedRows:
     def class_sizes(self, columns: Iterable[int]) -> npt.NDArray[np.int64]:
         """For each row how many are equal to it on some columns, missing values being values of their own."""
         found = self.distinct(self.keys & self.masks(columns))
-        return np.asarray(found.rows.counts).astype(np.int64)[found.number]
+        sizes: npt.NDArray[np.int64] = np.asarray(found.rows.counts).astype(np.int64)[found.number]
+        return sizes
 
     def suppress(self, rows: npt.NDArray[np.int64], columns: Iterable[int]) -> None:
         """Suppress these columns of some rows."""

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...attack.known_subsets import AnyKnown
+from ...disclosure.cells import NONE
 from ...encoding.column import Column
 from ...engines.base import Engine
 from ...measures import Measure, as_risk, find_measure
 from ...targets.counted import CountedTable
 from ...targets.quantities import OfClasses, OfModel, OfScores
 from ...targets.target import Target
-from ...targets.target_set import NONE, SIZE, TargetSet, TargetValue, score_counted
+from ...targets.target_set import SIZE, TargetSet, TargetValue, score_counted
 from ..base import PieceColumn
 from .class_targets import ClassTarget
 from .keyed_rows import KeyedRows

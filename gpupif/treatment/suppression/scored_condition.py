@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...attack.arguments import Arguments, Knowledge
-from ...attack.known_subsets import FOLDS, as_attackers
+from ...attack.known_subsets import FOLDS, AnyKnown, as_attackers, as_known
 from ...errors import InputError
 from ...measures import is_measure, suggest_measure
 from ...results.condition import Condition, parse_condition
@@ -38,13 +39,17 @@ def cells_where(
 ) -> RowFacts:
     """The cells of some columns for which a condition holds: facts named as their places, of rows that are booleans.
 
-    known: None for all columns of the table, but that of weights. together: one fact, "0", whether it holds of any cell
+    known: None for all columns of the table, but that of weights; any few are of these, where it does not say among
+    which. together: one fact, "0", whether it holds of any cell
     of the row. Others as of `gpupif.score`.
     """
     check_exist("columns", columns, table.names)
     condition = parse_condition(where)
-    if known is None and attackers is None:
-        known = [name for name in table.names if name != weights]
+    every = [name for name in table.names if name != weights]
+    if attackers is None:
+        known = _of_columns(known, every)
+    else:
+        attackers = {name: _of_columns(one, every) for name, one in attackers.items()}
     arguments = Arguments.of(
         _measures(condition, list(attackers or ())),
         columns,
@@ -54,6 +59,14 @@ def cells_where(
         missing=missing,
     )
     return table.scores(arguments, _holding(condition, where, arguments, table, columns, together))
+
+
+def _of_columns(known: Knowledge, columns: Sequence[Hashable]) -> Knowledge:
+    """What an attacker knows; where nothing else is said all these columns, or any few of them."""
+    asked = as_known("known", known)
+    if isinstance(asked, AnyKnown):
+        return asked if asked.pool is not None else replace(asked, among=columns)
+    return columns if asked is None else asked
 
 
 def _holding(
@@ -84,7 +97,7 @@ def _holding(
                 }
             )
         )
-        return {"0": held.any(axis=0)} if together else {str(place): one for place, one in enumerate(held)}
+        return {"0": np.asarray(held.any(axis=0))} if together else {str(place): one for place, one in enumerate(held)}
 
     return make
 
@@ -105,8 +118,8 @@ def _measure_of(name: str, attackers: Sequence[str]) -> str:
 
 
 def as_names(argument: str, columns: Any) -> list[Hashable]:
-    """Names of columns, at least one; a single one may stand alone. Raises InputError."""
-    names = as_list(argument, [columns] if isinstance(columns, str) else columns)
+    """A list of names of columns, at least one; raises InputError."""
+    names = as_list(argument, columns)
     if not names:
         raise InputError(f"{argument}: expected at least one column, got an empty list.")
     return names

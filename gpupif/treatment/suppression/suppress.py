@@ -30,7 +30,7 @@ class Suppress(Treatment):
     Parameters
     ----------
     columns:
-        Whose cells may be suppressed; one name, or a list.
+        Whose cells may be suppressed.
     where:
         A condition on any of gpupif's measures, as of `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size <
         5"``. The table is scored as it is treated so far; the cells for which it holds are suppressed, all at once. A
@@ -47,7 +47,8 @@ class Suppress(Treatment):
     sensitive:
         With targets: sensitive attributes, for ``distinct_l``, ``t`` and others.
     known:
-        With where: what the attacker knows, as of `gpupif.score`; default all columns of the table.
+        With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, and a number is any
+        so many of these.
     attackers:
         With where and targets: several attackers, as of `gpupif.score`; targets name them.
     weights:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...errors import InputError
-from ...utils.validation import as_list, brief, check_exist, check_word, whole_number
+from ...utils.validation import brief, check_exist, check_word, whole_number
 from ..base import Piece, RowFacts, Step, Tools, Treatment, WorkingTable
 from .measured_targets import READINGS
 from .scored_condition import as_names, cells_where, check_condition
@@ -101,9 +101,7 @@ class SuppressRows(Treatment):
         else:
             assert self.where is not None
             everything = [name for name in table.names if name != self.weights]
-            columns = (
-                (known or everything) if self.columns is None else as_list("columns", as_names("columns", self.columns))
-            )
+            columns = (known or everything) if self.columns is None else as_names("columns", self.columns)
             theirs = known if self.known is None and self.attackers is None else self.known
             facts = cells_where(
                 self.where, table, columns, theirs, self.attackers, self.weights, self.missing or "category", True

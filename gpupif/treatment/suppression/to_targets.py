@@ -10,7 +10,7 @@ from ...engines.choose import choose_engine, requested_device
 from ...rows.threads import Workers
 from ...targets.target_set import TargetSet, TargetValue
 from ..base import PieceColumn
-from .by_scores import ByScores, restore_measured
+from .by_scores import ByScores, Restoring
 from .cells import Suppressed, check_reached, make_groups, suppress_cells
 from .class_targets import ClassTarget, without_implied
 from .keyed_rows import KeyedRows
@@ -63,5 +63,5 @@ def _suppress_by_scores(
     while by_scores.round():
         rounds += 1
         make_groups(rows, needed, importance)
-    restored = restore_measured(rows, measured, importance)
+    restored = Restoring(rows, measured, importance).run()
     return Suppressed(np.array([rows.suppressed(column) for column in range(len(names))]), rounds, restored)

@@ -1,0 +1,205 @@
+"""Suppression as a treatment of a table: by conditions on scores, and until targets hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gpupif
+from gpupif.targets.counted import CountedTable
+from gpupif.targets.target_set import TargetSet
+from tests.helpers import naive_suppression as naive
+from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
+
+KNOWN = ["home", "sex"]
+
+
+def values_of(frame, targets, columns=COLUMNS, missing="category", sensitive=()):
+    counted = CountedTable.of(frame, [*columns, *sensitive])
+    engine = gpupif.engines.cpu.engine.CpuEngine()
+    return TargetSet.of(targets, columns, sensitive, missing=missing).measure(counted, engine)
+
+
+class TestWhere:
+    @pytest.mark.parametrize("where", ["csf > 0.25", "cig >= 1 and cohort_size < 5", "class_size <= 3"])
+    def test_cells_for_which_it_holds_become_missing(self, where):
+        table = people()
+        scores = gpupif.score(table, ["csf", "cig", "cohort_size", "class_size"], columns=COLUMNS, known=KNOWN)
+        expected = {
+            "csf > 0.25": scores.csf > 0.25,
+            "cig >= 1 and cohort_size < 5": (scores.cig >= 1) & (scores.cohort_size < 5),
+            "class_size <= 3": scores.class_size <= 3,
+        }[where]
+        assert expected.to_numpy().any()
+        assert not expected.to_numpy().all()
+        after = treat(table, gpupif.Suppress(COLUMNS, where=where, known=KNOWN))
+        assert (after[COLUMNS].isna() == expected).all(axis=None)
+        kept = ~expected.to_numpy()
+        assert (after[COLUMNS].astype(object).to_numpy()[kept] == table[COLUMNS].astype(object).to_numpy()[kept]).all()
+        pd.testing.assert_series_equal(after["pay"], table["pay"])
+
+    def test_against_any_attacker_that_score_knows(self):
+        table = people()
+        among = gpupif.AnyKnown(1, among=list(table))
+        scores = gpupif.score(table, "csf", columns=["sex"], attackers={"neighbour": ["home", "age"], "anyone": among})
+        for where, expected in {
+            "csf > 0.4": scores.worst.csf > 0.4,
+            "neighbour_csf > 0.4": scores.against("neighbour").csf > 0.4,
+            "anyone_csf_worst > 0.1": scores.against("anyone").worst.csf > 0.1,
+        }.items():
+            attackers = {"neighbour": ["home", "age"], "anyone": 1}
+            after = treat(table, gpupif.Suppress(["sex"], where=where, attackers=attackers))
+            assert expected["sex"].any()
+            assert (after["sex"].isna() == expected["sex"]).all()
+
+    def test_with_weights_and_any_known_columns(self):
+        table = people()
+        known = gpupif.AnyKnown(2, among=COLUMNS)
+        scores = gpupif.score(table, "cohort_size", columns=["sex"], known=known, weights="pay")
+        expected = scores.worst.cohort_size["sex"] < 2
+        after = treat(table, gpupif.Suppress(["sex"], where="cohort_size < 2", known=2, weights="pay"))
+        assert 0 < expected.sum() < len(table)
+        assert (after["sex"].isna() == expected).all()
+
+    def test_by_default_the_attacker_knows_all_columns(self):
+        table = people()
+        expected = gpupif.score(table, "cig", columns=["age"], known=list(table)).cig["age"] > 1
+        after = treat(table, gpupif.Suppress(["age"], where="cig > 1"))
+        assert (after["age"].isna() == expected).all()
+
+    def test_of_the_table_as_treated_so_far(self):
+        table = people()
+        merged = treat(table, gpupif.Suppress(["age"], where="cohort_size >= 1"))
+        assert merged["age"].isna().all()
+        both = treat(
+            table, gpupif.Suppress(["age"], where="cohort_size >= 1"), gpupif.Suppress(["sex"], where="class_size < 3")
+        )
+        small = merged.groupby(["home", "sex", "pay"])["sex"].transform("size") < 3
+        assert (both["sex"].isna() == small).all()
+
+
+class TestTargets:
+    @pytest.mark.parametrize("missing", [None, "category", "wildcard"])
+    def test_k(self, missing):
+        table = people()
+        done = gpupif.treat(table, [gpupif.Suppress(COLUMNS, k=3, missing=missing)])
+        rows, before = tuples(done.table), tuples(table)
+        assert naive.smallest(rows, range(3), missing or "category") >= 3
+        assert naive.smallest(rows, range(3), "wildcard") >= 3
+        assert naive.cells_that_can_be_restored(before, rows, [(range(3), 3)], missing or "category") == []
+        found = done.record.to_dict()["treatments"][0]["found"]["targets"]["k>=3"]
+        assert found == {reading: naive.smallest(rows, range(3), reading) for reading in ("category", "wildcard")}
+
+    def test_of_any_two_columns_and_of_named_ones(self):
+        table = people(30)
+        after = treat(table, gpupif.Suppress(COLUMNS, targets=["known=2: k>=3", "known=age: k>=5", "uniques<=0"]))
+        rows = tuples(after)
+        assert naive.holds(rows, [((0, 1), 3), ((0, 2), 3), ((1, 2), 3), ((1,), 5), ((0, 1, 2), 2)])
+
+    def test_columns_that_are_known_and_stay_as_they_are(self):
+        table = people(60)
+        after = treat(table, gpupif.Suppress(["age", "home"], k=2, quasi_identifiers=COLUMNS))
+        pd.testing.assert_series_equal(after["sex"], table["sex"])
+        assert naive.smallest(tuples(after), range(3)) >= 2
+
+    @pytest.mark.parametrize("missing", [None, "category", "wildcard"])
+    @pytest.mark.parametrize(
+        "targets",
+        [["max csf<=0.5"], ["pif90<=1.5", "k>=2"], ["mean cig(age)<=0.5"], ["share_below_k(2)<=0.2"]],
+        ids=str,
+    )
+    def test_targets_of_scores(self, targets, missing):
+        table = people(12, seed=8)
+        readings = ("category", "wildcard") if missing is None else (missing,)
+        assert not all(one.is_met for one in values_of(table, targets))
+        done = gpupif.treat(table, [gpupif.Suppress(COLUMNS, targets=targets, missing=missing)])
+
+        def met(frame):
+            return all(
+                one.is_met or (reading == "wildcard" and one.value is None)
+                for reading in readings
+                for one in values_of(frame, targets, missing=reading)
+            )
+
+        assert met(done.table)
+        for name in COLUMNS:
+            for row in np.flatnonzero(done.table[name].isna()):
+                again = done.table.astype(object)
+                again.loc[row, name] = table.loc[row, name]
+                assert not met(again), f"{name} of row {row} may stay"
+        found = done.record.to_dict()["treatments"][0]["found"]["targets"]
+        for reading in readings:
+            values = {str(one.target): one.value for one in values_of(done.table, targets, missing=reading)}
+            assert {target: value[reading] for target, value in found.items()} == values
+
+    def test_of_a_sensitive_attribute(self):
+        table = people(16, seed=9)
+        targets = ["distinct_l(pay)>=2"]
+        assert not values_of(table, targets, sensitive=["pay"])[0].is_met
+        after = treat(table, gpupif.Suppress(COLUMNS, targets=targets, sensitive=["pay"], missing="category"))
+        assert values_of(after, targets, sensitive=["pay"])[0].is_met
+        pd.testing.assert_series_equal(after["pay"], table["pay"])
+
+    def test_missing_values_stay_and_importance_decides(self):
+        table = people(40)
+        table.loc[:5, "age"] = np.nan
+        light = treat(table, gpupif.Suppress(COLUMNS, k=4, importance={"age": 0.1}))
+        heavy = treat(table, gpupif.Suppress(COLUMNS, k=4, importance={"age": 20}))
+        assert light["age"].isna().sum() > heavy["age"].isna().sum()
+        assert light["age"].isna()[:6].all()
+
+    @pytest.mark.parametrize("kind", [pa.Table.from_pandas, pl.from_pandas], ids=["arrow", "polars"])
+    @pytest.mark.parametrize("treatment", [{"k": 3}, {"targets": ["max csf<=0.7"]}, {"where": "csf > 0.7"}], ids=str)
+    def test_the_same_cells_in_any_kind_of_table(self, kind, treatment):
+        table = people(14)
+        one = gpupif.Suppress(COLUMNS, **treatment)
+        expected = treat(table, one)[COLUMNS].isna()
+        assert expected.any(axis=None)
+        other = treat(kind(table), one).to_pandas()
+        assert (other[COLUMNS].isna() == expected).all(axis=None)
+
+
+BAD = {
+    "none of three ways": ({}, "expected one of where, k or targets, got none"),
+    "two ways": ({"k": 2, "where": "csf > 1"}, "got where and k"),
+    "k below 1": ({"k": 0}, "k: expected a whole number of rows, 1 or more; got 0"),
+    "an unknown measure": ({"where": "csv > 0.9"}, "where: .*'csv'. Did you mean 'csf'?"),
+    "a column's score": ({"where": "csf_age > 0.9"}, "where: expected the name of a measure"),
+    "no condition": ({"where": "csf = 0.9"}, "There is no '=='"),
+    "no target": ({"targets": ["q>=2"]}, "'q' is nothing that is measured"),
+    "no targets": ({"targets": []}, "expected at least one limit"),
+    "importance below 0": ({"k": 2, "importance": {"age": -1}}, "importance: column 'age': expected a number above 0"),
+    "importance of another column": ({"k": 2, "importance": {"pay": 1}}, "importance: no column 'pay'"),
+    "importance of what a condition chooses": (
+        {"where": "csf > 1", "importance": {"age": 1}},
+        "importance goes with k or targets, and means nothing with where",
+    ),
+    "what is known where targets say it": ({"k": 2, "known": ["age"]}, "known goes with where"),
+    "an unknown reading": ({"k": 2, "missing": "any"}, "missing: expected 'category' or 'wildcard', got 'any'"),
+    "no rows enough": ({"k": 41}, "'k>=41' cannot be reached: the table has 40 rows"),
+    "columns that stay": (
+        {"k": 20, "quasi_identifiers": [*COLUMNS, "pay"]},
+        "'k>=20' cannot be reached: .* rows .* agree on 'pay'",
+    ),
+    "a limit below what is possible": ({"targets": ["max csf<=-1"]}, "'max csf<=-1' cannot be reached"),
+    "an attacker who is not there": ({"targets": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
+    "a column that is not there": ({"k": 2, "quasi_identifiers": ["agee"]}, "no column 'agee'.*Did you mean 'age'?"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    arguments, message = BAD[name]
+    table = people()
+    before = table.copy()
+    with pytest.raises(gpupif.InputError, match=message):
+        treat(table, gpupif.Suppress(COLUMNS, **arguments))
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_no_columns():
+    with pytest.raises(gpupif.InputError, match="columns: expected at least one column"):
+        treat(people(), gpupif.Suppress([], k=2))

@@ -1,0 +1,67 @@
+"""Rows suppressed: by the size of their class, and by conditions on scores."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import gpupif
+from tests.helpers import naive_suppression as naive
+from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
+
+
+def test_rows_of_small_classes_are_taken_away():
+    table = people()
+    after = treat(table, gpupif.SuppressRows(k=2, quasi_identifiers=COLUMNS))
+    sizes = table.groupby(COLUMNS)["sex"].transform("size")
+    assert 0 < len(after) < len(table)
+    pd.testing.assert_frame_equal(after, table[sizes >= 2])
+    assert naive.smallest(tuples(after), range(3)) >= 2
+    assert naive.smallest(tuples(after), range(3), "wildcard") >= 2
+
+
+def test_or_stay_without_their_quasi_identifiers():
+    table = people()
+    after = treat(table, gpupif.SuppressRows(k=2, quasi_identifiers=COLUMNS, remove=False))
+    small = table.groupby(COLUMNS)["sex"].transform("size") < 2
+    assert small.any()
+    assert after[COLUMNS].isna().all(axis=1).equals(small)
+    assert after[COLUMNS].isna().any(axis=1).equals(small)
+    pd.testing.assert_series_equal(after["pay"], table["pay"])
+
+
+def test_missing_values_are_a_class_of_their_own():
+    table = pd.DataFrame({"home": ["n", "n", None, None, "s"], "age": [1, 1, 1, 1, 1]})
+    after = treat(table, gpupif.SuppressRows(k=2, quasi_identifiers=["home", "age"]))
+    assert after.index.tolist() == [0, 1, 2, 3]
+
+
+def test_where_it_holds_of_any_cell():
+    table = people()
+    scores = gpupif.score(table, "csf", columns=COLUMNS, known=list(table))
+    expected = (scores.csf > 0.8).any(axis=1)
+    assert 0 < expected.sum() < len(table)
+    after = treat(table, gpupif.SuppressRows(where="csf > 0.8", columns=COLUMNS))
+    assert after.index.tolist() == table.index[~expected].tolist()
+    among = gpupif.score(table, "csf", columns=COLUMNS).csf > 0.8
+    after = treat(table, gpupif.SuppressRows(where="csf > 0.8", quasi_identifiers=COLUMNS))
+    assert after.index.tolist() == table.index[~among.any(axis=1)].tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "expected one of where or k, got none"),
+        ({"k": 2, "where": "csf > 1"}, "got where and k"),
+        ({"k": 2}, "quasi_identifiers: expected the columns that classes are of"),
+        ({"where": "csf > 1", "remove": False}, "quasi_identifiers: expected the columns that become missing"),
+        ({"k": 0, "quasi_identifiers": COLUMNS}, "k: expected a whole number of rows, 1 or more"),
+        ({"k": 2, "quasi_identifiers": ["nowhere"]}, "no column 'nowhere'"),
+        ({"where": "csg > 1"}, "Did you mean 'csf'"),
+        ({"k": 2, "quasi_identifiers": COLUMNS, "columns": ["age"]}, "columns goes with where"),
+    ],
+    ids=str,
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(gpupif.InputError, match=message):
+        treat(people(), gpupif.SuppressRows(**arguments))
