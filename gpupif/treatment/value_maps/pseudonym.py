@@ -103,13 +103,13 @@ class Pseudonym(ValueMap):
 
     def _hashes(self, values: pa.Array, secret: bytes) -> pa.Array:
         length = DIGITS if self.length is None else int(self.length)
-        new = pa.array([digest.hex()[:length] for digest in hashed(secret, values)], pa.string())
-        if len(new.unique()) < len(new):
+        new = [digest.hex()[:length] for digest in hashed(secret, values)]
+        if len(set(new)) < len(new):
             raise InputError(
                 f"pseudonym: column {self.column!r}: length: {length} digits give two of {len(values):,} values the "
                 f"same pseudonym. Take more, {DIGITS} say."
             )
-        return new
+        return pa.array(new, pa.string())
 
 
 def hashed(secret: bytes, values: pa.Array) -> list[bytes]:
