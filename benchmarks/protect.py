@@ -124,9 +124,10 @@ def main() -> None:
     arguments = parser.parse_args()
     # What is started does not outlive a run that is told to end, nor do its files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if arguments.adult is None:
-        arguments.adult = ADULT if adult(ADULT) is not None else None
-    elif adult(arguments.adult) is None:
+    of_adult = adult(arguments.adult or ADULT)
+    if of_adult is not None:
+        arguments.adult = arguments.adult or ADULT
+    elif arguments.adult is not None:
         sys.exit(f"benchmarks.protect: --adult: {arguments.adult} lacks adult.csv, or one of adult_hierarchies/.")
     parts = arguments.only or [part for part in PARTS if part not in ASKED or arguments.large]
     if arguments.adult is None and (skipped := [part for part in parts if part in OF_ADULT]):
@@ -144,7 +145,7 @@ def main() -> None:
         for part in parts:
             found = run_part(part, arguments, folder)
             if arx is not None and part in PUBLISHED:
-                table = SearchTable.of(folder / SEARCH) if part not in OF_ADULT else adult(Path(arguments.adult))
+                table = of_adult if part in OF_ADULT else SearchTable.of(folder / SEARCH)
                 assert table is not None
                 beside_arx(found, arx, table, arguments.seconds)
             figures += with_goals(found)
