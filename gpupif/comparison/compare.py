@@ -6,14 +6,15 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from ..attack.hierarchy_files import read_named_files
 from ..errors import InputError
 from ..hierarchies.open import open_hierarchies
 from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_columns, check_exist, check_word, whole_number
+from ..utils.validation import as_columns, as_mapping, check_exist, check_word, whole_number
 from .aligned import CompareRequest
 from .linkage import check_linkage, link_rows
-from .open import open_aligned, request_of
+from .open import hold, open_aligned, request_of
 from .precision import Levels
 from .released import ReleasedColumn, joint_requests, make_joint, released_columns
 from .result import Comparison
@@ -126,13 +127,14 @@ def compare(
     started = time.perf_counter()
     agreed = Plan([]) if plan is None else Plan.of(plan)
     nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
+    before, after = hold(before, "before"), hold(after, "after")
     request = request_of(before, after, columns, row_id)
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
     known = _known(quasi_identifiers, attributes, request, before)
     levels = Levels.of(agreed, nested)
-    apart = dict(distances or {})
-    check_exist("distances", apart, request.columns, "the columns that are compared")
+    named = read_named_files("distances", distances)
+    apart = dict(as_mapping("distances", named, request.columns, request.columns, table=False))
     names, places = list(request.columns), [request.columns.index(name) for name in known]
     with Reporter() as report, announce_compilation(), open_aligned(before, after, request, report) as tables:
         opened = time.perf_counter()

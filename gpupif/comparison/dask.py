@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from ..dask.read import read_files
-from ..encoding.column import Column
 from ..encoding.encode import encode_column
-from ..encoding.merge import label_array, number_in
 from ..engines.choose import requested_device
 from ..errors import InputError
 from ..frames.dask_frame import is_dask
@@ -25,7 +22,7 @@ from ..marginals.base import SetCounts
 from ..marginals.dask import DaskCounts
 from ..marginals.request import CountRequest
 from .aligned import AlignedTables, CompareRequest, rows_differ
-from .released import ReleasedColumn, text_labels
+from .released import ReleasedColumn
 from .versions import counted_as, versions_of
 
 
@@ -74,14 +71,8 @@ class ColumnNumbers(NamedTuple):
 
     def numbers(self, series: pd.Series[Any]) -> npt.NDArray[np.int64]:
         """The number of each value of some rows."""
-        shared = self.column.shared
-        own: Column = encode_column(self.column.name, series).on_host()
-        labels = text_labels(own) if shared.as_text else label_array(own)
-        if pa.types.is_null(labels.type) or not len(labels):
-            number = np.empty(0, np.int64)
-        else:
-            number = number_in(self.column.name, labels, shared.labels)
-        found: npt.NDArray[np.int64] = np.append(number, shared.missing)[own.codes]
+        own = encode_column(self.column.name, series).on_host()
+        found: npt.NDArray[np.int64] = self.column.shared.numbers(own)[own.codes]
         return found
 
 

@@ -115,24 +115,28 @@ class RowPlaces:
 
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
-        places = np.arange(start, stop) if self._places is None else self._places[start:stop]
-        found = [np.empty(stop - start, code_type(code + 1)) for code in missing]
+        if self._places is None:
+            return self._following(start, stop, columns)
+        places = self._places[start:stop]
+        found = [np.full(stop - start, code, code_type(code + 1)) for code in missing]
         there = places >= 0
-        if not there.all():
-            for own, code in zip(found, missing, strict=True):
-                own[~there] = code
         chunk = np.searchsorted(self._edges, places, "right") - 1
         for number in np.unique(chunk[there]).tolist():
-            rows = np.flatnonzero(chunk == number)
+            rows = np.flatnonzero(there & (chunk == number))
             at = places[rows] - self._edges[number]
-            to: Any = rows
-            of: Any = at
-            # Rows that follow each other, as they do by place, are copied as they stand.
-            if len(at) == rows[-1] - rows[0] + 1 and (np.diff(at) == 1).all():
-                to, of = slice(rows[0], rows[-1] + 1), slice(at[0], at[-1] + 1)
             for own, codes in zip(found, self._chunks.some_codes(number, columns), strict=True):
-                own[to] = codes[of]
+                own[rows] = codes[at]
         return found
+
+    def _following(self, start: int, stop: int, columns: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """The codes of columns of the rows of the other table from one place to another."""
+        # No rows are of the first chunk, too.
+        first, last = (0, 0) if start == stop else np.searchsorted(self._edges, [start, stop - 1], "right") - 1
+        pieces = [
+            [codes[max(0, start - edge) : max(0, stop - edge)] for codes in self._chunks.some_codes(number, columns)]
+            for number, edge in zip(range(first, last + 1), self._edges[first:], strict=False)
+        ]
+        return pieces[0] if len(pieces) == 1 else [np.concatenate(own) for own in zip(*pieces, strict=True)]
 
 
 def _check_ids(column: Column, argument: str) -> None:

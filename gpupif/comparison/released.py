@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..encoding.column import Column, value_order
-from ..encoding.merge import ColumnMerger, ValueCounts, label_array
+from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
 from ..engines.counting import Counter
 from ..errors import ColumnTypeError
 from ..marginals.base import CountResult, Find, SetRequest, Total
@@ -57,6 +57,13 @@ class SharedValues(NamedTuple):
         merged = merger.values.labels
         before, after = (np.append(number, len(merged)).astype(np.int64) for number in numbers)
         return cls(merged, before, after, as_text)
+
+    def numbers(self, column: Column) -> npt.NDArray[np.int64]:
+        """By code of a column with some of these values their numbers: codes differ where a table is read anew."""
+        labels = text_labels(column) if self.as_text else label_array(column)
+        known = len(labels) and not pa.types.is_null(labels.type)
+        found = number_in(column.name, labels, self.labels) if known else np.empty(0, np.int64)
+        return np.append(found, self.missing).astype(np.int64)
 
     def column(self, name: Hashable) -> Column:
         """The values as a column without rows, whose codes are their numbers."""

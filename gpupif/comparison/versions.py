@@ -142,6 +142,11 @@ def make_sums(missing: Sequence[int], versions: tuple[int, int, int], columns: S
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
 
+    def code_of(column: int, number: int) -> int:
+        """The code of a number of a value; -1 where it does not occur."""
+        found = np.flatnonzero(numbers[column] == number)
+        return int(found[0]) if len(found) else -1
+
     def find(set_: Sequence[int], counter: Counter, place: int) -> Any:
         if version not in set_:
             found = counter.combinations(place)
@@ -151,12 +156,14 @@ def make_sums(missing: Sequence[int], versions: tuple[int, int, int], columns: S
             *codes, of = found.codes
             return _sums(codes, numbers[version][of], found.counts, versions)
         found = counter.combinations(place, ordered=False)
-        which = numbers[version][found.codes[0]]
-        hidden = which == AFTER
+        of_version = [found.codes[0] == code for code in (code_of(version, one) for one in range(3))]
+        hidden = np.flatnonzero(of_version[AFTER])
         for column, each in zip(set_[1:], found.codes[1:], strict=True):
-            hidden &= numbers[column][each] == missing[column]
-        shown = [found.counts[which == one] for one in versions]
-        shown[AFTER] = found.counts[(which == AFTER) & ~hidden]
+            hidden = hidden[each[hidden] == code_of(column, missing[column])]
+        shown = [found.counts[of_version[one]] for one in versions]
+        if len(hidden):
+            of_version[AFTER][hidden] = False
+            shown[AFTER] = found.counts[of_version[AFTER]]
         return ClassSums([VersionSums.of(counts) for counts in shown], int(found.counts[hidden].sum()))
 
     return find

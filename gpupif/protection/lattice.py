@@ -12,8 +12,8 @@ import numpy.typing as npt
 from gpupif.kernels import lattice as kernels
 
 # Nodes of which is counted how many are below each of the others; of more a sample is.
-COUNTED = 1 << 15
-SAMPLE, CANDIDATES = 1 << 10, 1 << 8
+COUNTED = 1 << 17
+SAMPLE, CANDIDATES = 1 << 10, 1 << 7
 # Nodes that are held at once; a larger lattice is searched in windows.
 MOST_NODES = 1 << 21
 

@@ -38,6 +38,7 @@ BEFORE = pd.DataFrame({"id": [1, 2, 3], "age": [30, 40, 50], "sex": list("fmf")}
         (BEFORE, {"plan": 7}, "plan: expected a plan"),
         (BEFORE, {"hierarchies": {"age": {"width": [5]}}}, "width"),
         (BEFORE, {"distances": {"job": "nominal"}}, "distances: .*'job'"),
+        (BEFORE, {"distances": ["sex"]}, "distances: "),
         (BEFORE, {"distances": {"sex": "ordered"}}, "distances: column 'sex': expected numbers"),
         (7, {}, "after: expected a pandas, Polars or cuDF DataFrame"),
     ],

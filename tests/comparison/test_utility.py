@@ -88,6 +88,10 @@ def test_what_must_hold_of_any_treatment(both):
     assert (found.pairs["total_variation"] >= 0).all()
     assert utility.entropy_lost == pytest.approx(own["entropy_lost"].sum(), abs=1e-9)
     assert utility.nonuniform_entropy_loss == math.fsum(own["nonuniform_entropy_loss"])
+    functions = own[(own["detail"] != "perturbed") & (own["cells_suppressed"] == 0)]
+    assert (functions["nonuniform_entropy_loss"] - found.rows * functions["entropy_lost"]).abs().max() < 1e-8 or (
+        functions.empty
+    )
     assert (own["entropy_lost"] - (own["entropy_before"] - own["entropy_after"])).abs().max() < 1e-12
 
 
@@ -135,6 +139,13 @@ def test_distances_of_hierarchies_and_orders():
     assert found.columns.loc["d", "emd"] == 1 / 16
     assert gpupif.compare(before, after, distances={"d": list("abcd")}).columns.loc["d", "emd"] == pytest.approx(1 / 24)
     assert gpupif.compare(before, after).columns.loc["d", "emd"] == 1 / 8
+
+
+def test_distances_of_files(tmp_path):
+    (tmp_path / "d.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*\n")
+    before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
+    found = gpupif.compare(before, before.assign(d=list("aaabccdd")), distances={"d": str(tmp_path / "d.csv")})
+    assert found.columns.loc["d", "emd"] == 1 / 16
 
 
 def test_a_dropped_column_is_lost_whole():

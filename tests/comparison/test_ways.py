@@ -104,6 +104,21 @@ def test_kinds_of_frames(both):
     assert found(before.astype({"sex": "category"}), pl.from_pandas(after), **PLACES) == expected
 
 
+class Stream:
+    """A table that can be read once."""
+
+    def __init__(self, table):
+        self._reader = pa.Table.from_pandas(table).to_reader()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+def test_streams_are_read_once(both):
+    before, after = both
+    assert found(Stream(before), Stream(after), **PLACES) == found(before, after, **PLACES)
+
+
 def test_threads_and_order_of_rows_change_nothing(both):
     before, after = both
     expected = found(before, after, **PLACES)

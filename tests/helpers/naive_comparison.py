@@ -76,6 +76,36 @@ def class_figures(before, after, detail, names):
     }
 
 
+def detail_of(before, after, numbers=False):
+    """The released detail of a column, by the rule that the documentation states."""
+    if all(value is None for value in after):
+        return [None] * len(before)
+    pairs_of_rows = Counter(zip(before, after, strict=True))
+    known = {
+        old: {new: n for (was, new), n in pairs_of_rows.items() if was == old and new is not None} for old in before
+    }
+    counts = Counter(value for value in before if value is not None)
+    rows = sum(counts.values())
+    fewer = 2 * len({value for value in after if value is not None}) <= len(counts)
+    repeated = 2 * sum(n for n in counts.values() if n > 1) >= rows
+    function = all(len(found) <= 1 for found in known.values()) and (fewer or repeated)
+    released = set(after)
+
+    if numbers and not function:
+        return before
+
+    def bring(value):
+        if value is None and (None, None) in pairs_of_rows:
+            return None
+        if not function and value in released:
+            return value
+        if known[value]:
+            return min(known[value], key=lambda new: (-known[value][new], new))
+        return value
+
+    return [bring(value) for value in before]
+
+
 def linked_share(before, after, names):
     """The share of rows whose nearest row after is their own."""
     numeric = {
@@ -87,10 +117,12 @@ def linked_share(before, after, names):
         known = [value for value in (*before[name], *after[name]) if value is not None]
         spans[name] = max(known) - min(known) if numeric[name] and known else 0
 
+    detail = {name: detail_of(before[name], after[name], numeric[name]) for name in names}
+
     def distance(row, other):
         total = 0.0
         for name in names:
-            mine, theirs = before[name][row], after[name][other]
+            mine, theirs = detail[name][row], after[name][other]
             if mine == theirs:
                 continue
             if None in (mine, theirs) or not spans[name]:
@@ -108,30 +140,3 @@ def linked_share(before, after, names):
         if distances[row] == least:
             found += 1 / sum(value == least for value in distances.values())
     return found / len(rows)
-
-
-def detail_of(before, after):
-    """The released detail of a column of categories, by the rule that the documentation states."""
-    if all(value is None for value in after):
-        return [None] * len(before)
-    pairs_of_rows = Counter(zip(before, after, strict=True))
-    known = {
-        old: {new: n for (was, new), n in pairs_of_rows.items() if was == old and new is not None} for old in before
-    }
-    counts = Counter(value for value in before if value is not None)
-    rows = sum(counts.values())
-    fewer = 2 * len({value for value in after if value is not None}) <= len(counts)
-    repeated = 2 * sum(n for n in counts.values() if n > 1) >= rows
-    function = all(len(found) <= 1 for found in known.values()) and (fewer or repeated)
-    released = set(after)
-
-    def bring(value):
-        if value is None and (None, None) in pairs_of_rows:
-            return None
-        if not function and value in released:
-            return value
-        if known[value]:
-            return min(known[value], key=lambda new: (-known[value][new], new))
-        return value
-
-    return [bring(value) for value in before]

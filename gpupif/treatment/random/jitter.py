@@ -6,8 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from ...utils.validation import whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
 from ..randomness.draws import Draws, whole_steps
@@ -55,4 +53,4 @@ class JitterStep(Step):
         missing, labels, places = Present.of(piece[self.column])
         units = units_of(self.column, labels, dates=True, numbers=True)
         steps = whole_steps(self.draws.of_rows(piece.start, len(missing)), self.within)[~missing]
-        piece[self.column] = column_of(units.moved(places, steps * np.int64(units.one)), missing)
+        piece[self.column] = column_of(units.stepped(places, steps), missing)

@@ -88,8 +88,9 @@ class NoiseStep(Step):
         noise *= np.abs(units.amounts)[places] if self.relative else float(units.one)
         if units.amounts.dtype.kind != "f":
             rounded = np.rint(noise)
-            # Beyond it is beyond any type; said there.
-            noise = np.clip(rounded, -(2.0**62), 2.0**62).astype(np.int64)
+            if (np.abs(rounded) >= 2.0**62).any():
+                raise units.beyond()
+            noise = rounded.astype(np.int64)
         piece[self.column] = column_of(units.moved(places, noise), missing)
 
     def record(self) -> dict[str, Any]:

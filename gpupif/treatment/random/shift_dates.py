@@ -85,7 +85,7 @@ class ShiftStep(Step):
             units = units_of(name, labels, dates=True, numbers=False)
             if self.suppress:
                 places, missing = places[~nobody[~missing]], missing | nobody
-            piece[name] = column_of(units.moved(places, shifts[~missing] * np.int64(units.day)), missing)
+            piece[name] = column_of(units.stepped(places, shifts[~missing]), missing)
 
     def _shifts(self, piece: Piece) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """The days of each row, and whether it has no person."""

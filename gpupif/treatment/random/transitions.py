@@ -16,6 +16,8 @@ from ..randomness.draws import Entries
 
 ALL = 1 << 64
 BELOW_ONE = np.nextafter(1.0, 0.0)
+# Where less depends on what was there, digits of floats end.
+LEAST = 1e-12
 # Of a state with one entry, where that begins.
 NOTHING = np.zeros(1, np.uint64)
 
@@ -50,7 +52,8 @@ class Transitions:
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
         """The shares of the states before, unbiased, and their standard errors, from those recorded in so many rows.
 
-        Rows are taken as drawn from a population, so that the error has that of the sample in it.
+        Rows are taken as drawn from a population, so that the error has that of the sample in it. Raises LinAlgError
+        where what is recorded depends too little on what was there.
         """
         raise NotImplementedError
 
@@ -85,6 +88,8 @@ class Replacement(Transitions):
         return np.eye(len(drawn)) * float(self.keep) + drawn  # type: ignore[no-any-return]
 
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
+        if self.keep < LEAST:
+            raise np.linalg.LinAlgError
         keep, drawn = float(self.keep), np.array([amount / ALL for amount in self.replaced])
         return (shares - drawn) / keep, np.sqrt(shares * (1 - shares) / rows) / keep
 
@@ -113,6 +118,8 @@ class Matrix(Transitions):
         return self._rows
 
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
+        if np.linalg.cond(self._rows) > 1 / LEAST:
+            raise np.linalg.LinAlgError
         inverse = np.linalg.inv(self._rows.T)
         found = inverse @ shares
         # Of multinomial shares the covariance is (diag(q) - q q') / N.

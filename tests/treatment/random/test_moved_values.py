@@ -129,6 +129,7 @@ def test_any_cut_moves_the_same(treatment, values, kind, cuts):
         ([dt.datetime(2020, 2, 27, 23, 59, 1), None], pa.timestamp("us")),
         ([dt.datetime(2020, 2, 27, 23, 59, 1), None], pa.timestamp("ns", "Europe/Berlin")),
         ([dt.datetime(1969, 2, 27, 23, 59, 1)], pa.timestamp("s")),
+        ([dt.datetime(2250, 2, 27), dt.datetime(1690, 2, 27)], pa.timestamp("ns")),
     ],
 )
 def test_jitter_moves_dates_by_days(values, kind):
@@ -232,7 +233,8 @@ def test_columns_without_any_value():
         (Noise("x", "1"), [1], "scale: expected a number above 0, got '1'"),
         (Noise("x", 1, "cauchy"), [1], "distribution: expected 'normal' or 'laplace' or 'uniform', got 'cauchy'"),
         (Noise("x", 1, relative="mean"), [1], "relative: expected 'value' or 'deviation', got 'mean'"),
-        (Noise("x", 1), [2**62 + 5], "'x': a value is moved beyond what int64 holds"),
+        (Noise("x", 1e3), [2**63 - 1], "'x': a value is moved beyond what int64 holds"),
+        (Jitter("x", 2**31 - 1), [dt.datetime(2020, 1, 1)], "'x': a value is moved beyond what timestamp"),
         (Noise("x", 1e30), [1], "'x': a value is moved beyond what int64 holds"),
         (Jitter("x", 0), [1], "within: expected a whole number of days or units, 1 or more; got 0"),
         (Jitter("x", 1.5), [1], "within: expected a whole number"),

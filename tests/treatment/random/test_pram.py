@@ -163,9 +163,9 @@ def test_errors_of_estimates_are_those_of_a_response_where_that_is_the_matrix():
 
 
 def test_a_matrix_that_cannot_be_inverted():
-    pram = Pram("x", {value: {"a": 0.5, "b": 0.5} for value in "abc"})
-    with pytest.raises(InputError, match="or a matrix that can be inverted"):
-        prepared(letters(100), pram, KEY).estimates("x", values_after(letters(100), "x"))
+    for pram in (Pram("x", {value: {"a": 1 / 3, "b": 2 / 3} for value in "abc"}), Pram("x", invariant=0)):
+        with pytest.raises(InputError, match="or a matrix that can be inverted"):
+            prepared(letters(100), pram, KEY).estimates("x", values_after(letters(100), "x"))
 
 
 def test_records_of_invariant_matrices_tell_shares():

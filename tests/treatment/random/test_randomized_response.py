@@ -164,9 +164,9 @@ def test_estimates_with_missing_values():
 
 def test_estimates_that_cannot_be():
     table = people(100)
-    step = prepared(table, RandomizedResponse("drug", keep=0), KEY)
-    with pytest.raises(InputError, match=r"does not depend enough .* Keep more"):
-        step.estimates("drug", values_after(table, "drug"))
+    for nothing in (RandomizedResponse("drug", keep=0), RandomizedResponse("drug", epsilon=0)):
+        with pytest.raises(InputError, match=r"does not depend enough .* Keep more"):
+            prepared(table, nothing, KEY).estimates("drug", values_after(table, "drug"))
     other = pa.table({"drug": ["a", "other"]})
     with pytest.raises(InputError, match=r"has 'other', which is not among the 4 values"):
         prepared(table, RandomizedResponse("drug", keep=0.5), KEY).estimates("drug", values_after(other, "drug"))
