@@ -68,6 +68,7 @@ class FileTable(TreatableTable):
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
+        """The columns that there are still."""
         return self._steps.names
 
     @property

@@ -102,10 +102,12 @@ class DaskTable(TreatableTable):
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
+        """The columns that there are still."""
         return self._steps.names
 
     @property
     def rows(self) -> int:  # type: ignore[override]
+        """Rows as treated so far, of all partitions."""
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
