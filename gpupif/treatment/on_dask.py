@@ -111,7 +111,9 @@ class DaskTable(TreatableTable):
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: their values are counted together."""
+        """See `TreatableTable`: nothing is computed before it is asked for."""
+
+    def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = list(dict.fromkeys(names))
 
     def sizes(self, level: int) -> list[int]:
