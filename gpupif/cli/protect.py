@@ -27,10 +27,7 @@ def protect(
             help="A limit on risk, such as 'distinct_l(disease)>=3', 'max csf<=0.9', 'known=3: k>=3'; may be repeated.",
         ),
     ] = None,
-    hierarchies: Annotated[
-        Path | None,
-        typer.Option(metavar="H.toml", help="Hierarchies of the columns; those that it lacks are proposed."),
-    ] = None,
+    hierarchies: options.Hierarchies = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="plan.toml", help="Where the plan goes, for gpupif treat.")
     ] = None,
@@ -84,10 +81,9 @@ def protect(
     if not target:
         raise InputError("--target: expected at least one limit, such as --target 'k>=5'; got none.")
     if output is not None:
-        from ..io.documents import DOCUMENTS
-        from ..io.write import check_output
+        from ..treatment.plan import check_plan_output
 
-        check_output(output, overwrite, endings=DOCUMENTS)
+        check_plan_output(output, overwrite)
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ())])

@@ -75,8 +75,16 @@ def treat(
         for file in records.values():
             if file is not None:
                 check_output(file, overwrite or resume, inputs, endings=(".json",))
-        options_given = {"rows_per_file": rows_per_file, "resume": resume, "overwrite": overwrite}
-        done = treat_files(found, output, plan, key=key_file, seed=seed, **options_given)
+        done = treat_files(
+            found,
+            output,
+            plan,
+            key=key_file,
+            seed=seed,
+            rows_per_file=rows_per_file,
+            resume=resume,
+            overwrite=overwrite,
+        )
         complete.append(output)
         written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
         for file, document in written:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..encoding.categories import categories_of
 from ..encoding.plain import family, plain_type
-from .base import Replacement
+from .replacement import Replacement
 
 
 def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
@@ -37,13 +37,13 @@ def some_rows(column: pd.Series[Any], kept: npt.NDArray[Any]) -> pd.Series[Any]:
 
 def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.Categorical:
     order = None if dtype is None else pa.array(dtype.categories, from_pandas=True)
-    found = categories_of(column.codes, column.labels, order)
+    found = categories_of(column.codes, column.labels, order, column.counts)
     categories: Any = pd.Index(found.values.to_pandas())
     if dtype is not None and found.ordered and len(categories):
         categories = dtype.categories[dtype.categories.get_indexer(categories)]
     ordered = bool(dtype is not None and dtype.ordered and found.ordered)
     kind = pd.CategoricalDtype(categories, ordered)
-    return pd.Categorical.from_codes(found.numbers, dtype=kind, validate=False)  # type: ignore[call-arg]
+    return pd.Categorical.from_codes(found.numbers, dtype=kind, validate=False)
 
 
 def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:

@@ -70,9 +70,9 @@ class ValueTree(Hierarchy):
 
     @property
     def expected(self) -> str:  # type: ignore[override]
-        where = "" if self.file is None else f" of {self.file}"
+        """What a value has to be, in words."""
         some = ", ".join(map(repr, list(self.values)[:3]))
-        return f"one of the {len(self.values):,} values{where} ({some}{', ...' * (len(self.values) > 3)})"
+        return f"a value that {self.file or 'it'} names ({some}{', ...' * (len(self.values) > 3)})"
 
     @cached_property
     def _texts(self) -> pa.Array:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..attack.arguments import Knowledge
-from ..attack.known_subsets import AnyKnown, Known
+from ..attack.known_subsets import AnyKnown, Known, as_attackers
 from ..attack.request import warn_of_unique
 from ..disclosure.figures import CLASS_FIGURES
 from ..disclosure.models import MODELS
@@ -78,7 +78,7 @@ def advise(
         Further columns that are scored: sensitive attributes. Default none; without `quasi_identifiers` all other
         columns are these.
     attackers:
-        By name what each knows, as of `gpupif.score`, for a target such as "neighbour: pif95".
+        By name what each knows, as of `gpupif.score`, also of other columns, for a target such as "neighbour: pif95".
     distances:
         How far the values of a column are apart, as of `gpupif.score`, for a target of t or emd.
 
@@ -122,14 +122,16 @@ def advise(
     given, engine = open_hierarchies(hierarchies), choose_engine(requested_device())
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
     started = time.perf_counter()
-    needed = None if known is None else _targets(asked, known, attributes, attackers, distances).columns
+    needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
-    counted = CountedTable.of(table, needed, argument)
+    counted = CountedTable.of(table, needed, f"{argument}, sensitive" if attributes else argument)
     if known is None:
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes]
-    targets = _targets(asked, known, attributes, attackers, distances)
-    check_exist("attackers", targets.columns, counted.names)
+    measured = [*MEASURED.values(), asked]
+    every = TargetSet.of(measured, known, attributes, attackers, distances, counted.names)
+    # One that is measured in any case is there once more, as what is asked for.
+    targets = every.with_targets(measured)
     check_exist("hierarchies", given, counted.names)
     warn_of_unique(counted.columns, counted.rows)
     opened = time.perf_counter()
@@ -155,11 +157,12 @@ def pick_needed(
     columns: Sequence[str] | None,
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str] | None,
+    target: str,
     names: Sequence[str],
 ) -> list[str] | None:
     """Of a file's columns, `names`, those that `advise` needs of these arguments, None for all; raises InputError."""
     known = columns if quasi_identifiers is None else quasi_identifiers
-    needed = None if known is None else list(dict.fromkeys([*known, *(sensitive or ())]))
+    needed = None if known is None else _needed(Target.of_figure(target), [*known, *(sensitive or ())], {})
     return CountRequest(needed).pick(names)
 
 
@@ -188,16 +191,11 @@ def _columns(
     return known, attributes
 
 
-def _targets(
-    asked: Target,
-    known: Sequence[Hashable],
-    attributes: Sequence[Hashable],
-    attackers: Any,
-    distances: Mapping[Any, Any] | None,
-) -> TargetSet:
-    """What is measured: what is in any case, and at last the figure that is asked for."""
-    every = TargetSet.of([*MEASURED.values(), asked], known, attributes, attackers, distances, None)
-    return every.with_targets([*MEASURED.values(), asked])
+def _needed(asked: Target, scored: Sequence[Hashable], attackers: Mapping[str, Known]) -> list[Hashable]:
+    """The columns that are read: those that are scored, and what else attackers know."""
+    known = [(one.pool if isinstance(one, AnyKnown) else one) or () for one in attackers.values()]
+    named = asked.known if isinstance(asked.known, tuple) else ()
+    return list(dict.fromkeys([*scored, *named, *(name for names in known for name in names)]))
 
 
 def _name(asked: Target) -> str:

@@ -20,6 +20,7 @@ class DeclaredColumns(Treatment):
     """
 
     do: ClassVar[str] = "declared_columns"
+    reads_values: ClassVar[bool] = False
     columns: Sequence[Hashable]
 
     def check(self) -> None:

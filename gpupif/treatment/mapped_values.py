@@ -6,13 +6,13 @@ import numpy as np
 
 from .base import ColumnValues, PieceColumn, ValueMapStep
 from .columns import column_values
-from .in_memory import MemoryPiece
+from .plain_piece import ValuesPiece
 
 
 def mapped_values(step: ValueMapStep, values: ColumnValues) -> ColumnValues:
     """What a table's values become: no row has to be looked at."""
     size = len(values.labels)
-    piece = MemoryPiece(0, size + 1, [step.column], lambda _: PieceColumn(np.arange(size + 1), values.labels))
+    piece = ValuesPiece(step.column, PieceColumn(np.arange(size + 1), values.labels))
     step.apply(piece)
     column = piece[step.column]
     counts = np.zeros(len(column.labels) + 1, np.int64)

@@ -23,10 +23,10 @@ from ..dask.graph import Graph, Result
 from ..dask.watch import compute
 from ..encoding.merge import ValueCounts, total_values
 from ..errors import InputError
-from ..frames.base import Replacement
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..frames.pandas_columns import other_column
+from ..frames.replacement import Replacement
 from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter

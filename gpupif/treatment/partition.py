@@ -16,8 +16,9 @@ from ..dask.worker import task_threads
 from ..encoding.merge import ColumnMerger, ValueCounts
 from ..encoding.plain import family, plain_labels
 from ..errors import ColumnTypeError
-from ..frames.base import Frame, Replacement
+from ..frames.base import Frame
 from ..frames.open import open_frame
+from ..frames.replacement import Replacement
 from ..utils.config import config
 from .base import PieceColumn, RowFacts
 from .columns import counts_of
@@ -162,7 +163,8 @@ def ends_of(
     watched: Sequence[Hashable], categorical: Sequence[Hashable], treating: Treating, *given: Any
 ) -> PartitionEnds:
     """What a partition is in the end, and how it came to be that."""
-    treated = treating.run(*given, counted=True)
+    partition, starts, facts = given
+    treated = treating.run(partition, starts, facts, counted=True)
     found = PartitionEnds(treated.counts, {}, {}, {}, {})
     orders = treated.before.orders()
     for name in watched:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ColumnNotFoundError
-from .base import Piece, PieceColumn
+from .base import Piece, PieceColumn, RowFacts
 from .columns import Changes, changes, some_rows
 
 
@@ -88,3 +89,13 @@ class PlainPiece(Piece):
     def kept_rows(self) -> npt.NDArray[np.bool_]:
         """Of all rows that there were, which stay."""
         return np.ones(self.rows_before, np.bool_) if self.kept is None else self.kept
+
+
+class ValuesPiece(PlainPiece):
+    """The values of a column, each in a row of its own."""
+
+    def __init__(self, name: Hashable, column: PieceColumn) -> None:
+        super().__init__(0, len(column.codes), [name], lambda _: column)
+
+    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
+        raise AssertionError("a map of values has no facts of rows")

@@ -12,12 +12,12 @@ from typing import Any
 from ..errors import InputError, OutputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
-from ..io.documents import DOCUMENTS, JSON, TOML, check_yaml, read_document
+from ..io.documents import DOCUMENTS, document_kind, read_document
 from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
 from .base import Treatment
-from .fields import check_types, plain_fields, refuse_secret, treatment_from
+from .fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .kinds import TREATMENTS
 from .safe_harbor import safe_harbor_treatments
 
@@ -51,7 +51,7 @@ class Plan:
     Examples
     --------
     >>> import gpupif
-    >>> plan = gpupif.Plan([], hierarchies={"age": {"widths": [5, 10, 20]}})
+    >>> plan = gpupif.Plan([gpupif.Recode("age", level=2)], hierarchies={"age": {"widths": [5, 10, 20]}})
     >>> plan.save("plan.toml")
     >>> gpupif.Plan.load("plan.toml") == plan
     True
@@ -64,19 +64,19 @@ class Plan:
         for number, one in enumerate(treatments, 1):
             if not isinstance(one, Treatment):
                 raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(one)}.")
-        self.treatments: tuple[Treatment, ...] = tuple(treatments)
         self.hierarchies: Mapping[Hashable, Hierarchy] = open_hierarchies(hierarchies)
-        self._check()
+        self.treatments: tuple[Treatment, ...] = tuple(map(self._checked, range(1, len(treatments) + 1), treatments))
 
-    def _check(self) -> None:
-        for number, one in enumerate(self.treatments, 1):
-            said = _said("plan", number, one.do)
-            check_types(said, type(one), vars(one))
-            try:
-                one.check()
-                one.check_hierarchies(self.hierarchies)
-            except InputError as error:
-                raise InputError(f"{said}: {error}") from None
+    def _checked(self, number: int, given: Treatment) -> Treatment:
+        """The treatment at a place, from 1; raises InputError."""
+        said = _said("plan", number, given.do)
+        treatment = with_types(said, given)
+        try:
+            treatment.check()
+            treatment.check_hierarchies(self.hierarchies)
+        except InputError as error:
+            raise InputError(f"{said}: {error}") from None
+        return treatment
 
     @classmethod
     def of(cls, given: Any) -> Plan:
@@ -185,10 +185,8 @@ class Plan:
         that are no text; InputError where YAML needs PyYAML.
         """
         check_path("path", path, "a .toml, .json or .yaml file")
-        check_output(path, overwrite, endings=DOCUMENTS)
-        file = Path(path)
-        check_yaml("plan", file)
-        write_text(_as_text(file.suffix.lower(), self._seen_from(file.parent)), file, overwrite)
+        kind, file = check_plan_output(path, overwrite), Path(path)
+        write_text(_as_text(kind, self._seen_from(file.parent)), file, overwrite)
 
     def _seen_from(self, folder: Path) -> dict[str, Any]:
         """As `to_dict`, with paths that begin at a folder where they lie below it."""
@@ -213,9 +211,15 @@ class Plan:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        listed = "".join(f"\n    {one!r}," for one in self.treatments)
+        listed = "".join(f"\n    {as_call(one)}," for one in self.treatments)
         treatments = f"[{listed}\n]" if listed else "[]"
         return f"Plan({treatments}{f', hierarchies={self.hierarchies!r}' if self.hierarchies else ''})"
+
+
+def check_plan_output(path: str | os.PathLike[str], overwrite: bool) -> str:
+    """What a plan is written as to a file: "TOML", "JSON" or "YAML"; raises what `Plan.save` does of the file."""
+    check_output(path, overwrite, endings=tuple(DOCUMENTS))
+    return document_kind("plan", Path(path))
 
 
 def _said(said: str, number: int, do: Any) -> str:
@@ -242,14 +246,14 @@ def _seen(path: str, folder: Path) -> str:
     return str(whole.relative_to(folder.resolve())) if whole.is_relative_to(folder.resolve()) else str(whole)
 
 
-def _as_text(ending: str, document: Mapping[str, Any]) -> str:
-    if ending in TOML:
+def _as_text(kind: str, document: Mapping[str, Any]) -> str:
+    if kind == "TOML":
         if _has_none(document):
             raise OutputError(
                 "plan: expected text and numbers, got None in it, which TOML has not. Save it as .json or .yaml."
             )
         return _as_toml(document)
-    if ending in JSON:
+    if kind == "JSON":
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     import yaml
 

@@ -49,7 +49,8 @@ class TreatableTable(WorkingTable):
 def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
     """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
     applied: list[Applied] = []
-    table.expect([name for one in plan.treatments for name in named_in(one, table.names)])
+    reading = [one for one in plan.treatments if one.reads_values]
+    table.expect([name for one in reading for name in named_in(one, table.names)])
     report.stage("treat", len(plan.treatments), "treatments")
     for number, treatment in enumerate(plan.treatments):
         try:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..encoding.plain import family, plain_labels, plain_type
 from ..errors import InputError
 from ..frames.arrow_columns import other_column, other_type
-from ..frames.base import Replacement
+from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks
 from ..out_of_core.gather import prefetched
@@ -54,17 +54,18 @@ class TreatedSource(Source):
         self._base = source
         self._steps = steps
         self._plain = plain
+        self._loses_rows = any(use.removes for use in steps.uses)
         self._given = source.nothing().schema
         self._schema = pa.schema([self._field(name) for name in self.names])
         # By file, the row of the table at which it begins, as each step sees it.
         self._starts = {source.found.files[0]: [0] * (len(steps.uses) + 1)}
-        self._loses_rows = any(use.removes for use in steps.uses)
         self.rows = None if self._loses_rows else source.rows
 
     def _field(self, name: str) -> pa.Field:
         given = self._given.field(name)
         if name not in self._steps.types:
-            return given
+            # It may speak of rows that are gone.
+            return given.remove_metadata() if self._loses_rows else given
         labels, values = self._steps.types[name], given.type
         values = values.value_type if pa.types.is_dictionary(values) else values
         return pa.field(name, labels if self._plain else other_type(labels, plain_type(values), given.type))
@@ -163,10 +164,9 @@ class TreatedSource(Source):
 def read_sample(source: Source) -> tuple[TableColumns, int]:
     """The first rows of files, and how many these are."""
     for file in source.found.files:
-        with contextlib.closing(source.read_file(file, source.names, SAMPLE_ROWS, 1 << 24)) as pieces:
-            for piece in pieces:
-                if piece.num_rows:
-                    return TableColumns(piece.slice(0, SAMPLE_ROWS)), min(piece.num_rows, SAMPLE_ROWS)
+        for piece in source.read_file(file, source.names, SAMPLE_ROWS, 1 << 24):
+            if piece.num_rows:
+                return TableColumns(piece), piece.num_rows
     return TableColumns(source.nothing()), 0
 
 

@@ -89,7 +89,7 @@ class TreatedWriter:
     def _write_equal(self, rows: int) -> None:
         """Files of so many rows; how many there will be is known when all are written, and gives them their names."""
         pieces = _Rows(self._pieces(self._source.found.files))
-        written = []
+        written: list[Path] = []
         while not written or not pieces.ended:
             target = self._folder / f"part-{len(written):09}.parquet"
             if target.exists():

@@ -193,6 +193,19 @@ def test_attackers_who_know_any_few_columns():
     assert found["a", None]["neighbour: pif95"] == expected
 
 
+def test_attackers_who_know_further_columns():
+    """What is known of a column that is no quasi-identifier stays as it is."""
+    table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "zip": list("eefff")})
+    expected = {column: gpupif.score(table, "cig", [column], known=["zip"]).fig() for column in "ab"}
+    for target, attackers in (("known=zip: mean cig", None), ("seller: mean cig", {"seller": ["zip"]})):
+        found = advise(table, {}, target, quasi_identifiers=["a", "b"], attackers=attackers)
+        assert found.columns == ["a", "b"]
+        assert by_change(found)["a", None][target] == pytest.approx(expected["b"]["b"] / 5, **CLOSE)
+        assert by_change(found)["a", None]["k"] == 2
+    with pytest.raises(ColumnNotFoundError, match="zap"):
+        advise(table, {}, "known=zap: k", quasi_identifiers=["a"])
+
+
 def test_missing_hierarchies_are_proposed():
     found = advise(people(), columns=["age", "region"])
     assert {"age", "region"} == set(found.changes.loc[found.changes["do"] == "recode", "column"])

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +154,14 @@ def test_the_document(tmp_path):
     assert gpupif.Plan([]).to_dict() == {"treatment": []}
 
 
+def test_a_name_may_stand_alone():
+    for given_ in (everything(columns="sex"), gpupif.Plan([Everything("age", columns="sex")]).to_dict()):
+        plan = gpupif.Plan.from_dict(given_)
+        assert plan.treatments == (Everything("age", columns=["sex"]),)
+    table = {"sex": ["f", "m"], "age": [1, 2]}
+    assert list(gpupif.treat(pd.DataFrame(table), [gpupif.Drop("sex")]).table) == ["age"]
+
+
 def test_plans_are_equal_where_they_do_the_same():
     plan = gpupif.Plan([Everything("age", level=1, columns=["a"])], AGES)
     assert plan == gpupif.Plan(
@@ -162,7 +171,7 @@ def test_plans_are_equal_where_they_do_the_same():
     assert plan != gpupif.Plan([Everything("age", level=1, columns=["a"])], {"age": {"widths": [5, 10]}})
     assert plan != gpupif.Plan([Everything("age", level=1, columns=["a"])] * 2, AGES)
     assert plan != "plan"
-    assert repr(plan).startswith("Plan([\n    Everything(column='age', level=1,")
+    assert repr(plan).startswith("Plan([\n    Everything(column='age', level=1, columns=['a']),\n]")
     assert repr(plan).endswith("hierarchies={'age': Intervals(widths=(5, 10, 20), start=0)})")
     assert repr(gpupif.Plan([])) == "Plan([])"
 
@@ -264,7 +273,8 @@ BAD = {
     "a number for a boolean": (everything(on=1), "on: expected true or false, got 1"),
     "a word of others": (everything(kind="both"), "kind: expected 'uniform' or 'prior', got 'both'"),
     "a list for a column": (everything(column=["a"]), "column: expected the name of a column"),
-    "a name for a list": (everything(columns="age"), "columns: expected a list of names of columns, got 'age'"),
+    "a number for a list": (everything(columns=3), "columns: expected a list of names of columns, got 3"),
+    "text for numbers": (everything(edges="12"), "edges: expected a list of numbers, got '12'"),
     "text among numbers": (everything(edges=[1, "2"]), "edges: expected a list of numbers"),
     "a list for a table": (everything(mapping=["a"]), "mapping: expected a table of keys and values"),
     "text in a table of numbers": (

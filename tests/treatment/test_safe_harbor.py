@@ -11,6 +11,7 @@ import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.treatment.plan import Plan
 from gpupif.treatment.safe_harbor import KINDS
+from tests.helpers.checkout import ROOT
 
 PEOPLE = {"021": 700_000, "036": 9_000}
 TABLE = pd.DataFrame(
@@ -26,10 +27,8 @@ TABLE = pd.DataFrame(
 DECLARED = {"name": "name", "birth": "date", "admitted": "date", "zip": "zip", "age": "age", "sex": "keep"}
 
 
-def plan(columns=DECLARED, populations=PEOPLE, as_of=2026, date_format=None):
-    return Plan.safe_harbor(
-        columns, populations, as_of=as_of, date_format=date_format or {"admitted": "%m/%d/%Y"} if columns else None
-    )
+def plan(columns=DECLARED):
+    return Plan.safe_harbor(columns, PEOPLE, as_of=2026, date_format={"admitted": "%m/%d/%Y"})
 
 
 def test_what_is_left():
@@ -65,6 +64,12 @@ def test_eighteen_categories_and_their_paragraphs():
     assert list(done.table.columns) == ["sex"]
     done = gpupif.treat(table, Plan.safe_harbor({**{word: word for word in dropped}, "sex": "keep"}))
     assert list(done.table.columns) == ["sex"]
+
+
+def test_the_page_has_all_words():
+    page = (ROOT / "docs" / "value-maps.md").read_text("utf-8")
+    rows = [f"| `{word}`: {kind.holds} | {kind.paragraph} | {kind.done} |" for word, kind in KINDS.items()]
+    assert [row for row in rows if row not in page] == []
 
 
 def test_years_are_pooled_as_dates_are():

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import text_of, texts
+from ...encoding.texts import texts, texts_of
 from ...utils.validation import is_number, is_whole
 from ..base import Mapper
 from .numbers import is_finite, is_numeric
@@ -39,7 +39,8 @@ def typed(new: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(new, pa.float64())
     if all(isinstance(value, bool) for value in values):
         return pa.array(new)
-    return pa.array([None if value is None else text_of(value) for value in new])
+    written = iter(texts_of(values))
+    return pa.array([None if value is None else next(written) for value in new])
 
 
 def kept(new: pa.Array, placed: npt.NDArray[np.bool_], values: pa.Array) -> pa.Array:

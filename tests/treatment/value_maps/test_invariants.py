@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,10 +13,13 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.frames.open import open_frame
 from gpupif.treatment.base import PieceColumn, Tools, relabeled
+from gpupif.treatment.declared_columns import DeclaredColumns
 from gpupif.treatment.in_memory import MemoryTable
 from gpupif.treatment.kinds import TREATMENTS
+from gpupif.treatment.plan import Plan
 from gpupif.treatment.randomness.key import Key
 from gpupif.treatment.value_maps.date_part import DatePart
+from gpupif.treatment.value_maps.drop import Drop
 from gpupif.treatment.value_maps.extremes import BottomCode, Cap, TopCode
 from gpupif.treatment.value_maps.microaggregate import Microaggregate
 from gpupif.treatment.value_maps.pseudonym import Pseudonym
@@ -40,10 +44,7 @@ OF_NUMBERS = [
     Pseudonym("x", method="hmac"),
     Pseudonym("x", length=6),
 ]
-OTHERS = [
-    (DatePart("x", to="month"), [20200131, 20191231, None], {"format": "%Y%m%d"}),
-    (Zip3("x", {"021": 1}), [2139, 2138, None], {}),
-]
+OTHERS = [DatePart("x", to="month", format="%Y%m%d"), Zip3("x", {"021": 1})]
 ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_from("abc")), min_size=1, max_size=40)
 
 
@@ -104,8 +105,6 @@ def test_codes_put_together_are_scored_as_the_treated_table(treatment):
 
 def test_relabeled_by_several_threads():
     codes = np.random.default_rng(0).integers(0, 11, 200_000).astype(np.uint8)
-    import pyarrow as pa
-
     labels = pa.array(range(10))
     groups = pa.array(["a", "b", None, "a", "b", "c", "c", "a", None, "d"])
     found = relabeled(PieceColumn(codes, labels), groups)
@@ -114,6 +113,17 @@ def test_relabeled_by_several_threads():
     top = relabeled(PieceColumn(codes, labels), pa.array(["*"] * 10), "*")
     assert top.labels.to_pylist() == ["*"]
     assert not top.codes.any()
+
+
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_a_plan_has_them_all(ending, tmp_path):
+    """What can stand in a document comes back the same."""
+    treatments = [one for one in OF_NUMBERS if getattr(one, "mapping", None) is None or ending == "json"]
+    plan = Plan([DeclaredColumns(["x", "y"]), Drop(["y"]), *treatments, *OTHERS])
+    plan.save(tmp_path / f"plan.{ending}")
+    found = Plan.load(tmp_path / f"plan.{ending}")
+    assert found == plan
+    assert [type(one) for one in found.treatments] == [type(one) for one in plan.treatments]
 
 
 def test_every_treatment_says_its_word_once():
