@@ -58,6 +58,11 @@ class Window:
         """The levels of a node."""
         return tuple(map(int, self.levels[place]))
 
+    def at(self, levels: Sequence[int]) -> int:
+        """Where the node is that has of each axis the level at such a place among those of the window."""
+        place = np.ravel_multi_index([np.array(level) for level in levels], self.shape.tolist())
+        return int(np.flatnonzero(self.place == place)[0])
+
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
         """Those of some nodes that are above another somewhere."""
         out = np.empty(len(nodes) + 1, np.int64)
