@@ -66,9 +66,9 @@ class Arx:
     ) -> dict[str, Any]:
         """Its optimal search for k-anonymity, by the least loss of entropy, in a process of its own.
 
-        table: CSV, with semicolons. least_seconds: that it is run for at least. Gives the seconds of the first run and of the
-        best, the levels of the optimum, its loss, and how many of the nodes were checked; {"failed": why} where it
-        fails.
+        table: CSV, with semicolons. least_seconds: that it is run for at least. Gives the seconds of the first run and
+        of the best, the levels of the optimum, its loss, and how many of the nodes were checked; {"failed": why} where
+        it fails.
         """
         given = [f"{column}={file}" for column, file in hierarchies.items()]
         command = ["java", MEMORY, "-cp", self.classpath, PROGRAM.stem, str(table), str(k), str(suppressed)]

@@ -4,8 +4,8 @@ Searches for the least recoding that makes a table k-anonymous, on adult and on 
 ARX (`--arx FOLDER`, a checkout of its source, compiled with a JDK; else beside what ARX published, on another machine);
 what a target of another kind takes; advice; value maps beside Polars; files; randomized response; comparison; cells
 suppressed; with `--large` 100 million rows within 2 GiB. Each part runs in a process of its own: seconds of the first
-run there and of the best of several. Of adult (`--adult FOLDER`, with adult.csv and adult_hierarchies/) what ARX has its
-tests expect is found again, to all digits. Writes benchmarks/results/protect.json; exit code 1 where a goal is missed.
+run there and of the best of several. Of adult (`--adult FOLDER`, with adult.csv and adult_hierarchies/) what ARX's
+tests expect is found again. Writes benchmarks/results/protect.json; exit code 1 where a goal is missed.
 """
 
 from __future__ import annotations
@@ -86,6 +86,16 @@ def line(figure: dict[str, Any]) -> str:
     )
 
 
+def table_of(figures: list[dict[str, Any]]) -> list[str]:
+    """Figures that have a goal as a table in Markdown."""
+    lines = ["| | goal | measured | |", "|---|---:|---:|---|"]
+    for figure in figures:
+        if figure["most"] is not None:
+            shown = [f"{figure[name]:.4g} {figure['unit']}".strip() for name in ("most", "value")]
+            lines.append(f"| {figure['what']} | {' | '.join(shown)} | {'' if figure['holds'] else 'missed'} |")
+    return lines
+
+
 def _peer(figure: dict[str, Any]) -> str:
     """What ARX takes, in words."""
     arx = figure.get("arx")
@@ -114,13 +124,14 @@ def main() -> None:
     arguments = parser.parse_args()
     # What is started does not outlive a run that is told to end, nor do its files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if arguments.adult is None:
-        arguments.adult = ADULT if adult(ADULT) is not None else None
-    elif adult(arguments.adult) is None:
+    of_adult = adult(arguments.adult or ADULT)
+    if of_adult is not None:
+        arguments.adult = arguments.adult or ADULT
+    elif arguments.adult is not None:
         sys.exit(f"benchmarks.protect: --adult: {arguments.adult} lacks adult.csv, or one of adult_hierarchies/.")
     parts = arguments.only or [part for part in PARTS if part not in ASKED or arguments.large]
-    if arguments.adult is None:
-        print(f"skipped: {', '.join(OF_ADULT)}, for there is no adult.csv; name its folder with --adult.")
+    if arguments.adult is None and (skipped := [part for part in parts if part in OF_ADULT]):
+        print(f"skipped: {', '.join(skipped)}, for there is no adult.csv; name its folder with --adult.")
         parts = [part for part in parts if part not in OF_ADULT]
     figures: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.temp, prefix="gpupif-protect-") as name:
@@ -134,7 +145,7 @@ def main() -> None:
         for part in parts:
             found = run_part(part, arguments, folder)
             if arx is not None and part in PUBLISHED:
-                table = adult(arguments.adult) if part in OF_ADULT else SearchTable.of(folder / SEARCH)
+                table = of_adult if part in OF_ADULT else SearchTable.of(folder / SEARCH)
                 assert table is not None
                 beside_arx(found, arx, table, arguments.seconds)
             figures += with_goals(found)
@@ -143,6 +154,7 @@ def main() -> None:
             if arx is None and part in PUBLISHED:
                 table_name, seconds, checks = PUBLISHED[part]
                 print(f"ARX was not run (--arx); published in 2014, {table_name}: {seconds} s, {checks} checks.")
+    print("\n" + "\n".join(table_of(figures)))
     document: dict[str, Any] = {**surroundings(PACKAGES), "share": arguments.share, "figures": figures}
     document["arx"] = {"published": PUBLISHED} if arx is None else {"version": arx.version, "java": arx.java}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

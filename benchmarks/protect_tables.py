@@ -74,11 +74,11 @@ def census_for_search(folder: Path, rows: int, columns: int) -> SearchTable:
     table = folder / "census.csv"
     frame.to_csv(table, sep=";", index=False)
     for column in map(str, frame):
-        write_hierarchy(folder / f"{column}.csv", levels_of(frame[column], GROUPS[column]))
+        write_hierarchy(folder / f"{column}.csv", hierarchy_lines(frame[column], GROUPS[column]))
     return SearchTable.of(folder)
 
 
-def levels_of(column: pd.Series, sizes: tuple[int, ...]) -> list[list[str]]:
+def hierarchy_lines(column: pd.Series, sizes: tuple[int, ...]) -> list[list[str]]:
     """Per value a line of its groups: so many values that follow each other are one group."""
     values = sorted(column.unique())
     return [

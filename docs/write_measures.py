@@ -1,4 +1,4 @@
-"""Writes the tables of measures.md, disclosure.md and nightly.md from what gpupif says of its measures and settings.
+"""Writes the tables of measures.md, disclosure.md, nightly.md and treatments.md from what gpupif says of itself.
 
 `python docs/write_measures.py` writes the pages; with --print FILE that page goes to standard output, and nothing is
 written.
@@ -6,6 +6,8 @@ written.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import subprocess
 import sys
@@ -71,6 +73,42 @@ def nightly_tables() -> dict[str, str]:
     return tables
 
 
+def treatments_tables() -> dict[str, str]:
+    """The tables of treatments.md, likewise: treatments and kinds of hierarchies, with their keys."""
+    from gpupif.hierarchies.open import KINDS
+    from gpupif.treatment.kinds import TREATMENTS
+
+    treatments = [
+        (f"`{word}`", f"`{kind.__name__}`", *_own_keys(kind), _first_sentence(kind))
+        for word, kind in TREATMENTS.items()
+    ]
+    hierarchies = [(*_own_keys(kind, ("column", "file")), _first_sentence(kind)) for kind in KINDS.values()]
+    return {
+        "treatments": table(("do", "in Python", "needs", "may have, and defaults", "what it does"), treatments),
+        "hierarchies": table(("key", "may have, and defaults", "meaning"), hierarchies),
+    }
+
+
+def _own_keys(kind: type[Any], without: Sequence[str] = ()) -> tuple[str, str]:
+    """The fields of a dataclass that have to be there, and others with the defaults that are not None."""
+    fields = [field for field in dataclasses.fields(kind) if field.name not in without]
+    needed = [field.name for field in fields if field.default is dataclasses.MISSING]
+    others = [
+        field.name if field.default is None else f"{field.name} = {json.dumps(field.default, default=list)}"
+        for field in fields
+        if field.name not in needed
+    ]
+    return _keys(needed), _keys(others)
+
+
+def _first_sentence(kind: type[Any]) -> str:
+    paragraph = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+    parts = f"{paragraph.split('. ')[0].rstrip('.')}.".replace("``", "`").split("`")
+    # Between backticks nothing is escaped but what would end a cell.
+    plain = [part.replace("|", r"\|") if place % 2 else _escaped(part) for place, part in enumerate(parts)]
+    return "`".join(plain)
+
+
 def _default(field: Any) -> str:
     """The default of a key as TOML has it; empty where there is none."""
     if field.is_required():
@@ -90,6 +128,7 @@ PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "measures.md": measures_tables,
     "disclosure.md": disclosure_tables,
     "nightly.md": nightly_tables,
+    "treatments.md": treatments_tables,
 }
 
 

@@ -25,6 +25,16 @@ def count_below(levels, candidates, sample, out):
 
 
 @kernel
+def count_above(levels, candidates, sample, out):
+    """The same of nodes that are nowhere below it."""
+    for place in range(candidates.size):
+        found = 0
+        for other in range(sample.size):
+            found += is_below(levels, candidates[place], sample[other])
+        out[place] = found
+
+
+@kernel
 def sum_below(shape, strides, numbers):
     """Of each node of a whole lattice, in the order of its levels, the sum over all that are nowhere above it.
 

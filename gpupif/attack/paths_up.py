@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,11 @@ def paths_up(said: str, given: Mapping[Any, Any], where: str = "") -> dict[Any, 
     Raises InputError where these are not as many for each value, or the same name is part of several. said: what errors
     call the column; where: the hierarchy came from.
     """
-    paths = {
-        value: [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
-        for value, names in given.items()
-    }
-    if not all(isinstance(part, Hashable) for path in paths.values() for part in path):
-        raise InputError(f"{said}: expected names of what values are part of, got lists in lists.")
+    paths = {value: names if type(names) is list else _listed(names) for value, names in given.items()}
+    try:
+        set(chain.from_iterable(paths.values()))
+    except TypeError:
+        raise InputError(f"{said}: expected names of what values are part of, got lists in lists.") from None
     depths = {len(path) for path in paths.values()}
     if len(depths) > 1:
         raise InputError(
@@ -35,6 +35,10 @@ def paths_up(said: str, given: Mapping[Any, Any], where: str = "") -> dict[Any, 
         if len(pairs) > len({child for child, _ in pairs}):
             _refuse(said, where, level, paths)
     return paths
+
+
+def _listed(names: Any) -> list[Any]:
+    return [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
 
 
 def _refuse(said: str, where: str, level: int, paths: Mapping[Any, Sequence[Any]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,10 +13,7 @@ from .options import FileRoles, as_names, check_table, configured, show
 
 def advise(
     table: options.Table,
-    hierarchies: Annotated[
-        Path | None,
-        typer.Option(metavar="H.toml", help="Hierarchies of the columns; those that it lacks are proposed."),
-    ] = None,
+    hierarchies: options.Hierarchies = None,
     target: Annotated[
         str, typer.Option(metavar="pif95|k|'max csf'|...", help="What is to be less risky: changes are ranked by it.")
     ] = "pif95",
@@ -65,7 +61,7 @@ def advise(
         sensitive=attributes,
     )
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        pick = partial(pick_needed, every, known, attributes)
+        pick = partial(pick_needed, every, known, attributes, target)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
     from_file.say(as_json, quiet)
     show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -79,6 +80,7 @@ def compare(
     if roles is not None:
         known = from_file.known("quasi-identifiers", known)
         attributes = from_file.take("sensitive", attributes, lambda found: found.sensitive)
+    apart: dict[Hashable, Any] = dict(as_distances(distance or ()).items())
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         from ..comparison.compare import compare as find
         from ..io.paths import find_input
@@ -92,7 +94,7 @@ def compare(
             quasi_identifiers=known,
             sensitive=attributes,
             row_id=row_id,
-            distances=as_distances(distance or ()) or None,
+            distances=apart,
             k=k,
             suppressed=suppressed,
             linkage=_linkage(linkage),

@@ -1,5 +1,5 @@
-"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `compare`, `measures`, `demo`,
-`info`, and the group `gpupif nightly`.
+"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `advise`, `compare`,
+`protect`, `measures`, `demo`, `info`, and the group `gpupif nightly`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .._version import __version__
 from ..errors import GpupifError
 from ..utils.signals import SIGNALS
 from . import nightly
+from .advise import advise
 from .compare import compare
 from .demo import demo
 from .global_risk import global_risk
@@ -24,10 +25,12 @@ from .inspect import inspect
 from .measures import measures
 from .messages import UsageError, as_options, usage_error
 from .options import complete
+from .protect import protect
 from .risk import risk
 from .score import score
 from .suda import suda
 from .toxic import toxic
+from .treat import treat
 
 app = typer.Typer(
     name="gpupif",
@@ -40,7 +43,7 @@ app = typer.Typer(
 # That are made before garbage is looked for.
 LEAST_OBJECTS = 100_000
 
-FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, compare, measures, demo, info)
+FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, advise, protect, treat, compare, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command()(command)
@@ -116,6 +119,7 @@ def main() -> None:
         if sys.argv[1:3] == ["nightly", "run"]:
             left = "the last good state is as it was"
         if complete:
-            left = f"the scores are complete: {complete[0]}"
+            what = "treated table is" if sys.argv[1:2] == ["treat"] else "scores are"
+            left = f"the {what} complete: {complete[0]}"
         print(f"gpupif: interrupted; {left}.", file=sys.stderr)
         raise SystemExit(128 + signalled.args[0]) from None

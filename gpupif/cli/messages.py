@@ -61,6 +61,8 @@ def as_options(message: str) -> str:
     message = re.sub(r"^attackers:", "--attacker:", message)
     message = re.sub(r"\battackers=(?!\w)", "--attacker", message)
     message = re.sub(r"^distances:", "--distance:", message)
+    message = re.sub(r"^key:", "--key-file:", message)
+    message = re.sub(r"^key, seed:", "--key-file, --seed:", message)
     message = re.sub(r"^lacks:", "--population-lacks:", message)
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
     message = re.sub(r"gpupif\.config\((\w+='[\w:]*')\)", r"\1", message)
@@ -68,10 +70,14 @@ def as_options(message: str) -> str:
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|"
         "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
         "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|household|target_risk|interactions|max_size|contributions|among|subsets|seed|where|by|keep_input|"
-        "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles"
+        "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles|row_id|suppressed|linkage|hierarchies|"
+        "target|suppress|cells|time_limit"
     )
     if any(argument.startswith("--known-any") for argument in sys.argv):
         message = re.sub(r"^known:", "--known-any:", message)
+    if sys.argv[1:2] == ["protect"]:
+        message = re.sub(r"^weights:(?= column)", "--weight:", message)
+        message = re.sub(r"^targets:", "--target:", message)
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)

@@ -65,6 +65,16 @@ Distances = Annotated[
         '{"value": ["part of", ...]}. May be repeated. Default: numbers and dates are ordered.',
     ),
 ]
+Hierarchies = Annotated[
+    Path | None,
+    typer.Option(
+        "--hierarchies",
+        metavar="H.toml",
+        help="Hierarchies of the columns: a table [hierarchies] in a file of TOML, JSON or YAML, such as a plan. For "
+        "each column { widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, or the path of a .csv "
+        "file as ARX keeps them. Those that it lacks are proposed.",
+    ),
+]
 Missing = Annotated[str, table_option(metavar="category|error", help="Missing values: one more value, or refuse.")]
 MissingOrWildcard = Annotated[
     str, table_option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any.")

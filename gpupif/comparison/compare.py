@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from ..attack.hierarchy_files import read_named_files
 from ..errors import InputError
+from ..hierarchies.open import open_hierarchies
+from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_columns, check_exist, check_word, whole_number
+from ..utils.validation import as_columns, as_mapping, check_exist, check_word, whole_number
 from .aligned import CompareRequest
 from .linkage import check_linkage, link_rows
-from .open import open_aligned, request_of
+from .open import hold, open_aligned, request_of
 from .precision import Levels
 from .released import ReleasedColumn, joint_requests, make_joint, released_columns
 from .result import Comparison
@@ -32,7 +34,7 @@ def compare(
     quasi_identifiers: Any = None,
     sensitive: Any = None,
     row_id: Hashable = None,
-    hierarchies: Mapping[Hashable, Any] | None = None,
+    hierarchies: Any = None,
     distances: Mapping[Hashable, Any] | None = None,
     k: int | None = None,
     suppressed: str = "both",
@@ -56,8 +58,8 @@ def compare(
         after may lack columns, which are then lost whole, and with `row_id` rows. A missing value after where there was
         one before is a suppressed cell. Where values of a column have no type in common they are known by their texts.
     plan:
-        The `gpupif.Plan` by which it was treated, or the path of one: says to what levels of their hierarchies values
-        were brought, and which columns are drawn anew.
+        The `gpupif.Plan` by which it was treated, or what `gpupif.treat` takes as one: says to what levels of their
+        hierarchies values were brought, and which columns are drawn anew.
     columns:
         Columns to be compared; default all of the table before, and those of the one after have to be among them.
     quasi_identifiers:
@@ -70,8 +72,8 @@ def compare(
         compared. Default: rows belong together by their places, and both tables have as many. Rows that the table after
         lacks count as suppressed: all their values are missing.
     hierarchies:
-        Of columns, where the plan has none: for precision. Without a level in the plan a column is at that level at
-        which its hierarchy gives what was released.
+        Of columns, as of `gpupif.Plan`, where the plan has none: for precision. Without a level in the plan a column is
+        at the level at which its hierarchy gives what was released; at no single one, it has no precision.
     distances:
         How far values are apart, for the earth mover's distance and t: by column, as of `gpupif.score`.
     k:
@@ -123,14 +125,16 @@ def compare(
     check_linkage(linkage, seed)
     wanted = None if k is None else whole_number("k", k, "rows of a class")
     started = time.perf_counter()
-    agreed = _as_plan(plan, hierarchies)
+    agreed = Plan([]) if plan is None else Plan.of(plan)
+    nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
+    before, after = hold(before, "before"), hold(after, "after")
     request = request_of(before, after, columns, row_id)
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
     known = _known(quasi_identifiers, attributes, request, before)
-    levels = Levels.of(agreed)
-    apart = dict(distances or {})
-    check_exist("distances", apart, request.columns, "the columns that are compared")
+    levels = Levels.of(agreed, nested)
+    named = read_named_files("distances", distances)
+    apart = dict(as_mapping("distances", named, request.columns, request.columns, table=False))
     names, places = list(request.columns), [request.columns.index(name) for name in known]
     with Reporter() as report, announce_compilation(), open_aligned(before, after, request, report) as tables:
         opened = time.perf_counter()
@@ -141,7 +145,7 @@ def compare(
         with tables.versions(released) as counts:
             versions = count_versions(counts, tables.rows, released, places)
         taken_away = tables.lacking
-    levels = levels.with_found(released, {} if agreed is None else agreed.hierarchies)
+    levels = levels.with_found(released, nested)
     by_column = measure_columns(versions, released, levels, apart)
     pairs = measure_pairs(versions, released)
     utility = measure_all(versions, released, by_column, pairs, levels, wanted)
@@ -194,17 +198,3 @@ def _readings(after: Any, request: RiskRequest, suppressed: str, holes: bool) ->
     """The risk after, by the reading of suppressed cells; there is one only where there are none."""
     asked = ("category", "wildcard") if suppressed == "both" else (suppressed,)
     return {reading: measure_risk(after, request, reading) for reading in (asked if holes else ("category",))}
-
-
-def _as_plan(plan: Any, hierarchies: Mapping[Hashable, Any] | None) -> Any:
-    """The plan, from a file if it is the path of one, with these hierarchies beside its own; None without either."""
-    if plan is None and hierarchies is None:
-        return None
-    from ..treatment.plan import Plan
-
-    if isinstance(plan, str | os.PathLike):
-        plan = Plan.load(plan)
-    if plan is not None and not isinstance(plan, Plan):
-        raise InputError(f"plan: expected a gpupif.Plan, or the path of one, got {type(plan).__name__}.")
-    own = {} if plan is None else dict(plan.hierarchies)
-    return Plan([] if plan is None else plan.treatments, hierarchies={**own, **(hierarchies or {})})

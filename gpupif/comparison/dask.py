@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from ..dask.read import read_files
-from ..encoding.column import Column
 from ..encoding.encode import encode_column
-from ..encoding.merge import label_array, number_in
 from ..engines.choose import requested_device
 from ..errors import InputError
 from ..frames.dask_frame import is_dask
@@ -25,8 +22,8 @@ from ..marginals.base import SetCounts
 from ..marginals.dask import DaskCounts
 from ..marginals.request import CountRequest
 from .aligned import AlignedTables, CompareRequest, rows_differ
-from .released import ReleasedColumn, text_labels
-from .versions import AFTER, BEFORE, DETAIL, versions_of
+from .released import ReleasedColumn
+from .versions import counted_as, versions_of
 
 
 class DaskTables(AlignedTables):
@@ -52,9 +49,10 @@ class DaskTables(AlignedTables):
         import dask
 
         released = [ColumnNumbers.of(column) for column in columns]
+        which = sorted(set(counted_as(columns)))
         meta = pd.DataFrame({place: pd.Series(dtype="int64") for place in range(len(columns) + 2)})
         with dask.config.set({"dataframe.convert-string": False}):
-            frame = self._frame.map_partitions(number_versions, released, meta=meta, enforce_metadata=False)
+            frame = self._frame.map_partitions(number_versions, released, which, meta=meta, enforce_metadata=False)
         return DaskCounts(frame, CountRequest(), requested_device())
 
 
@@ -73,19 +71,13 @@ class ColumnNumbers(NamedTuple):
 
     def numbers(self, series: pd.Series[Any]) -> npt.NDArray[np.int64]:
         """The number of each value of some rows."""
-        shared = self.column.shared
-        own: Column = encode_column(self.column.name, series).on_host()
-        labels = text_labels(own) if shared.as_text else label_array(own)
-        if pa.types.is_null(labels.type) or not len(labels):
-            number = np.empty(0, np.int64)
-        else:
-            number = number_in(self.column.name, labels, shared.labels)
-        found: npt.NDArray[np.int64] = np.append(number, shared.missing)[own.codes]
+        own = encode_column(self.column.name, series).on_host()
+        found: npt.NDArray[np.int64] = self.column.shared.numbers(own)[own.codes]
         return found
 
 
-def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers]) -> pd.DataFrame:
-    """The table of versions of some rows of the joined frame."""
+def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers], versions: Sequence[int]) -> pd.DataFrame:
+    """The table of these versions of some rows of the joined frame."""
     half = len(columns)
     if not len(frame):
         return pd.DataFrame({place: np.empty(0, np.int64) for place in range(half + 2)})
@@ -93,8 +85,10 @@ def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers]) -> pd
         [one.numbers(frame.iloc[:, start + place]) for place, one in enumerate(columns)] for start in (0, half)
     )
     released = [one.column for one in columns]
-    each = [versions_of(before, after, released, version) for version in (BEFORE, DETAIL, AFTER)]
-    return pd.DataFrame({place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))})
+    each = [versions_of(before, after, released, version) for version in versions]
+    return pd.DataFrame(
+        {place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))}
+    )
 
 
 def _open(table: Any, side: int, names: Sequence[Hashable]) -> Any:

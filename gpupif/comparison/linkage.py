@@ -35,8 +35,9 @@ class Linkage(Record):
     nobody's nearest, and not found. rows: that were looked for, all, or a sample drawn by `seed` (None where it is
     none). linked: of these. standard_error: of the share, by the sample; None without one.
 
-    The distance is Gower's (1971): the mean over the quasi-identifiers of the difference of two numbers over the range
-    of the column, and of 0 or 1 for other values, equal or not; so for missing ones.
+    Values before are at the released detail. The distance is Gower's (1971): the mean over the quasi-identifiers of the
+    difference of two numbers over the range of the column, and of 0 or 1 for other values, equal or not; so for missing
+    ones.
     """
 
     share: float
@@ -71,9 +72,13 @@ def link_rows(
     parts = found.found[0]
     codes = [np.concatenate(own) for own in zip(*(part[0] for part in parts), strict=True)]
     times = np.concatenate([part[1] for part in parts])
-    half = len(used)
-    before = [column.shared.before[own] for column, own in zip(used, codes[:half], strict=True)]
-    after = [column.shared.after[own] for column, own in zip(used, codes[half:], strict=True)]
+    numbers = [
+        column.shared.numbers(found.columns[place])[own]
+        for column, place, own in zip([*used, *used], both, codes, strict=True)
+    ]
+    # Whoever knows a value knows what became of it, where that is a function of it.
+    before = [column.detail[own] for column, own in zip(used, numbers, strict=False)]
+    after = numbers[len(used) :]
     return _link(used, before, after, times, linkage, seed)
 
 

@@ -28,7 +28,7 @@ from ..utils.progress import Reporter
 from ..utils.validation import brief
 from .aligned import AlignedTables, CompareRequest, rows_differ
 from .released import ReleasedColumn, SharedValues
-from .versions import versions_of
+from .versions import counted_as, versions_of
 
 # Rows that are counted at once.
 CHUNK_ROWS = 1 << 20
@@ -116,26 +116,27 @@ class RowPlaces:
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
         if self._places is None:
-            places = np.arange(start, stop)
-        else:
-            places = self._places[start:stop]
-        found = [np.empty(stop - start, code_type(code + 1)) for code in missing]
+            return self._following(start, stop, columns)
+        places = self._places[start:stop]
+        found = [np.full(stop - start, code, code_type(code + 1)) for code in missing]
         there = places >= 0
-        if not there.all():
-            for own, code in zip(found, missing, strict=True):
-                own[~there] = code
         chunk = np.searchsorted(self._edges, places, "right") - 1
         for number in np.unique(chunk[there]).tolist():
-            rows = np.flatnonzero(chunk == number)
+            rows = np.flatnonzero(there & (chunk == number))
             at = places[rows] - self._edges[number]
-            to: Any = rows
-            of: Any = at
-            # Rows that follow each other, as they do by place, are copied as they stand.
-            if len(at) == rows[-1] - rows[0] + 1 and (np.diff(at) == 1).all():
-                to, of = slice(rows[0], rows[-1] + 1), slice(at[0], at[-1] + 1)
             for own, codes in zip(found, self._chunks.some_codes(number, columns), strict=True):
-                own[to] = codes[of]
+                own[rows] = codes[at]
         return found
+
+    def _following(self, start: int, stop: int, columns: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """The codes of columns of the rows of the other table from one place to another."""
+        # No rows are of the first chunk, too.
+        first, last = (0, 0) if start == stop else np.searchsorted(self._edges, [start, stop - 1], "right") - 1
+        pieces = [
+            [codes[max(0, start - edge) : max(0, stop - edge)] for codes in self._chunks.some_codes(number, columns)]
+            for number, edge in zip(range(first, last + 1), self._edges[first:], strict=False)
+        ]
+        return pieces[0] if len(pieces) == 1 else [np.concatenate(own) for own in zip(*pieces, strict=True)]
 
 
 def _check_ids(column: Column, argument: str) -> None:
@@ -210,10 +211,11 @@ def _with_missing(column: Column, more: int) -> Column:
 
 
 class VersionChunks(TableChunks):
-    """The table of versions: of each chunk of the joined tables three."""
+    """The table of versions: of each chunk of the joined tables one for each version."""
 
     def __init__(self, joined: JoinedChunks, columns: Sequence[ReleasedColumn]) -> None:
-        self.sizes = np.repeat(joined.sizes, 3).tolist()
+        self._versions = sorted(set(counted_as(columns)))
+        self.sizes = np.repeat(joined.sizes, len(self._versions)).tolist()
         self._joined = joined
         self._released = columns
         rows = joined.rows
@@ -223,8 +225,8 @@ class VersionChunks(TableChunks):
         self._last: tuple[int, list[npt.NDArray[Any]], list[npt.NDArray[Any]]] | None = None
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        chunk, version = divmod(number, 3)
-        found = versions_of(*self._numbers(chunk), self._released, version)
+        chunk, version = divmod(number, len(self._versions))
+        found = versions_of(*self._numbers(chunk), self._released, self._versions[version])
         return [found[place] for place in places]
 
     def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
@@ -235,19 +237,28 @@ class VersionChunks(TableChunks):
             half = len(self._released)
             numbers = [
                 [
-                    number.astype(code_type(column.size))[own]
-                    for number, own, column in zip(numbers, some, self._released, strict=True)
-                ]
-                for numbers, some in (
-                    ([column.shared.before for column in self._released], codes[:half]),
-                    ([column.shared.after for column in self._released], codes[half:]),
-                )
+                    _renumbered(own, column.shared.before, column)
+                    for own, column in zip(codes, self._released, strict=False)
+                ],
+                [
+                    _renumbered(own, column.shared.after, column)
+                    for own, column in zip(codes[half:], self._released, strict=True)
+                ],
             ]
             last = self._last = chunk, numbers[0], numbers[1]
         return last[1], last[2]
 
     def close(self) -> None:
         """See `Chunks`: the tables are closed by themselves."""
+
+
+def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
+    """The numbers of values, by code; codes may be these."""
+    kind = code_type(column.size)
+    if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
+        return codes.astype(kind, copy=False)
+    found: npt.NDArray[Any] = numbers.astype(kind)[codes]
+    return found
 
 
 def _numbered(column: ReleasedColumn, rows: int) -> Column:

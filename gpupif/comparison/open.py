@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..errors import InputError
+from ..frames.arrow_frame import ArrowFrame
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
 from ..io.paths import find_input
@@ -27,12 +28,20 @@ def open_aligned(before: Any, after: Any, request: CompareRequest, report: Repor
     return LocalTables(before, after, request, report)
 
 
-def names_of(table: Any, argument: str) -> list[Hashable]:
-    """The columns of a table of any kind, but those of row labels."""
+def hold(table: Any, argument: str) -> Any:
+    """The table, to be read more than once: a stream of Arrow data as a table. Raises InputError."""
+    if is_dask(table) or isinstance(table, str | os.PathLike):
+        return table
     try:
-        names, labels = _names_of(table, argument)
+        frame = open_frame(table)
     except InputError as error:
         raise error.about(argument) from None
+    return frame.arrow() if isinstance(frame, ArrowFrame) else table
+
+
+def names_of(table: Any, argument: str) -> list[Hashable]:
+    """The columns of a table of any kind, but those of row labels."""
+    names, labels = _names_of(table, argument)
     check_unique(names, argument)
     return [name for name in names if name not in labels] or list(names)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..hierarchies.base import Hierarchy
-from ..treatment.base import ValueMap
+from ..treatment.base import Treatment, ValueMap
+from ..treatment.plan import Plan
 from .released import ReleasedColumn
 
 
@@ -24,11 +24,9 @@ class Levels:
     perturbed: frozenset[Hashable] = frozenset()
 
     @classmethod
-    def of(cls, plan: Any) -> Levels:
-        """Of a `gpupif.Plan`; None: none."""
-        if plan is None:
-            return cls({})
-        levels = {name: (0, hierarchy.height) for name, hierarchy in plan.hierarchies.items()}
+    def of(cls, plan: Plan, hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
+        """Of a plan, and hierarchies of columns, its own among them."""
+        levels = {name: (0, hierarchy.height) for name, hierarchy in hierarchies.items()}
         perturbed: set[Hashable] = set()
         for treatment in plan.treatments:
             columns = treatment_columns(treatment)
@@ -75,7 +73,7 @@ class Levels:
         return sum(own) / len(own) if own else None
 
 
-def treatment_columns(treatment: Any) -> Sequence[Hashable]:
+def treatment_columns(treatment: Treatment) -> Sequence[Hashable]:
     """The columns that a treatment names."""
     if hasattr(treatment, "column"):
         return [treatment.column]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..encoding.column import Column, value_order
-from ..encoding.merge import ColumnMerger, ValueCounts, label_array
+from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
 from ..engines.counting import Counter
 from ..errors import ColumnTypeError
 from ..marginals.base import CountResult, Find, SetRequest, Total
@@ -57,6 +57,13 @@ class SharedValues(NamedTuple):
         merged = merger.values.labels
         before, after = (np.append(number, len(merged)).astype(np.int64) for number in numbers)
         return cls(merged, before, after, as_text)
+
+    def numbers(self, column: Column) -> npt.NDArray[np.int64]:
+        """By code of a column with some of these values their numbers: codes differ where a table is read anew."""
+        labels = text_labels(column) if self.as_text else label_array(column)
+        known = len(labels) and not pa.types.is_null(labels.type)
+        found = number_in(column.name, labels, self.labels) if known else np.empty(0, np.int64)
+        return np.append(found, self.missing).astype(np.int64)
 
     def column(self, name: Hashable) -> Column:
         """The values as a column without rows, whose codes are their numbers."""
@@ -146,6 +153,23 @@ class ReleasedColumn(NamedTuple):
     joint: JointCounts
 
     @property
+    def detail_is_before(self) -> bool:
+        """Whether values before are at the released detail as they stand."""
+        own = np.arange(self.size)
+        return bool((self.detail[self.before > 0] == own[self.before > 0]).all())
+
+    @property
+    def detail_is_after(self) -> bool:
+        """Whether values at the released detail are those that were released, in every row."""
+        joint, missing = self.joint, self.shared.missing
+        if not self.after[:missing].any():
+            return bool((self.detail[self.before > 0] == missing).all())
+        if joint.several or joint.suppressed or (joint.stays and missing in joint.values[joint.released >= 0]):
+            return False
+        there = joint.released >= 0
+        return bool((self.detail[joint.values[there]] == joint.released[there]).all())
+
+    @property
     def size(self) -> int:
         """How many numbers of values there are, that of missing ones included."""
         return len(self.shared.labels) + 1
@@ -183,15 +207,22 @@ def released_columns(
     for place, (name, parts) in enumerate(zip(names, counted.found, strict=True)):
         columns = counted.columns[place], counted.columns[len(names) + place]
         shared = SharedValues.of(*columns)
-        counts = []
-        for column, number in zip(columns, (shared.before, shared.after), strict=True):
-            own = np.zeros(len(shared.labels) + 1, np.int64)
-            np.add.at(own, number[: column.cardinality], column.counts)
-            counts.append(own)
+        before, after = (
+            _counts(column, number, len(shared.labels) + 1)
+            for column, number in zip(columns, (shared.before, shared.after), strict=True)
+        )
         joint = JointCounts.total(parts)
-        detail, kind = _detail(shared, counts[0], counts[1], joint, name in perturbed)
-        found.append(ReleasedColumn(name, shared, *counts, detail, "dropped" if name in dropped else kind, joint))
+        detail, kind = _detail(shared, before, after, joint, name in perturbed)
+        kind = "dropped" if name in dropped else kind
+        found.append(ReleasedColumn(name, shared, before, after, detail, kind, joint))
     return found
+
+
+def _counts(column: Column, number: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """How many rows of a column have each of so many values; number: of each of its codes that of the value."""
+    counts = np.zeros(size, np.int64)
+    np.add.at(counts, number[: column.cardinality], column.counts)
+    return counts
 
 
 def _detail(
@@ -205,7 +236,7 @@ def _detail(
     missing = shared.missing
     own = np.arange(missing + 1)
     if not after[:missing].any():
-        return np.full(missing + 1, missing), "mapped"
+        return np.full(missing + 1, missing), "mapped" if before[:missing].any() else "same"
     detail = own.copy()
     there = joint.released >= 0
     detail[joint.values[there]] = joint.released[there]

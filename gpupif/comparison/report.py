@@ -58,7 +58,9 @@ def risk_table(risk: pd.DataFrame) -> Table:
     """Risk side by side; the two readings only where they differ."""
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
     headings = [Heading("", text=True), *(Heading(READINGS[name], folds=True, show=_value) for name in shown)]
-    rows = [[FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()]
+    rows = [
+        [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
+    ]
     return draw_table("Risk", headings, rows)
 
 
@@ -116,7 +118,10 @@ def columns_table(columns: pd.DataFrame) -> Table:
         Heading("detail", text=True),
         *(Heading(COLUMNS[name], folds=True, show=_value) for name in shown),
     ]
-    rows = [[name, row["detail"], *(row[key] for key in shown)] for name, row in zip(columns.index, _rows(columns), strict=True)]
+    rows = [
+        [name, row["detail"], *(row[key] for key in shown)]
+        for name, row in zip(columns.index, _rows(columns), strict=True)
+    ]
     return draw_table("Columns", headings, rows)
 
 

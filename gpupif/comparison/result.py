@@ -77,6 +77,5 @@ class Comparison(Displayable):
 
 def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Whole numbers as such, which stand beside others in a column of floats."""
-    return {
-        name: int(value) if isinstance(value, float) and value.is_integer() else value for name, value in row.items()
-    }
+    whole = {name: int(value) for name, value in row.items() if isinstance(value, float) and value.is_integer()}
+    return {**row, **whole}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..attack.arguments import Arguments
 from ..disclosure.risk import risk
+from ..errors import NothingKnownWarning
 from ..out_of_core.options import OutputOptions
 from ..results.distribution import ColumnQuery, ScoreQuestions
 from ..scoring.files import score_file
@@ -37,7 +39,7 @@ class RiskRequest:
     sensitive: Sequence[Hashable]
     distances: Mapping[Hashable, Any]
 
-    def without(self, dropped: Sequence[Hashable]) -> RiskRequest:
+    def without(self, dropped: Collection[Hashable]) -> RiskRequest:
         """Of a table that has not these columns."""
         known, sensitive = ([name for name in own if name not in dropped] for own in (self.known, self.sensitive))
         return RiskRequest(known, sensitive, self.distances)
@@ -57,7 +59,10 @@ def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
     if not scored:
         return RiskFigures({}, {})
     own = {name: what for name, what in request.distances.items() if name in request.sensitive}
-    scores = _score(table, Arguments.of(CELL_MEASURES, scored, known=list(request.known), missing=missing))
+    with warnings.catch_warnings():
+        # Of a single quasi-identifier nothing is known when it is scored itself, and nobody named it as known.
+        warnings.simplefilter("ignore", NothingKnownWarning)
+        scores = _score(table, Arguments.of(CELL_MEASURES, scored, known=list(request.known), missing=missing))
     figures: dict[str, float] = dict(zip(map(_pif_name, GAIN_PERCENTS), scores.pif(GAIN_PERCENTS), strict=True))
     cells: dict[tuple[str, Hashable, float], float] = {}
     for measure in CELL_MEASURES:

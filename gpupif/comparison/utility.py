@@ -79,7 +79,7 @@ class Bits:
         self._rows = rows
 
     def _bits(self, units: int) -> float:
-        return units / (self._rows << LOG_BITS)
+        return float(units / (self._rows << LOG_BITS))
 
     def entropy(self, sums: SetSums, version: int) -> float:
         """H(X)."""

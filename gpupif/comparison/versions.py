@@ -1,7 +1,7 @@
 """The three versions of each row that are counted side by side: as it was, at the released detail, as it is released.
 
 The table of versions has a row for each version of each row, the values of both tables numbered together, and behind
-its columns two more: which version a row is, and what became of it.
+its columns two more: which version a row is, and what became of it. Versions that are the same are there once.
 """
 
 from __future__ import annotations
@@ -102,6 +102,13 @@ class Versions(NamedTuple):
     rows_suppressed: int
 
 
+def counted_as(columns: Sequence[ReleasedColumn]) -> tuple[int, int, int]:
+    """By version that which is counted for it: another one where the two are the same in every row."""
+    if all(column.detail_is_before for column in columns):
+        return BEFORE, BEFORE, AFTER
+    return (BEFORE, AFTER, AFTER) if all(column.detail_is_after for column in columns) else (BEFORE, DETAIL, AFTER)
+
+
 def pairs_of(columns: int) -> list[tuple[int, int]]:
     """All pairs of places of columns."""
     return list(combinations(range(columns), 2))
@@ -113,10 +120,12 @@ def count_versions(
     """Count a table of versions. rows: of the table. quasi_identifiers: places of columns."""
     version, fate = len(columns), len(columns) + 1
     sets: list[Sequence[int]] = [[place] for place in range(len(columns))]
-    sets += [*pairs_of(len(columns)), quasi_identifiers]
+    sets += pairs_of(len(columns))
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
+    # The version first tells classes from other sets.
+    requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
     missing = [column.shared.missing for column in columns]
-    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, tuple(requests[-1].columns)))
+    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, counted_as(columns)))
     *found, of_classes, fates = result.found
     sums = [SetSums.total(parts) for parts in found]
     of_fate = fate_counts(fates)
@@ -125,34 +134,47 @@ def count_versions(
     return Versions(rows, single, pairs, classes, changed, of_fate.get(SUPPRESSED, 0))
 
 
-def make_sums(missing: Sequence[int], classes: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
-    """Finds `SetSums`, of the set `classes` `ClassSums`, and of the fates of rows how many have each.
+def make_sums(missing: Sequence[int], versions: tuple[int, int, int], columns: Sequence[Column], total: Total) -> Find:
+    """Finds `SetSums`, `ClassSums` where the version comes first, and of the fates of rows how many have each.
 
-    missing: by column the number of missing values.
+    missing: by column the number of missing values. versions: see `counted_as`.
     """
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
+
+    def code_of(column: int, number: int) -> int:
+        """The code of a number of a value; -1 where it does not occur."""
+        found = np.flatnonzero(numbers[column] == number)
+        return int(found[0]) if len(found) else -1
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> Any:
         if version not in set_:
             found = counter.combinations(place)
             return dict(zip(numbers[set_[0]][found.codes[0]].tolist(), found.counts.tolist(), strict=True))
-        own = tuple(set_) == tuple(classes)
-        found = counter.combinations(place, ordered=not own)
-        *codes, of = found.codes
-        which = numbers[version][of]
-        if not own:
-            return _sums(codes, which, found.counts)
-        hidden = which == AFTER
-        for column, each in zip(set_[:-1], codes, strict=True):
-            hidden &= numbers[column][each] == missing[column]
-        shown = [found.counts[(which == one) & ~hidden] for one in (BEFORE, DETAIL, AFTER)]
+        if set_[0] != version:
+            found = counter.combinations(place)
+            *codes, of = found.codes
+            return _sums(codes, numbers[version][of], found.counts, versions)
+        found = counter.combinations(place, ordered=False)
+        of_version = [found.codes[0] == code for code in (code_of(version, one) for one in range(3))]
+        hidden = np.flatnonzero(of_version[AFTER])
+        for column, each in zip(set_[1:], found.codes[1:], strict=True):
+            hidden = hidden[each[hidden] == code_of(column, missing[column])]
+        shown = [found.counts[of_version[one]] for one in versions]
+        if len(hidden):
+            of_version[AFTER][hidden] = False
+            shown[AFTER] = found.counts[of_version[AFTER]]
         return ClassSums([VersionSums.of(counts) for counts in shown], int(found.counts[hidden].sum()))
 
     return find
 
 
-def _sums(codes: Sequence[npt.NDArray[Any]], which: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> SetSums:
+def _sums(
+    codes: Sequence[npt.NDArray[Any]],
+    which: npt.NDArray[Any],
+    counts: npt.NDArray[np.int64],
+    versions: tuple[int, int, int],
+) -> SetSums:
     """Of combinations in order, the version last, so that those of one lie together."""
     begins = np.ones(len(which), bool)
     begins[1:] = codes[0][1:] != codes[0][:-1]
@@ -160,7 +182,7 @@ def _sums(codes: Sequence[npt.NDArray[Any]], which: npt.NDArray[Any], counts: np
         begins[1:] |= own[1:] != own[:-1]
     group = np.cumsum(begins) - 1
     difference = np.zeros(int(begins.sum()), np.int64)
-    by_version = [which == one for one in (BEFORE, DETAIL, AFTER)]
+    by_version = [which == one for one in versions]
     difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
     difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
     return SetSums([VersionSums.of(counts[own]) for own in by_version], int(np.abs(difference).sum()))

@@ -27,15 +27,22 @@ class Categories(NamedTuple):
     ordered: bool
 
 
-def categories_of(codes: npt.NDArray[Any], labels: pa.Array, order: Sequence[Any] | None = None) -> Categories:
+def categories_of(
+    codes: npt.NDArray[Any],
+    labels: pa.Array,
+    order: Sequence[Any] | None = None,
+    counts: npt.NDArray[Any] | None = None,
+) -> Categories:
     """The labels that occur, in a given order where all of them are in it, else in that of their values.
 
-    codes: numbers of labels, len(labels) for a missing value.
+    codes: numbers of labels, len(labels) for a missing value. counts: rows by code, None: they are counted.
     """
     size = len(labels)
-    counters = np.zeros((size + 1, 4 if size < 1 << 16 else 1), np.int64)
-    kernels.count_values(read_only(codes), 0, counters)
-    there = np.flatnonzero(counters.sum(axis=1)[:size])
+    if counts is None:
+        counters = np.zeros((size + 1, 4 if size < 1 << 16 else 1), np.int64)
+        kernels.count_values(read_only(codes), 0, counters)
+        counts = counters.sum(axis=1)
+    there = np.flatnonzero(counts[:size])
     values = labels.take(pa.array(there))
     rank = _places(values, order)
     if rank is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -62,5 +63,11 @@ def text_of(value: Any) -> str:
 
 
 def texts_of(values: Iterable[Any]) -> list[str]:
-    """The texts of several values that came as Python's, of whatever types."""
-    return [value if isinstance(value, str) else text_of(value) for value in values]
+    """The texts of several values that came as Python's, none of them missing, of whatever types."""
+    several = list(values)
+    if all(isinstance(value, str) for value in several):
+        return several
+    if len({type(value) for value in several}) == 1:
+        with contextlib.suppress(pa.ArrowException, OverflowError):
+            return [str(text) for text in texts(pa.array(several)).to_pylist()]
+    return [value if isinstance(value, str) else text_of(value) for value in several]

@@ -12,9 +12,10 @@ import pyarrow as pa
 from ..encoding.categories import categories_of
 from ..encoding.plain import family
 from ..errors import ColumnTypeError
-from .base import Replacement
+from .replacement import Replacement
 
-PANDAS = b"pandas"
+# Of what pandas notes, what says nothing of values, as its attributes may.
+PANDAS, KEPT = b"pandas", ("column_indexes", "creator", "pandas_version")
 
 
 def replaced_table(
@@ -34,7 +35,7 @@ def replaced_table(
         else:
             array = table.column(field.name)
             if mask is not None:
-                array = _without_unused(array.filter(mask))
+                array, field = without_unused(array.filter(mask)), field.remove_metadata()
         arrays.append(array)
         fields.append(field)
     changed = set(map(str, columns)) | (set(table.column_names) - set(map(str, names)))
@@ -57,7 +58,7 @@ def kept_metadata(schema: pa.Schema, changed: set[str], all_rows: bool) -> dict[
             for one in note["columns"]
             if one.get("field_name", one.get("name")) not in changed and one.get("name") not in changed
         ]
-        kept = {**note, "index_columns": index, "columns": own}
+        kept = {name: note[name] for name in KEPT if name in note} | {"index_columns": index, "columns": own}
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
     return {PANDAS: json.dumps(kept).encode()}
@@ -83,7 +84,7 @@ def other_column(column: Replacement, kind: pa.DataType) -> pa.Array:
         if pa.types.is_null(labels.type) or not len(labels):
             return pa.nulls(len(column.codes), target)
         return labels.take(pa.array(column.codes, mask=missing))
-    found = categories_of(column.codes, column.labels)
+    found = categories_of(column.codes, column.labels, None, column.counts)
     values = in_type(found.values, target.value_type)
     numbers = pa.array(found.numbers.astype(np.int32, copy=False), mask=found.numbers < 0)
     return pa.DictionaryArray.from_arrays(numbers, values)
@@ -101,8 +102,8 @@ def in_type(labels: pa.Array, kind: pa.DataType) -> pa.Array:
         raise ColumnTypeError("", f"{labels.type} in place of {kind}") from error
 
 
-def _without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of categories with those that occur."""
+def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of categories with those that occur; any other as it is."""
     kind = column.type
     if not pa.types.is_dictionary(kind):
         return column

@@ -11,7 +11,8 @@ from ..encoding.encode import check_arrow
 from ..errors import InputError
 from ..io.common import decode, pandas_index_names
 from .arrow_columns import replaced_table
-from .base import Frame, Replacement
+from .base import Frame
+from .replacement import Replacement
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
@@ -15,17 +15,8 @@ import pyarrow as pa
 from ..gpu.base import FrameLibrary
 from ..io.common import Stamp, check_unchanged
 from ..utils.arrays import on_host
-
-
-class Replacement(NamedTuple):
-    """What stands in the place of a column: codes of rows, `len(labels)` where a value is missing, and their labels.
-
-    before: the type of the values that the column had, see `encoding.plain`.
-    """
-
-    codes: npt.NDArray[Any]
-    labels: pa.Array
-    before: pa.DataType
+from .arrow_columns import replaced_table
+from .replacement import Replacement
 
 
 class Frame(ABC):
@@ -103,8 +94,6 @@ class Frame(ABC):
         place of anything else is categorical. Categories that do not occur any more go. kept: a mask of the rows that
         stay, which columns that are replaced have alone; of the others, rows and index are as they came.
         """
-        from .arrow_columns import replaced_table
-
         return replaced_table(self.arrow(), names, columns, kept).to_pandas()
 
 

@@ -13,8 +13,9 @@ from ..gpu.base import FrameLibrary
 from ..io.base import Input
 from ..io.common import Pick, decode
 from ..io.read import read_table
-from .base import Frame, Replacement, category_orders
+from .base import Frame, category_orders
 from .pandas_columns import other_column
+from .replacement import Replacement
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26

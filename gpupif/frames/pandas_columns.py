@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..encoding.categories import categories_of
 from ..encoding.plain import family, plain_type
-from .base import Replacement
+from .replacement import Replacement
 
 
 def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
@@ -37,13 +37,13 @@ def some_rows(column: pd.Series[Any], kept: npt.NDArray[Any]) -> pd.Series[Any]:
 
 def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.Categorical:
     order = None if dtype is None else pa.array(dtype.categories, from_pandas=True)
-    found = categories_of(column.codes, column.labels, order)
+    found = categories_of(column.codes, column.labels, order, column.counts)
     categories: Any = pd.Index(found.values.to_pandas())
     if dtype is not None and found.ordered and len(categories):
         categories = dtype.categories[dtype.categories.get_indexer(categories)]
     ordered = bool(dtype is not None and dtype.ordered and found.ordered)
     kind = pd.CategoricalDtype(categories, ordered)
-    return pd.Categorical.from_codes(found.numbers, dtype=kind, validate=False)  # type: ignore[call-arg]
+    return pd.Categorical.from_codes(found.numbers, dtype=kind, validate=False)
 
 
 def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:
@@ -65,7 +65,7 @@ def _natural(column: Replacement, dtype: Any) -> Any:
     missing = bool((column.codes == len(column.labels)).any())
     nullable = missing or (isinstance(dtype, pd.api.extensions.ExtensionDtype) and hasattr(dtype, "numpy_dtype"))
     named = {"whole": "Int64", "boolean": "boolean"} if nullable else {"whole": "int64", "boolean": "bool"}
-    return named.get(family(kind)) or column.labels[:1].to_pandas().dtype
+    return pd.api.types.pandas_dtype(named.get(family(kind)) or column.labels[:1].to_pandas().dtype)
 
 
 def _taken(column: Replacement, dtype: Any, like: pd.Series[Any]) -> Any:
@@ -74,14 +74,14 @@ def _taken(column: Replacement, dtype: Any, like: pd.Series[Any]) -> Any:
     numbers = column.codes.astype(np.int64)
     missing = numbers == size
     numbers[missing] = -1
-    if dtype == object:
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
         values = np.empty(size + 1, dtype=object)
         values[:size] = column.labels.to_pylist()
         absent = like[like.isna()]
         values[size] = absent.iloc[0] if len(absent) else None
         return values[column.codes]
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
-        dtype = pd.Series([], dtype=dtype).convert_dtypes().dtype if dtype.kind == "b" else f"Int{8 * dtype.itemsize}"
+        dtype = pd.api.types.pandas_dtype("boolean" if dtype.kind == "b" else f"Int{8 * dtype.itemsize}")
     labels = pd.Series(column.labels.to_pandas() if size else [], dtype=None if size else dtype)
     try:
         labels = labels.astype(dtype)

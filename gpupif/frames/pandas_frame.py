@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from ..errors import OutputError
 from ..rows.threads import Workers
-from .base import Frame, Replacement, category_orders
+from .base import Frame, category_orders
 from .pandas_columns import other_column, some_rows
+from .replacement import Replacement
 
 if TYPE_CHECKING:
     import numpy.typing as npt

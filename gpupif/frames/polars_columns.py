@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from ..encoding.categories import categories_of
 from ..encoding.plain import family
-from .base import Replacement
+from .replacement import Replacement
 
 
 def other_column(column: Replacement, like: pl.Series) -> pl.Series:
@@ -24,7 +25,7 @@ def other_column(column: Replacement, like: pl.Series) -> pl.Series:
     categorical = like.dtype in (pl.Categorical, pl.Enum)
     if family(kind) == "text" and (categorical or not same):
         order = like.dtype.categories.to_list() if isinstance(like.dtype, pl.Enum) else None
-        found = categories_of(column.codes, column.labels, order)
+        found = categories_of(column.codes, column.labels, order, column.counts)
         values = pl.Series(like.name, found.values.to_pylist(), pl.Enum(found.values.to_pylist()))
         return _taken(values, found.numbers, -1)
     values = pl.Series(like.name, pl.from_arrow(column.labels))
@@ -47,7 +48,17 @@ def some_rows(column: pl.Series, kept: npt.NDArray[Any]) -> pl.Series:
 
 def _taken(values: pl.Series, numbers: npt.NDArray[Any], missing: int) -> pl.Series:
     """The value of each row, by its number."""
-    places = pl.Series(numbers)
-    if (numbers == missing).any():
-        places = pl.select(pl.when(places != missing).then(places)).to_series()
-    return values.gather(places.cast(pl.UInt32)).alias(values.name)
+    if values.dtype.is_numeric() and not values.null_count() and len(values):
+        array = values.to_numpy()
+        if missing < 0 or missing == len(array):
+            # What stands for a missing value is any.
+            array = np.append(array, array[:1])
+        absent = numbers == missing
+        made = pa.array(array[numbers], mask=absent) if absent.any() else array[numbers]
+        found = pl.from_arrow(made) if isinstance(made, pa.Array) else pl.Series(made)
+        return found.cast(values.dtype).alias(values.name)  # type: ignore[union-attr]
+    # A number too many is that of no value.
+    places = numbers.astype(np.uint32)
+    if missing < 0:
+        places[numbers < 0] = len(values)
+    return values.extend_constant(None, 1).gather(places).alias(values.name)

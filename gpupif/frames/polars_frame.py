@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import ColumnTypeError, InputError
+from ..rows.threads import Workers
 from .arrow_frame import arrow_table
-from .base import Frame, Replacement
+from .base import Frame
+from .replacement import Replacement
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -75,14 +77,14 @@ class PolarsFrame(Frame):
 
         from .polars_columns import other_column, some_rows
 
-        series = []
-        for name in names:
+        def made(name: Hashable) -> pl.Series:
             column = self._table.get_column(str(name))
             if name in columns:
-                column = other_column(columns[name], column)
-            elif kept is not None:
-                column = some_rows(column, kept)
-            series.append(column)
+                return other_column(columns[name], column)
+            return column if kept is None else some_rows(column, kept)
+
+        with Workers() as workers:
+            series = workers.run(made, [(name,) for name in names])
         return pl.DataFrame(series)
 
     def arrow(self) -> pa.Table:

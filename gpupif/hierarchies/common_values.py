@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..utils.validation import brief, is_whole
 from .base import Hierarchy, everything
-from .texts import text_of, text_places
+from .texts import as_texts, text_places
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CommonValues(Hierarchy):
             raise InputError(
                 f"{self.said}: common: expected a list of values, the most common one first, got {brief(self.common)}."
             )
-        texts = tuple(value if isinstance(value, str) else text_of(value) for value in self.common)
+        texts = tuple(as_texts(f"{self.said}: common", self.common))
         if len(set(texts)) < len(texts):
             twice = next(text for place, text in enumerate(texts) if text in texts[:place])
             raise InputError(f"{self.said}: common: expected different values, {twice!r} stands there twice.")

@@ -79,10 +79,16 @@ class Intervals(Hierarchy):
         width = int(_exact(self.widths[level - 1]) * self._scale)
         first = int(_exact(self.start) * self._scale)
         places, there = self._places(values, first, width)
+        if places.dtype == object:
+            named = (self._name(first + place * width, width) for place in places)
+            return pa.array([name if ok else None for name, ok in zip(named, there, strict=True)], pa.string())
         encoded = pa.array(places, mask=~there).dictionary_encode()
-        lows = [first + place * width for place in encoded.dictionary.to_pylist()]
-        names = [f"[{_written(low, self._scale)}, {_written(low + width, self._scale)})" for low in lows]
+        names = [self._name(first + place * width, width) for place in encoded.dictionary.to_pylist()]
         return pa.array(names, pa.string()).take(encoded.indices)
+
+    def _name(self, low: int, width: int) -> str:
+        """Of the interval from `low`, in units of 1 / scale."""
+        return f"[{_written(low, self._scale)}, {_written(low + width, self._scale)})"
 
     def _places(self, values: pa.Array, first: int, width: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """The number of the interval of each value, 0 from `first`, both in units of 1 / scale; whether it has one."""
@@ -118,18 +124,11 @@ class Intervals(Hierarchy):
     def _exact_places(
         self, values: pa.Array, first: int, width: int, there: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """As `_places`, one by one."""
+        """As `_places`, one by one, as Python's numbers."""
         # As they print: of float32 its own digits.
         plain = values.to_numpy() if pa.types.is_float32(values.type) else values.to_pylist()
         scaled = (_exact(v) * self._scale - first if ok else 0 for v, ok in zip(plain, there, strict=True))
-        found = [math.floor(number / width) for number in scaled]
-        if any(abs(place) >= 2**63 for place in found):
-            largest = max((place for place in found), key=abs)
-            raise InputError(
-                f"{self.said}: expected numbers of at most 2^63 widths of {self.widths[0]}; one has {largest:.3g}. "
-                "Take wider intervals."
-            )
-        return np.array(found, np.int64), there
+        return np.array([math.floor(number / width) for number in scaled], object), there
 
     def to_plan(self) -> Any:
         start = {} if self.start == 0 else {"start": _writable(self.start)}

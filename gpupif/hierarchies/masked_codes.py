@@ -39,6 +39,7 @@ class MaskedCodes(Hierarchy):
 
     def __post_init__(self) -> None:
         given: Any = self.digits
+        numbers: list[Any]
         if is_whole(given):
             numbers = list(range(1, int(given) + 1)) if given > 0 else [0]
         else:

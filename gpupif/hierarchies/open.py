@@ -51,9 +51,34 @@ def open_hierarchies(given: Any, folder: Path | None = None) -> dict[Hashable, H
 
 
 def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
-    """The hierarchies in a file: its table ``[hierarchies]``, all there is in it, or a plan's; raises InputError.
+    """Read hierarchies of columns from a file.
 
-    path: of TOML, JSON or YAML. Relative paths in it begin at its folder.
+    Parameters
+    ----------
+    path:
+        A .toml, .json, .yaml or .yml file with a table ``[hierarchies]`` and nothing else, or a plan. By column it has
+        what `Plan` takes; relative paths in it begin at its folder.
+
+    Returns
+    -------
+    dict[Hashable, Hierarchy]
+        By column, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        No such file, none of its kind, no table, or a hierarchy that is none: the message names the column.
+
+    Examples
+    --------
+    >>> import gpupif, pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "H.toml")
+    >>> _ = file.write_text("hierarchies.age = { widths = [5, 10, 20] }")
+    >>> gpupif.read_hierarchies(file)["age"].height
+    4
+    >>> folder.cleanup()
+
     """
     file = Path(path)
     document = read_document("hierarchies", file)

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.column import Column, numbers_of
+from ..encoding.texts import texts
 from .base import Hierarchy, plain_array
 from .coded import label_array
 from .common_values import CommonValues
 from .date_units import DateUnits, moments
 from .intervals import Intervals
 from .masked_codes import MaskedCodes
-from .texts import text_of
 
 MOST_LEVELS = 4
 # Intervals of the narrowest width, about, that the middle nine tenths of numbers are in.
@@ -143,10 +143,10 @@ def _common(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> 
     kept = dict.fromkeys(int(np.count_nonzero(ordered[:size] > ordered[size])) for size in sizes)
     steps = [size for size in kept if size]
     most = max(steps, default=0)
-    first = zip((-ordered[:most]).tolist(), map(text_of, values.take(pa.array(order[:most])).to_pylist()), strict=True)
-    texts = [text for _, text in sorted(first)]
+    named = texts(values.take(pa.array(order[:most]))).to_pylist()
+    common = [text for _, text in sorted(zip((-ordered[:most]).tolist(), named, strict=True))]
 
     def make(steps: list[Any]) -> Hierarchy:
-        return CommonValues(texts[: max(steps, default=0)], steps, column=name)
+        return CommonValues(common[: max(steps, default=0)], steps, column=name)
 
     return _with_useful_levels(make, steps, values) if steps else make([])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,27 +11,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..attack.priors import plain_value, texts_of
+from ..encoding.texts import text_of, texts
+from ..errors import InputError
+from ..utils.validation import brief
 
 
-def text_of(value: Any) -> str:
-    """The text that a value is known by in whatever type a table has it: "39" for 39, 39.0 and "39"."""
-    return value if type(value) is str else texts_of(plain_value(value))[-1]
+def as_texts(said: str, given: Iterable[Hashable]) -> list[str]:
+    """Values, or names, as texts; raises InputError for what has none. said: what errors call them."""
+    return [value if isinstance(value, str) else _as_text(said, value) for value in given]
 
 
-def text_places(values: pa.Array, texts: Sequence[str] | pa.Array) -> npt.NDArray[np.int64]:
+def _as_text(said: str, value: Any) -> str:
+    value = plain_value(value)
+    try:
+        if value is not None:
+            return text_of(value)
+    except pa.ArrowException:
+        pass
+    raise InputError(f"{said}: expected text, numbers, dates and the like, got {brief(value)}.")
+
+
+def text_places(values: pa.Array, keys: pa.Array) -> npt.NDArray[np.int64]:
     """For each value the place of its text among some texts, all different; -1 where it is not there.
 
-    Of several that are texts of one value, the first.
+    A value may have several texts, as in `gpupif.score`'s priors: 39.0 is also known as "39".
     """
-    texts = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
+    places: npt.NDArray[np.int64] = np.asarray(pc.index_in(texts(values), keys).fill_null(-1)).astype(np.int64)
     kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind):
-        found = pc.index_in(values.cast(pa.string()), texts)
-        return found.fill_null(-1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
-    of_value = {text: place for place, value in enumerate(values.to_pylist()) for text in texts_of(plain_value(value))}
-    places = np.full(len(values), -1)
-    for number, text in enumerate(texts.to_pylist()):
-        place = of_value.get(text)
-        if place is not None and places[place] < 0:
-            places[place] = number
+    strange = np.flatnonzero(places < 0)
+    if pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind) or not len(strange):
+        return places
+    place_of = {text: place for place, text in enumerate(keys.to_pylist())}
+    for place, value in zip(strange, values.take(pa.array(strange)).to_pylist(), strict=True):
+        known = (place_of[text] for text in texts_of(plain_value(value)) if text in place_of)
+        places[place] = next(known, -1)
     return places

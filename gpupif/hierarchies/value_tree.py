@@ -15,7 +15,7 @@ from ..attack.priors import plain_value
 from ..errors import InputError
 from ..utils.validation import brief
 from .base import ANYTHING, Hierarchy, everything
-from .texts import text_of, text_places
+from .texts import as_texts, text_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,36 +35,44 @@ class ValueTree(Hierarchy):
     column: Hashable = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, Mapping):
+        if not isinstance(self.values, Mapping) or all(plain_value(value) is None for value in self.values):
             raise InputError(
                 f"{self.said}: values: expected a dictionary of values and the names of what each is part of, got "
                 f"{brief(self.values)}."
             )
         paths = paths_up(self.said, self.values, "" if self.file is None else f" in {self.file}")
-        tree: dict[str, tuple[str, ...]] = {}
-        for value, names in paths.items():
-            text = text_of(value)
-            path = tuple(map(text_of, names))
-            if type(value) is not str and plain_value(value) is None:
-                continue
-            if tree.setdefault(text, path) != path:
-                raise InputError(
-                    f"{self.said}: {brief(value)} and another value have the text {text!r}, and are part of something "
-                    "else each. Keep one of the two."
-                )
-        if any(path[-1:] != (ANYTHING,) for path in tree.values()) or not tree:
+        # Missing values are in no group.
+        known = [value for value in paths if isinstance(value, str) or plain_value(value) is not None]
+        levels = [as_texts(self.said, names) for names in zip(*(paths[value] for value in known), strict=True)]
+        named = list(zip(*levels, strict=True)) if levels else [()] * len(known)
+        texts = as_texts(self.said, known)
+        tree = dict(zip(texts, named, strict=True))
+        if len(tree) < len(known):
+            self._refuse_texts_of_two(known, texts, named)
+        if any(path[-1:] != (ANYTHING,) for path in tree.values()):
             tree = {text: (*path, ANYTHING) for text, path in tree.items()}
         object.__setattr__(self, "values", tree)
 
+    def _refuse_texts_of_two(self, values: Sequence[Any], texts: Sequence[str], named: Sequence[Any]) -> None:
+        """Raise InputError where values have one text, and are part of something else each."""
+        first: dict[str, int] = {}
+        for place, text in enumerate(texts):
+            other = first.setdefault(text, place)
+            if named[other] != named[place]:
+                raise InputError(
+                    f"{self.said}: {brief(values[other])} and {brief(values[place])} have one text, {text!r}, and are "
+                    "part of something else each. Keep one of the two."
+                )
+
     @property
     def height(self) -> int:
-        return len(next(iter(self.values.values()), (ANYTHING,)))
+        return len(next(iter(self.values.values())))
 
     @property
     def expected(self) -> str:  # type: ignore[override]
-        where = "" if self.file is None else f" of {self.file}"
+        """What a value has to be, in words."""
         some = ", ".join(map(repr, list(self.values)[:3]))
-        return f"one of the {len(self.values):,} values{where} ({some}{', ...' * (len(self.values) > 3)})"
+        return f"a value that {self.file or 'it'} names ({some}{', ...' * (len(self.values) > 3)})"
 
     @cached_property
     def _texts(self) -> pa.Array:
@@ -74,7 +82,7 @@ class ValueTree(Hierarchy):
     def _names(self) -> list[pa.Array]:
         """By level, from 1, the name of the group of each value."""
         columns = zip(*self.values.values(), strict=True)
-        return [pa.array(names, pa.string()) for names in columns] or [pa.array([], pa.string())]
+        return [pa.array(names, pa.string()) for names in columns]
 
     def find(self, values: pa.Array, level: int) -> pa.Array:
         places = text_places(values, self._texts)

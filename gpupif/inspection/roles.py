@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, did_you_mean, reason_of
+from ..errors import InputError, did_you_mean
+from ..io.documents import read_document
 from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_text
 from ..utils.validation import brief, check_exist, check_path
@@ -192,15 +192,7 @@ def read_roles(path: str | os.PathLike[str]) -> Roles:
     """
     check_path("roles", path, "a file of roles")
     file = Path(path)
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"roles: {file}: could not be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"roles: {file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
-    except tomllib.TOMLDecodeError as error:
-        hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -."
-        raise InputError(f"roles: {file}: expected TOML, got what is none: {reason_of(error)}.{hint}") from None
+    document = read_document("roles", file, "TOML")
     return Roles(_roles_in(document, file), file)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,51 +14,48 @@ from typing import Any
 from ..errors import InputError, reason_of
 from ..utils.validation import brief
 
-TOML, JSON, YAML = (".toml",), (".json",), (".yaml", ".yml")
-DOCUMENTS = (*TOML, *JSON, *YAML)
+# By the ending of a file's name what stands in it.
+DOCUMENTS: Mapping[str, str] = {".toml": "TOML", ".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
 
 
-def check_yaml(argument: str, file: Path) -> None:
-    """Raise InputError where a file is YAML, and PyYAML is not installed."""
-    if file.suffix.lower() in YAML and find_spec("yaml") is None:
+def document_kind(argument: str, file: Path) -> str:
+    """What stands in a file by its name: "TOML", "JSON" or "YAML".
+
+    Raises InputError for another name, and for YAML where PyYAML is not installed. argument: what errors call it.
+    """
+    kind = DOCUMENTS.get(file.suffix.lower())
+    if kind is None:
+        raise InputError(f"{argument}: {file}: expected a name ending in {', '.join(DOCUMENTS)}.")
+    if kind == "YAML" and find_spec("yaml") is None:
         raise InputError(
             f"{argument}: {file}: YAML needs PyYAML, which is not installed here: pip install pyyaml. Or write TOML."
         )
+    return kind
 
 
-def read_document(argument: str, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What stands in a .toml, .json, .yaml or .yml file; raises InputError. argument: what errors call it."""
+def read_document(argument: str, path: str | os.PathLike[str], kind: str | None = None) -> dict[str, Any]:
+    """What stands in a file, of a `kind` or by its name; raises InputError. argument: what errors call it."""
     file = Path(path)
-    ending = file.suffix.lower()
-    if ending not in DOCUMENTS:
-        raise InputError(f"{argument}: {file}: expected a name ending in {', '.join(DOCUMENTS)}.")
-    check_yaml(argument, file)
+    kind = document_kind(argument, file) if kind is None else kind
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        found = _parse(kind, file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"{argument}: {file}: could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{argument}: {file}: expected text in UTF-8, got other bytes. Save it as UTF-8.") from None
-    what = {".toml": "TOML", ".json": "JSON"}.get(ending, "YAML")
-    try:
-        found = _parse(what, text)
-    except ValueError as error:
-        hint = (
-            " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -."
-            if what == "TOML"
-            else ""
-        )
-        raise InputError(f"{argument}: {file}: expected {what}, got what is none: {reason_of(error)}.{hint}") from None
+        raise InputError(f"{argument}: {file}: expected {kind} in UTF-8, got other bytes. Save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -." * (kind == "TOML")
+        raise InputError(f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error)}.{hint}") from None
     if not isinstance(found, dict):
         raise InputError(f"{argument}: {file}: expected keys and their values, got {brief(found)}.")
     return found
 
 
-def _parse(what: str, text: str) -> Any:
+def _parse(kind: str, text: str) -> Any:
     """What a text says; raises ValueError."""
-    if what == "TOML":
+    if kind == "TOML":
         return tomllib.loads(text)
-    if what == "JSON":
+    if kind == "JSON":
         return json.loads(text, object_pairs_hook=without_repeats)
     import yaml
 

@@ -31,7 +31,9 @@ class FeatherFormat(FileFormat):
         codec = self.codec(file)
         schema = schema.with_metadata({**(schema.metadata or {}), **describe()})
         compression = None if codec == "none" else codec
-        options = ipc.IpcWriteOptions(compression=compression, use_threads=default_threads() > 1)
+        options = ipc.IpcWriteOptions(
+            compression=compression, use_threads=default_threads() > 1, emit_dictionary_deltas=True
+        )
         return ipc.new_file(sink, schema, options=options)
 
 

@@ -80,6 +80,9 @@ def write_by_arrow(table: pa.Table, codec: str) -> bytes:
 
 
 def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> list[ColumnChunk]:
+    if pa.types.is_dictionary(column.type):
+        # Pages are the same; that values are to be read without a dictionary the file says, not the column.
+        field = field.with_type(column.type)
     data = write_by_arrow(pa.table([column], schema=pa.schema([field])), codec)
     (group,) = read_footer(data)[4][1][1]
     chunks = []

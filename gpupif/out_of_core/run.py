@@ -74,19 +74,19 @@ def _score_source(
         settings = _settings(about, request, options)
         budget = plan_budget(options.memory_limit, request)
         check_riskiest(budget, source, request, options)
-        finished = _published(options.output) if options.resume else None
+        finished = published_by(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
         if there and finished is not None:
             # Killed when all was done but to clean up, perhaps in the middle of that.
             keep = True
-            _check_same(finished["options"], settings, options.output)
+            check_same(finished["options"], settings, options.output)
             shield.raise_()
             keep = False
             return stored_scores(options, options.output, request, about, finished, RunFindings())
         if there:
             keep = True
             begun = store.done(BEGUN)
-            _check_same(begun, settings, options.output)
+            check_same(begun, settings, options.output)
             report.say(f"going on with a run that was ended: {store.progress()}.")
             budget = _same_chunks(budget, begun["chunk rows"])
         else:
@@ -112,7 +112,7 @@ def check_place(source: Source, options: OutputOptions, inputs_only: bool = Fals
 
     inputs_only: scores are not named after the files of the source.
     """
-    replace = options.overwrite or (options.resume and _published(options.output) is not None)
+    replace = options.overwrite or (options.resume and published_by(options.output) is not None)
     left = (work_folder(options.output, options.output.resolve().parent) / f"{BEGUN}.json").exists()
     hint = "" if left or not options.resume else ", and no killed run is left to be resumed: it may be finished"
     if options.temp is not None and options.output.resolve() in [
@@ -128,7 +128,7 @@ def check_place(source: Source, options: OutputOptions, inputs_only: bool = Fals
             score_names(options.output, source.found)
 
 
-def _published(output: Path) -> dict[str, Any] | None:
+def published_by(output: Path) -> dict[str, Any] | None:
     """The last mark of a run whose output is there, and which was killed when all was done but to clean up."""
     mark = work_folder(output, output.resolve().parent) / f"{FINISHED}.json"
     try:
@@ -174,7 +174,8 @@ def _by_path(described: Mapping[str, Any]) -> dict[str, Any]:
     return {file["path"]: file for file in described["files"]}
 
 
-def _check_same(begun: dict[str, Any], settings: dict[str, Any], output: Path) -> None:
+def check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Path) -> None:
+    """Raise OutputError where a run that is to be taken up again had other settings."""
     for what, now in settings.items():
         before: Any = begun.get(what)
         if before != now:

@@ -9,31 +9,27 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ..attack.arguments import Knowledge
-from ..attack.known_subsets import AnyKnown, Known
+from ..attack.known_subsets import AnyKnown, Known, as_attackers
 from ..attack.request import warn_of_unique
 from ..disclosure.figures import CLASS_FIGURES
 from ..disclosure.models import MODELS
-from ..encoding.column import Column
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..hierarchies.base import Hierarchy
-from ..hierarchies.coded import CodedHierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..targets.counted import ColumnGroups, CountedTable
+from ..targets.counted import CountedTable
 from ..targets.quantities import OfClasses, OfModel, OfScores
 from ..targets.target import Target
 from ..targets.target_set import TargetSet
-from ..utils.information import Sizes, conditional_entropy
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_columns, check_exist
 from .advice import Advice, Change, rank
+from .checks import Checks
+from .levels import ColumnLevels, levels_of
 
 # What is measured in any case; of the row gains the mean, which makes the FIG of all columns.
 MEASURED = {
@@ -82,7 +78,7 @@ def advise(
         Further columns that are scored: sensitive attributes. Default none; without `quasi_identifiers` all other
         columns are these.
     attackers:
-        By name what each knows, as of `gpupif.score`, for a target such as "neighbour: pif95".
+        By name what each knows, as of `gpupif.score`, also of other columns, for a target such as "neighbour: pif95".
     distances:
         How far the values of a column are apart, as of `gpupif.score`, for a target of t or emd.
 
@@ -126,29 +122,32 @@ def advise(
     given, engine = open_hierarchies(hierarchies), choose_engine(requested_device())
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
     started = time.perf_counter()
-    needed = None if known is None else _targets(asked, known, attributes, attackers, distances).columns
+    needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
-    counted = CountedTable.of(table, needed, argument)
+    counted = CountedTable.of(table, needed, f"{argument}, sensitive" if attributes else argument)
     if known is None:
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes]
-    targets = _targets(asked, known, attributes, attackers, distances)
-    check_exist("attackers", targets.columns, counted.names)
+    measured = [*MEASURED.values(), asked]
+    every = TargetSet.of(measured, known, attributes, attackers, distances, counted.names)
+    # One that is measured in any case is there once more, as what is asked for.
+    targets = every.with_targets(measured)
     check_exist("hierarchies", given, counted.names)
     warn_of_unique(counted.columns, counted.rows)
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        coded = {name: _coded(counted, name, given.get(name)) for name in targets.scored}
-        tried: list[tuple[Hashable, int | None]] = [*_levels(coded), *_drops(targets)]
+        levels = levels_of(counted, _hierarchies(counted, targets.scored, given))
+        tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, targets)]
         report.stage("advise", len(tried) + 1, "changes")
         name = _name(asked)
         measure = partial(_figures, engine=engine, asked=name)
         before = measure(counted, targets)
         report.advance()
         changes = []
-        for column, level in tried:
-            changes.append(_change(counted, targets, coded[column], level, measure))
-            report.advance()
+        with Checks(counted, levels, targets, engine) as checks:
+            for place, level in tried:
+                changes.append(_change(checks, levels, place, level, targets, measure))
+                report.advance()
     seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
     ranked = rank(before, changes, targets.scored, name, asked.at_most)
     return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds)
@@ -158,11 +157,12 @@ def pick_needed(
     columns: Sequence[str] | None,
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str] | None,
+    target: str,
     names: Sequence[str],
 ) -> list[str] | None:
     """Of a file's columns, `names`, those that `advise` needs of these arguments, None for all; raises InputError."""
     known = columns if quasi_identifiers is None else quasi_identifiers
-    needed = None if known is None else list(dict.fromkeys([*known, *(sensitive or ())]))
+    needed = None if known is None else _needed(Target.of_figure(target), [*known, *(sensitive or ())], {})
     return CountRequest(needed).pick(names)
 
 
@@ -191,22 +191,27 @@ def _columns(
     return known, attributes
 
 
-def _targets(
-    asked: Target,
-    known: Sequence[Hashable],
-    attributes: Sequence[Hashable],
-    attackers: Any,
-    distances: Mapping[Any, Any] | None,
-) -> TargetSet:
-    """What is measured: what is in any case, and at last the figure that is asked for."""
-    every = TargetSet.of([*MEASURED.values(), asked], known, attributes, attackers, distances, None)
-    return every.with_targets([*MEASURED.values(), asked])
+def _needed(asked: Target, scored: Sequence[Hashable], attackers: Mapping[str, Known]) -> list[Hashable]:
+    """The columns that are read: those that are scored, and what else attackers know."""
+    known = [(one.pool if isinstance(one, AnyKnown) else one) or () for one in attackers.values()]
+    named = asked.known if isinstance(asked.known, tuple) else ()
+    return list(dict.fromkeys([*scored, *named, *(name for names in known for name in names)]))
 
 
 def _name(asked: Target) -> str:
     """What the figure that is asked for is called in the results."""
     unlimited = replace(asked, limit=math.inf if asked.at_most else -math.inf)
     return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
+
+
+def _hierarchies(
+    counted: CountedTable, columns: Sequence[Hashable], given: Mapping[Hashable, Hierarchy]
+) -> dict[Hashable, Hierarchy]:
+    """The hierarchies of columns, proposed where none is given."""
+    return {
+        name: given[name] if name in given else propose_hierarchy(counted.columns[counted.place(name)])
+        for name in columns
+    }
 
 
 def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: str) -> dict[str, float]:
@@ -219,50 +224,42 @@ def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: s
     return found if asked in found else {**found, asked: values[-1]}
 
 
-def _coded(counted: CountedTable, name: Hashable, given: Hierarchy | None) -> CodedHierarchy:
-    """A column at each level of its hierarchy, or of the one that is proposed."""
-    column = counted.columns[counted.place(name)]
-    return CodedHierarchy.of(column, propose_hierarchy(column) if given is None else given)
+def _coarser(levels: Sequence[ColumnLevels]) -> Iterator[tuple[int, int]]:
+    """Places of columns, and levels below the top at which values are put together that are apart at the one before."""
+    for place, column in enumerate(levels):
+        sizes = [level.cardinality for level in column.coded.levels[:-1]]
+        yield from ((place, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
 
 
-def _levels(coded: Mapping[Hashable, CodedHierarchy]) -> Iterator[tuple[Hashable, int]]:
-    """Columns and levels below the top at which values are put together that are apart at the level before."""
-    for name, column in coded.items():
-        sizes = [level.cardinality for level in column.levels[:-1]]
-        yield from ((name, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
-
-
-def _drops(targets: TargetSet) -> Iterator[tuple[Hashable, None]]:
-    """Columns without which there is something to measure."""
-    for name in targets.scored:
-        rest = _without(targets, name)
-        quantity = targets.targets[-1].quantity
-        gone = getattr(quantity, "column", None) == str(name)
+def _dropped(levels: Sequence[ColumnLevels], targets: TargetSet) -> Iterator[tuple[int, None]]:
+    """Places of columns without which there is something to measure."""
+    quantity = targets.targets[-1].quantity
+    for place, column in enumerate(levels):
+        rest = _without(targets, column.name)
+        gone = getattr(quantity, "column", None) == str(column.name)
         if rest.scored and not gone and (rest.sensitive or not getattr(quantity, "sensitive", False)):
-            yield name, None
+            yield place, None
 
 
 def _change(
-    counted: CountedTable,
-    targets: TargetSet,
-    coded: CodedHierarchy,
+    checks: Checks,
+    levels: Sequence[ColumnLevels],
+    place: int,
     level: int | None,
+    targets: TargetSet,
     measure: Callable[[CountedTable, TargetSet], dict[str, float]],
 ) -> Change:
     """A column taken to a level, or dropped (None)."""
-    name, column = coded.name, coded.column
+    column = levels[place]
+    at = column.height if level is None else level
+    table = checks.at_levels(tuple(at if other == place else 0 for other in range(len(levels))))
+    values, left = column.coded.levels[at].cardinality, targets
     if level is None:
-        rest = replace(counted, columns=[other for other in counted.columns if other.name != name])
-        figures = measure(rest, _without(targets, name))
-        return Change(name, None, coded.height, 0, _bits(column, np.array([counted.rows])), figures)
-    at = coded.levels[level]
-    figures = measure(counted.grouped({name: ColumnGroups(at.codes, at.labels)}), targets)
-    return Change(name, level, coded.height, at.cardinality, _bits(column, at.counts), figures)
-
-
-def _bits(column: Column, counts: npt.NDArray[np.int64]) -> float:
-    """H(X | X') for the rows of each group X' of the values of a column X, rounded once."""
-    return conditional_entropy(Sizes.of(counts).log_sum(), Sizes.of(column.counts).log_sum(), int(column.counts.sum()))
+        # All rows have one value there, so that they are as different without it.
+        table = replace(table, columns=[one for one in table.columns if one.name != column.name])
+        values, left = 0, _without(targets, column.name)
+    bits = column.losses[at] / table.rows
+    return Change(column.name, level, column.height, values, bits, measure(table, left))
 
 
 def _without(targets: TargetSet, column: Hashable) -> TargetSet:

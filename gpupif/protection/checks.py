@@ -15,6 +15,7 @@ from ..encoding.column import Column
 from ..engines.base import Engine
 from ..rows.threads import Workers
 from ..targets.counted import CountedTable
+from ..targets.quantities import OfModel
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, TargetValue, value_of_classes
 from .lattice import Levels
@@ -97,10 +98,9 @@ class Checks:
         """See `NodeChecks`."""
         return self._meets(self._others, node)
 
-    def all_values(self, node: Levels) -> list[TargetValue]:
-        """What the table has of each target at a node."""
-        table = self._at(node)
-        return [] if table is None else self._targets.measure(table, self._engine)
+    def values_of_all_rows(self, node: Levels) -> list[TargetValue]:
+        """What the table has of each target at a node, with all its rows."""
+        return self._targets.measure(self.at_levels(node), self._engine)
 
     def suppressed_rows(self, node: Levels) -> int:
         """How many rows are suppressed at a node that holds."""
@@ -115,9 +115,8 @@ class Checks:
         rows = int(found.counts[found.counts < k].sum())
         if rows > most or rows == self._table.rows:
             return None
-        self._keep(
-            node, [value_of_classes(one, _kept_sizes(found, k)) for one in self._targets.targets if self._prunes(one)]
-        )
+        pruning = [one for one in self._targets.targets if self._prunes(one)]
+        self._keep(node, _values(pruning, found.counts[found.counts >= k]))
         return rows
 
     def _meets(self, part: _Part, node: Levels) -> bool:
@@ -126,7 +125,7 @@ class Checks:
                 found = self._classes(known, node, _most_classes(targets, self._table.rows))
                 if found is None:
                     return False
-                values = [value_of_classes(one, _sizes(found)) for one in targets]
+                values = _values(targets, found.counts)
                 self._keep(node, values)
                 if not all(one.is_met for one in values):
                     return False
@@ -153,6 +152,14 @@ class Checks:
 
     def _at(self, node: Levels) -> CountedTable | None:
         """The table at a node, without the rows that are suppressed; None where all are."""
+        table = self.at_levels(node)
+        if self._suppression is None:
+            return table
+        kept = table.sizes(self._targets.quasi_identifiers, self._workers) >= self._suppression.k
+        return table.kept(kept) if kept.any() else None
+
+    def at_levels(self, node: Levels) -> CountedTable:
+        """The table at a node, its different rows found anew."""
         names = tuple(self._table.names)
         found = self._classes(names, node, None)
         assert found is not None
@@ -167,11 +174,7 @@ class Checks:
                 columns.append(Column(column.name, codes, at.counts, at.labels, missing))
             else:
                 columns.append(Column(column.name, codes, column.counts, column.labels, column.missing))
-        table = CountedTable(columns, found.counts, self._table.rows, self._orders(node), is_distinct=True)
-        if self._suppression is None:
-            return table
-        kept = table.sizes(self._targets.quasi_identifiers, self._workers) >= self._suppression.k
-        return table.kept(kept) if kept.any() else None
+        return CountedTable(columns, found.counts, self._table.rows, self._orders(node), is_distinct=True)
 
     def _orders(self, node: Levels) -> dict[Hashable, Sequence[object]]:
         """Of ordered categories that are as they were."""
@@ -185,14 +188,11 @@ def _most_classes(targets: Sequence[Target], rows: int) -> int | None:
     return rows // least if least > 1 else None
 
 
-def _sizes(classes: Classes) -> ClassSizes:
-    return _sizes_of(classes.counts)
-
-
-def _kept_sizes(classes: Classes, k: int) -> ClassSizes:
-    return _sizes_of(classes.counts[classes.counts >= k])
-
-
-def _sizes_of(counts: npt.NDArray[np.int64]) -> ClassSizes:
+def _values(targets: Sequence[Target], counts: npt.NDArray[np.int64]) -> list[TargetValue]:
+    """What classes of so many rows have of targets that are of sizes."""
+    if all(isinstance(one.quantity, OfModel) for one in targets):
+        k = int(counts.min())
+        return [TargetValue(one, k, one.is_met(k)) for one in targets]
     sizes, times = np.unique(counts, return_counts=True)
-    return ClassSizes.of_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
+    found = ClassSizes.of_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
+    return [value_of_classes(one, found) for one in targets]

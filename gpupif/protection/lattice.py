@@ -12,8 +12,8 @@ import numpy.typing as npt
 from gpupif.kernels import lattice as kernels
 
 # Nodes of which is counted how many are below each of the others; of more a sample is.
-COUNTED = 1 << 15
-SAMPLE, CANDIDATES = 1 << 10, 1 << 8
+COUNTED = 1 << 17
+SAMPLE, CANDIDATES = 1 << 10, 1 << 7
 # Nodes that are held at once; a larger lattice is searched in windows.
 MOST_NODES = 1 << 21
 
@@ -58,6 +58,11 @@ class Window:
         """The levels of a node."""
         return tuple(map(int, self.levels[place]))
 
+    def at(self, levels: Sequence[int]) -> int:
+        """Where the node is that has of each axis the level at such a place among those of the window."""
+        place = np.ravel_multi_index([np.array(level) for level in levels], self.shape.tolist())
+        return int(np.flatnonzero(self.place == place)[0])
+
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
         """Those of some nodes that are above another somewhere."""
         out = np.empty(len(nodes) + 1, np.int64)
@@ -71,27 +76,24 @@ class Window:
     def halving(self, nodes: Nodes, by_cost: bool) -> int:
         """The node that best halves some nodes, whatever it turns out to be: failing, it takes those below with it.
 
-        by_cost: holding, it takes all that cost as much; else those above it.
+        by_cost: holding, it takes all that cost as much, else those above it. Most nodes that are left to look at fail,
+        so that what holding takes counts more; and of that those above, where other nodes tend to hold too.
         """
         if len(nodes) <= COUNTED and len(self.losses) <= COUNTED:
             there = np.zeros(len(self.losses), np.int64)
             there[self.place[nodes]] = 1
+            above = self._summed(there[::-1].copy())[::-1][self.place[nodes]]
             below = self._summed(there)[self.place[nodes]]
-            candidates, places = nodes, np.arange(len(nodes))
-            if not by_cost:
-                above = self._summed(there[::-1].copy())[::-1][self.place[nodes]]
+            sample, places = nodes, np.arange(len(nodes))
         else:
             sample = nodes[:: max(1, len(nodes) // SAMPLE)]
             places = np.arange(0, len(sample), max(1, len(sample) // CANDIDATES))
-            candidates, below = sample[places], np.empty(len(places), np.int64)
-            kernels.count_below(self.levels, candidates, sample, below)
-            nodes = sample
-            if not by_cost:
-                flipped = (self.levels.max() - self.levels[sample]).astype(np.uint8)
-                above = np.empty(len(places), np.int64)
-                kernels.count_below(flipped, places, np.arange(len(sample)), above)
-        after = len(nodes) - places if by_cost else above
-        return int(candidates[np.argmax(np.minimum(below, after))])
+            below, above = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+            kernels.count_below(self.levels, sample[places], sample, below)
+            kernels.count_above(self.levels, sample[places], sample, above)
+        share = 0.25 if by_cost else 0.0
+        holding = above ** (1 - share) * (len(sample) - places) ** share
+        return int(sample[places[np.argmax(np.minimum(below / 2, holding))]])
 
     def _summed(self, numbers: Nodes) -> Nodes:
         strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)

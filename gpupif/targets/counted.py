@@ -96,6 +96,10 @@ class CountedTable:
         ]
         return replace(self, columns=columns, is_distinct=False)
 
+    def without(self, name: Hashable) -> CountedTable:
+        """The table without a column; rows may then be equal to each other."""
+        return replace(self, columns=[one for one in self.columns if one.name != name], is_distinct=False)
+
     def classes(self, known: Sequence[Hashable], workers: Workers) -> Distinct:
         """The classes of rows that agree on some columns, and which of them each is in."""
         columns = [self.columns[self.place(name)] for name in known]

@@ -206,13 +206,13 @@ class TargetSet:
     ) -> dict[Target, TargetValue]:
         """Values of targets that are of the cells of columns."""
         quantities = [target.quantity for target in targets]
-        gains = any(isinstance(one, OfScores) and one.measure is None for one in quantities)
-        if not gains:
+        of_rows = any(isinstance(one, OfScores) and one.measure is None for one in quantities)
+        if not of_rows:
             named = {getattr(one, "column", None) for one in quantities}
             columns = columns if None in named else [name for name in columns if str(name) in named]
         matching = self.missing == "wildcard"
         measures = list(dict.fromkeys(_measure_of(one, matching) for one in quantities))
-        only_extremes = not gains and all(_is_extreme(one) for one in quantities)
+        only_extremes = not of_rows and all(_is_extreme(one) for one in quantities)
         job, scores = score_counted(
             table, known, columns, measures, self.distances, engine, only_extremes, self.missing
         )
@@ -221,8 +221,8 @@ class TargetSet:
         for target in targets:
             quantity = target.quantity
             if isinstance(quantity, OfScores) and quantity.measure is None:
-                sums = sum_rows(scores["cig"][place].scores for place in range(len(columns)))
-                found[target] = _as_value(target, {None: _figure(sums, times, quantity.percentile)})
+                gains = [scores["cig"][place].scores for place in range(len(columns))]
+                found[target] = worst_of(target, {None: _gain(gains, times, quantity.percentile)})
                 continue
             each: dict[Hashable, float] = {}
             for place, name in enumerate(columns):
@@ -238,7 +238,7 @@ class TargetSet:
                     each[name] = (
                         _extreme(one, place_of) if place_of in (0, 100) else _figure(one.scores, times, place_of)
                     )
-            found[target] = _as_value(target, each)
+            found[target] = worst_of(target, each)
         return found
 
 
@@ -254,8 +254,11 @@ def class_sizes(
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
     if not known:
         return ClassSizes.of_classes({table.rows: 1})
-    with Workers() as workers:
-        counts = table.classes(known, workers).rows.counts
+    if table.is_distinct and set(known) == set(table.names):
+        counts = table.times
+    else:
+        with Workers() as workers:
+            counts = table.classes(known, workers).rows.counts
     sizes, classes = np.unique(counts, return_counts=True)
     return ClassSizes.of_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
 
@@ -298,8 +301,8 @@ def score_counted(
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
     subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)
-    extremes = only_extremes and subsets is None and not job.wildcards
-    job = replace(job, times=table.times, extremes_only=extremes, distinct=distinct)
+    only_extremes = only_extremes and subsets is None and not job.wildcards
+    job = replace(job, times=table.times, extremes_only=only_extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
     places = range(len(targets))
     if job.extremes_only:
@@ -358,6 +361,16 @@ def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None)
     return percentiles(lambda: [(scores, times)], [percentile])[0]
 
 
+def _gain(scores: Sequence[Any], times: npt.NDArray[np.int64], percentile: float | None) -> float:
+    """The mean or a percentile of the gains of rows, from the scores of each column."""
+    if percentile is None:
+        return math.fsum(_figure(one, times, None) for one in scores)
+    sums = sum_rows(scores)
+    if percentile in (0, 100):
+        return float(sums.max() if percentile else sums.min())
+    return _figure(sums, times, percentile)
+
+
 def value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
     """What classes of such sizes have of a target that is of sizes alone."""
     quantity = target.quantity
@@ -371,7 +384,7 @@ def value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
     return TargetValue(target, value, target.is_met(value))
 
 
-def _as_value(target: Target, each: Mapping[Hashable, float]) -> TargetValue:
+def worst_of(target: Target, each: Mapping[Hashable, float]) -> TargetValue:
     """The worst of the values of several columns, of equal ones the first."""
     known = {name: value for name, value in each.items() if not math.isnan(value)}
     if not known:

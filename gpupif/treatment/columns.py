@@ -45,7 +45,8 @@ def counts_of(column: PieceColumn) -> npt.NDArray[np.int64]:
     """Rows by code, missing ones last."""
     counters = np.zeros((len(column.labels) + 1, 4 if len(column.labels) < 1 << 16 else 1), np.int64)
     code_kernels.count_values(read_only(column.codes), 0, counters)
-    return counters.sum(axis=1)
+    counts: npt.NDArray[np.int64] = counters.sum(axis=1)
+    return counts
 
 
 def table_column(name: Hashable, column: PieceColumn) -> Column:
@@ -70,6 +71,13 @@ def column_values(labels: pa.Array, counts: npt.NDArray[np.int64], missing: int)
     return ColumnValues(labels.take(pa.array(order)), counts[order], missing)
 
 
+def recoded(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:
+    """new_codes[codes], all of them below `size`."""
+    found = np.empty(len(codes), code_type(size))
+    code_kernels.recode(read_only(codes), 0, new_codes, found)
+    return found
+
+
 def values_of(column: PieceColumn) -> ColumnValues:
     """The values of all rows of a column."""
     counts = counts_of(column)
@@ -78,7 +86,10 @@ def values_of(column: PieceColumn) -> ColumnValues:
 
 def in_order(column: PieceColumn, values: pa.Array) -> PieceColumn:
     """The same column with these labels, all that occur in it among them."""
-    place = pc.index_in(column.labels, values).fill_null(len(values)).to_numpy(zero_copy_only=False)
+    if not len(column.labels):
+        return PieceColumn(np.full(len(column.codes), len(values), code_type(len(values) + 1)), values)
+    labels = column.labels if column.labels.type == values.type else column.labels.cast(values.type)
+    place = pc.index_in(labels, values).fill_null(len(values)).to_numpy(zero_copy_only=False)
     return PieceColumn(recode(column.codes, np.append(place, len(values)).astype(np.int64)), values)
 
 
@@ -125,7 +136,7 @@ def changes(before: PieceColumn, after: PieceColumn) -> Changes:
         return Changes()
     if max(len(before.labels), len(after.labels)) > len(after.codes):
         before, after = _used(before), _used(after)
-    same = _places(after.labels, before.labels)
+    same = places_among(after.labels, before.labels)
     counts = np.zeros(2, np.int64)
     sizes = np.int64(len(before.labels)), np.int64(len(after.labels))
     count_changes(read_only(before.codes), read_only(after.codes), same, *sizes, counts)
@@ -139,7 +150,7 @@ def _used(column: PieceColumn) -> PieceColumn:
     return PieceColumn(codes, column.labels.take(pa.array(there)))
 
 
-def _places(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
+def places_among(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
     """Of each of these labels its place among others, -1 where it is not there."""
     if labels.equals(among):
         return np.arange(len(labels))
@@ -149,8 +160,8 @@ def _places(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
             labels, among = (one.cast(pa.float64(), safe=False) for one in (labels, among))
         elif labels.type != among.type:
             labels, among = (as_text(one) for one in (labels, among))
-    place = pc.index_in(labels, among).fill_null(-1)
-    return place.to_numpy(zero_copy_only=False).astype(np.int64)
+    place = pc.index_in(labels, among).fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.asarray(place, np.int64)
 
 
 def as_text(labels: pa.Array) -> pa.Array:
@@ -158,5 +169,5 @@ def as_text(labels: pa.Array) -> pa.Array:
     if family(labels.type) == "text":
         return labels.cast(pa.large_string())
     return pa.array(
-        Column("", np.empty(0, np.uint8), np.ones(len(labels)), labels, False).texts()[:-1], pa.large_string()
+        Column("", np.empty(0, np.uint8), np.ones(len(labels), np.int64), labels, False).texts()[:-1], pa.large_string()
     )

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..encoding.texts import text_of
 from ..errors import InputError, did_you_mean
-from ..hierarchies.texts import text_of
 from ..utils.validation import brief, is_number, is_whole
 from .base import Treatment
 
@@ -42,7 +42,7 @@ def refuse_secret(said: str, key: Any) -> None:
 def treatment_from(said: str, kind: type[Treatment], given: Mapping[str, Any], folder: Path | None) -> Treatment:
     """A treatment of some keys; raises InputError for an unknown key, and for one that lacks.
 
-    said: what errors call it. folder: relative paths begin at it.
+    Its values are not looked at yet. said: what errors call it. folder: relative paths begin at it.
     """
     fields = {one.name: one for one in dataclasses.fields(kind)}
     for key in given:
@@ -55,9 +55,7 @@ def treatment_from(said: str, kind: type[Treatment], given: Mapping[str, Any], f
         needed = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
         if needed and name not in given:
             raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
-    resolved = {key: _resolved(value, folder) if key in kind.files else value for key, value in given.items()}
-    check_types(said, kind, resolved)
-    return kind(**resolved)
+    return kind(**{key: _resolved(value, folder) if key in kind.files else value for key, value in given.items()})
 
 
 def _resolved(path: Any, folder: Path | None) -> Any:
@@ -65,11 +63,17 @@ def _resolved(path: Any, folder: Path | None) -> Any:
     return path if folder is None or not isinstance(path, str) else str(folder / Path(path).expanduser())
 
 
-def check_types(said: str, kind: type[Treatment], given: Mapping[str, Any]) -> None:
-    """Raise InputError for a value that is not of the type of its field."""
-    for name, hint in types_of(kind).items():
-        if name in given and not _fits(given[name], hint):
-            raise InputError(f"{said}: {name}: expected {_in_words(hint)}, got {brief(given[name])}.")
+def with_types(said: str, treatment: Treatment) -> Treatment:
+    """The treatment with a list of names where one stands alone; raises InputError for a value of another type."""
+    alone = {}
+    for name, hint in types_of(type(treatment)).items():
+        value = getattr(treatment, name)
+        if _fits(value, hint):
+            continue
+        if not isinstance(value, str) or not _fits([value], hint):
+            raise InputError(f"{said}: {name}: expected {_in_words(hint)}, got {brief(value)}.")
+        alone[name] = [value]
+    return dataclasses.replace(treatment, **alone) if alone else treatment
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -157,6 +161,12 @@ def plain_fields(treatment: Treatment) -> dict[str, Any]:
     return found
 
 
+def as_call(treatment: Treatment) -> str:
+    """A treatment as it is made in Python, with keys that are not as by default."""
+    keys = ", ".join(f"{name}={getattr(treatment, name)!r}" for name in plain_fields(treatment))
+    return f"{type(treatment).__name__}({keys})"
+
+
 def plain(value: Any) -> Any:
     """A value of a plan as its documents have it; others than numbers, text and lists of such by their texts."""
     if isinstance(value, np.generic):
@@ -166,7 +176,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        return {text_of(key): plain(own) for key, own in value.items()}
+        return {key if isinstance(key, str) else text_of(key): plain(own) for key, own in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(plain, value))
     if isinstance(value, Sequence | np.ndarray):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,16 @@ import pyarrow as pa
 
 from ..attack.arguments import Arguments
 from ..encoding.device import DeviceColumn, encode_on_device
-from ..frames.base import Frame, Replacement
+from ..encoding.encode import encode_column
+from ..errors import ColumnTypeError
+from ..frames.base import Frame
+from ..frames.replacement import Replacement
 from ..rows.threads import Workers
 from ..scoring.score import score_table
 from ..utils.validation import check_unique
 from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
-from .columns import in_order, joined, piece_column, some_rows, table_column, values_of
+from .columns import Changes, in_order, joined, some_rows, table_column
+from .memory_column import MemoryColumn
 from .plain_piece import PlainPiece
 from .record import StepCounts
 from .run import TreatableTable
@@ -53,34 +58,46 @@ class MemoryTable(TreatableTable):
         self.rows = frame.rows
         self.names = list(frame.names)
         self.counts: list[StepCounts] = []
-        self._columns: dict[Hashable, PieceColumn] = {}
+        self._columns: dict[Hashable, MemoryColumn] = {}
         self._types: dict[Hashable, pa.DataType] = {}
         self._changed: set[Hashable] = set()
         self._kept: npt.NDArray[np.bool_] | None = None
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: encode columns, several at a time."""
+        """See `TreatableTable`: encode columns, several at a time; those that cannot be when they are asked for."""
         left = [name for name in dict.fromkeys(names) if name not in self._columns]
         with self.frame.active(), Workers() as workers:
             arrays = [self.frame.column(self.frame.names.index(name)) for name in left]
             if any(isinstance(array, DeviceColumn) for array in arrays):
-                found = encode_on_device(left, arrays, piece_column)
-            else:
-                found = workers.run(piece_column, list(zip(left, arrays, strict=True)))
-        for name, column in zip(left, found, strict=True):
-            self._types[name] = column.labels.type
-            self._columns[name] = column if self._kept is None else some_rows(column, self._kept)
+                columns = encode_on_device(left, arrays, encode_column)
+                arrays = [column.on_host() for column in columns]
+            for name, column in zip(left, workers.run(_encoded, list(zip(left, arrays, strict=True))), strict=True):
+                if column is not None:
+                    self._take_column(name, column)
+
+    def _take_column(self, name: Hashable, column: MemoryColumn) -> None:
+        self._types[name] = column.labels.type
+        self._columns[name] = column if self._kept is None else MemoryColumn(some_rows(column.rows(), self._kept))
 
     def column(self, name: Hashable) -> PieceColumn:
-        """A column as it is now."""
+        """A column as it is now; raises ColumnTypeError for values that are no categories."""
+        return self._stored(name).rows()
+
+    def _stored(self, name: Hashable) -> MemoryColumn:
         self.expect([name])
+        if name not in self._columns:
+            self._take_column(name, MemoryColumn.encoded(name, self.frame.column(self.frame.names.index(name))))
         return self._columns[name]
 
-    def apply(self, step: Step) -> None:
-        # What a value becomes is found once.
-        rows = self.rows if isinstance(step, ValueMapStep) else PIECE_ROWS
-        starts = range(0, max(1, self.rows), max(1, rows))
-        pieces = [MemoryPiece(start, min(rows, self.rows - start), self.names, self.column) for start in starts]
+    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+        if isinstance(step, ValueMapStep):
+            column, found = self._stored(step.column).mapped(step)
+            self.counts.append(StepCounts({step.column: found}))
+            self._put(step.column, column, found)
+            return
+        starts = range(0, max(1, self.rows), PIECE_ROWS)
+        sizes = [min(PIECE_ROWS, self.rows - start) for start in starts]
+        pieces = [MemoryPiece(*rows, self.names, self.column) for rows in zip(starts, sizes, strict=True)]
 
         def treat(piece: MemoryPiece) -> None:
             step.apply(piece)
@@ -101,30 +118,32 @@ class MemoryTable(TreatableTable):
         counts.dropped = [name for name in before if name not in self.names]
         for name, found in counts.changed.items():
             if name in self.names:
-                self._columns[name] = joined(name, [piece.settled(name) for piece in pieces])
-                if found.cells or self._columns[name].labels.type != self._types[name]:
-                    self._changed.add(name)
+                self._put(name, MemoryColumn(joined(name, [piece.settled(name) for piece in pieces])), found)
         self._columns = {name: column for name, column in self._columns.items() if name in self.names}
         if counts.rows_removed:
             self._keep(np.concatenate([piece.kept_rows() for piece in pieces]))
         self.counts.append(counts)
 
+    def _put(self, name: Hashable, column: MemoryColumn, found: Changes) -> None:
+        self._columns[name] = column
+        if found.cells or column.labels.type != self._types[name]:
+            self._changed.add(name)
+
     def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
         before = np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept.copy()
         before[before] = kept
         self._kept = before
-        self._columns = {name: some_rows(column, kept) for name, column in self._columns.items()}
+        self._columns = {name: MemoryColumn(some_rows(column.rows(), kept)) for name, column in self._columns.items()}
         self.rows = int(kept.sum())
 
     def values(self, name: Hashable) -> ColumnValues:
-        return values_of(self.column(name))
+        return self._stored(name).values()
 
     def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
         self.expect(names)
         with Workers() as workers:
-            return workers.run(
-                lambda column: in_order(column, values_of(column).labels), [(self._columns[name],) for name in names]
-            )
+            tasks = [(self._stored(name),) for name in names]
+            return workers.run(lambda column: in_order(column.rows(), column.values().labels), tasks)
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         return MemoryFacts(arrays)
@@ -133,18 +152,28 @@ class MemoryTable(TreatableTable):
         self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
     ) -> RowFacts:
         frame = WorkingFrame(self)
-        self.expect(arguments.needed(frame.names) or frame.names)
+        self.expect(arguments.needed([*frame.names]) or frame.names)  # type: ignore[list-item]
         found = score_table(frame, arguments).to_arrow()
         return MemoryFacts(make({name: found.column(name).to_numpy() for name in found.column_names}))
 
     def done(self) -> Any:
         """The table as it is now, of the kind that came in; columns that did not change as they came."""
-        replaced = {
-            name: Replacement(*self._columns[name].__dict__.values(), self._types[name])
-            for name in self.names
-            if name in self._changed
-        }
+        names = [name for name in self.names if name in self._changed]
+        with Workers() as workers:
+            made = workers.run(self._replacement, [(name,) for name in names])
+        replaced = dict(zip(names, made, strict=True))
         return self.frame.replaced(self.names, replaced, self._kept)
+
+    def _replacement(self, name: Hashable) -> Replacement:
+        column = self._columns[name]
+        rows = column.rows()
+        return Replacement(rows.codes, rows.labels, self._types[name], column.counts())
+
+
+def _encoded(name: Hashable, array: Any) -> MemoryColumn | None:
+    with contextlib.suppress(ColumnTypeError):
+        return MemoryColumn.encoded(name, array)
+    return None
 
 
 class WorkingFrame(Frame):

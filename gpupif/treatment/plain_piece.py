@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ColumnNotFoundError
-from .base import Piece, PieceColumn
+from .base import Piece, PieceColumn, RowFacts
 from .columns import Changes, changes, some_rows
 
 
@@ -38,6 +39,16 @@ class PlainPiece(Piece):
         self._now: dict[Hashable, PieceColumn] = {}
 
     @property
+    def looked_at(self) -> Sequence[Hashable]:
+        """The columns that the step asked for."""
+        return list(self._before)
+
+    @property
+    def replaced(self) -> Mapping[Hashable, PieceColumn]:
+        """The columns that the step put in the place of others."""
+        return self._now
+
+    @property
     def names(self) -> Sequence[Hashable]:
         return self._names
 
@@ -53,7 +64,7 @@ class PlainPiece(Piece):
         return self._before[name]
 
     def __setitem__(self, name: Hashable, column: PieceColumn) -> None:
-        before = self[name]
+        before = self._before[name] if name in self._before else self[name]
         if len(column.codes) != len(before.codes):
             raise AssertionError(f"column {name!r}: {len(column.codes)} rows in place of {len(before.codes)}")
         self._now[name] = column
@@ -78,3 +89,13 @@ class PlainPiece(Piece):
     def kept_rows(self) -> npt.NDArray[np.bool_]:
         """Of all rows that there were, which stay."""
         return np.ones(self.rows_before, np.bool_) if self.kept is None else self.kept
+
+
+class ValuesPiece(PlainPiece):
+    """The values of a column, each in a row of its own."""
+
+    def __init__(self, name: Hashable, column: PieceColumn) -> None:
+        super().__init__(0, len(column.codes), [name], lambda _: column)
+
+    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
+        raise AssertionError("a map of values has no facts of rows")

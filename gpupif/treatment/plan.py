@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,13 +12,14 @@ from typing import Any
 from ..errors import InputError, OutputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
-from ..io.documents import DOCUMENTS, JSON, TOML, check_yaml, read_document
+from ..io.documents import DOCUMENTS, document_kind, read_document
 from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
 from .base import Treatment
-from .fields import check_types, plain_fields, refuse_secret, treatment_from
+from .fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .kinds import TREATMENTS
+from .safe_harbor import safe_harbor_treatments
 
 # The keys of a plan.
 HIERARCHIES, TREATMENT = "hierarchies", "treatment"
@@ -49,7 +51,7 @@ class Plan:
     Examples
     --------
     >>> import gpupif
-    >>> plan = gpupif.Plan([], hierarchies={"age": {"widths": [5, 10, 20]}})
+    >>> plan = gpupif.Plan([gpupif.Recode("age", level=2)], hierarchies={"age": {"widths": [5, 10, 20]}})
     >>> plan.save("plan.toml")
     >>> gpupif.Plan.load("plan.toml") == plan
     True
@@ -62,19 +64,19 @@ class Plan:
         for number, one in enumerate(treatments, 1):
             if not isinstance(one, Treatment):
                 raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(one)}.")
-        self.treatments: tuple[Treatment, ...] = tuple(treatments)
         self.hierarchies: Mapping[Hashable, Hierarchy] = open_hierarchies(hierarchies)
-        self._check()
+        self.treatments: tuple[Treatment, ...] = tuple(map(self._checked, range(1, len(treatments) + 1), treatments))
 
-    def _check(self) -> None:
-        for number, one in enumerate(self.treatments, 1):
-            said = _said("plan", number, one.do)
-            check_types(said, type(one), vars(one))
-            try:
-                one.check()
-                one.check_hierarchies(self.hierarchies)
-            except InputError as error:
-                raise InputError(f"{said}: {error}") from None
+    def _checked(self, number: int, given: Treatment) -> Treatment:
+        """The treatment at a place, from 1; raises InputError."""
+        said = _said("plan", number, given.do)
+        treatment = with_types(said, given)
+        try:
+            treatment.check()
+            treatment.check_hierarchies(self.hierarchies)
+        except InputError as error:
+            raise InputError(f"{said}: {error}") from None
+        return treatment
 
     @classmethod
     def of(cls, given: Any) -> Plan:
@@ -90,6 +92,47 @@ class Plan:
         if isinstance(given, Sequence):
             return cls(given)
         raise InputError(f"plan: expected a plan, the path of one, or a dictionary, got {brief(given)}.")
+
+    @classmethod
+    def safe_harbor(
+        cls,
+        columns: Mapping[Hashable, str],
+        populations: str | os.PathLike[str] | Mapping[Any, int] | None = None,
+        *,
+        as_of: int | datetime.date | None = None,
+        date_format: str | Mapping[Hashable, str] | None = None,
+    ) -> Plan:
+        """The plan that takes from a table what Safe Harbor of HIPAA names, 45 CFR 164.514(b)(2)(i).
+
+        Parameters
+        ----------
+        columns:
+            What each column of the table holds, all of them: ``"name"``, ``"phone"``, ``"ssn"``, ... or ``"direct"``,
+            which are dropped; ``"date"``, ``"year"``, ``"age"``, ``"zip"``; ``"state"`` and ``"keep"``, which stand. A
+            table with a column that is not declared is refused. All words
+            are in the documentation of value maps.
+        populations:
+            People by three-digit postcode area, as `gpupif.Zip3` has them; needed for ``"zip"``.
+        as_of:
+            The year, or a date in it, at which the table is handed on; default this year. Years in which somebody was
+            born who is over 89 then are pooled, of every date.
+        date_format:
+            How dates are written that are texts and not as 2001-05-17, such as ``"%m/%d/%Y"``; of all columns of dates
+            or by column.
+
+        Returns
+        -------
+        Plan
+            That Safe Harbor is met has another half, which no program sees: that who hands the table on does not know
+            how what is left could identify somebody (paragraph ii).
+
+        Raises
+        ------
+        InputError
+            An unknown word, free text, postcodes without populations.
+
+        """
+        return cls(safe_harbor_treatments(columns, populations, as_of, date_format))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -142,10 +185,8 @@ class Plan:
         that are no text; InputError where YAML needs PyYAML.
         """
         check_path("path", path, "a .toml, .json or .yaml file")
-        check_output(path, overwrite, endings=DOCUMENTS)
-        file = Path(path)
-        check_yaml("plan", file)
-        write_text(_as_text(file.suffix.lower(), self._seen_from(file.parent)), file, overwrite)
+        kind, file = check_plan_output(path, overwrite), Path(path)
+        write_text(_as_text(kind, self._seen_from(file.parent)), file, overwrite)
 
     def _seen_from(self, folder: Path) -> dict[str, Any]:
         """As `to_dict`, with paths that begin at a folder where they lie below it."""
@@ -170,9 +211,15 @@ class Plan:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        listed = "".join(f"\n    {one!r}," for one in self.treatments)
+        listed = "".join(f"\n    {as_call(one)}," for one in self.treatments)
         treatments = f"[{listed}\n]" if listed else "[]"
         return f"Plan({treatments}{f', hierarchies={self.hierarchies!r}' if self.hierarchies else ''})"
+
+
+def check_plan_output(path: str | os.PathLike[str], overwrite: bool) -> str:
+    """What a plan is written as to a file: "TOML", "JSON" or "YAML"; raises what `Plan.save` does of the file."""
+    check_output(path, overwrite, endings=tuple(DOCUMENTS))
+    return document_kind("plan", Path(path))
 
 
 def _said(said: str, number: int, do: Any) -> str:
@@ -199,18 +246,20 @@ def _seen(path: str, folder: Path) -> str:
     return str(whole.relative_to(folder.resolve())) if whole.is_relative_to(folder.resolve()) else str(whole)
 
 
-def _as_text(ending: str, document: Mapping[str, Any]) -> str:
-    if ending in TOML:
+def _as_text(kind: str, document: Mapping[str, Any]) -> str:
+    if kind == "TOML":
         if _has_none(document):
             raise OutputError(
                 "plan: expected text and numbers, got None in it, which TOML has not. Save it as .json or .yaml."
             )
         return _as_toml(document)
-    if ending in JSON:
+    if kind == "JSON":
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     import yaml
 
-    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True))
+    # Of what may not be seen PyYAML reads something else than it wrote, but for its escapes.
+    seen = json.dumps(document, ensure_ascii=False).isprintable()
+    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=seen))
 
 
 def _has_none(value: Any) -> bool:

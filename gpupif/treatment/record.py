@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from ..utils.display import Displayable, Heading, as_json, as_percent, draw_tabl
 from ..utils.versions import installed_version
 from .base import Step, Treatment
 from .columns import Changes
+from .fields import plain_fields
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ class TreatmentRecord:
         """Of a treatment that was applied to all rows."""
         named = {str(name): changes for name, changes in counts.changed.items() if name not in counts.dropped}
         return cls(
-            asked=as_asked(treatment),
+            asked={"do": treatment.do, **plain_fields(treatment)},
             dropped=[str(name) for name in counts.dropped],
             found=as_json(step.record()),
             changed={name: changes.cells for name, changes in named.items()},
@@ -84,27 +84,17 @@ class TreatmentRecord:
         return {**as_json(self.asked), **said}
 
 
-def as_asked(treatment: Treatment) -> dict[str, Any]:
-    """A treatment as a plan has it: its word, and what is not as it is by default."""
-    asked: dict[str, Any] = {"do": treatment.do}
-    for one in dataclasses.fields(treatment):
-        value = getattr(treatment, one.name)
-        default = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
-        if default is dataclasses.MISSING or value is not default:
-            asked[one.name] = as_json(list(value) if isinstance(value, tuple) else value)
-    return asked
-
-
 @dataclass(frozen=True)
 class TreatmentsRecord(Displayable):
     """What `gpupif.treat` did to a table; prints as a table.
 
-    treatments: one after the other. input: where the table came from, and how large it was. rows: that came in;
-    rows_removed: of them those taken away. key: the hash of the key, by which it can be told whether another run had
-    the same; the key itself is written nowhere. seconds: by stage.
+    treatments: one after the other. hierarchies: of the plan, as it has them. input: where the table came from, and how
+    large it was. rows: that came in; rows_removed: of them those taken away. key: its digest, by which it can be told
+    whether another run had the same; the key itself is written nowhere. seconds: by stage.
     """
 
     treatments: Sequence[TreatmentRecord]
+    hierarchies: Mapping[str, Any]
     input: Mapping[str, Any] | None
     rows: int | None
     rows_removed: int | None
@@ -116,6 +106,7 @@ class TreatmentsRecord(Displayable):
     def of(
         cls,
         treatments: Sequence[TreatmentRecord],
+        hierarchies: Mapping[str, Any],
         source: Mapping[str, Any],
         rows: int,
         key: str | None,
@@ -124,7 +115,9 @@ class TreatmentsRecord(Displayable):
         """Of a run that has ended."""
         removed = sum(one.rows_removed or 0 for one in treatments)
         versions = {name: installed_version(name) or "" for name in PACKAGES}
-        return cls(treatments, source, rows, removed, key, {"gpupif": __version__, **versions}, dict(seconds))
+        return cls(
+            treatments, hierarchies, source, rows, removed, key, {"gpupif": __version__, **versions}, dict(seconds)
+        )
 
     def public(self) -> TreatmentsRecord:
         """The record that may go with the treated table: without counts that reveal.
@@ -149,11 +142,21 @@ class TreatmentsRecord(Displayable):
             "input": self.input,
             "rows": self.rows,
             "rows_removed": self.rows_removed,
-            "key_sha256": self.key,
+            "key_digest": self.key,
+            "hierarchies": self.hierarchies or None,
             "treatments": [one.to_dict() for one in self.treatments],
             "seconds": self.seconds,
         }
         return {name: as_json(value) for name, value in parts.items() if value is not None}
+
+    def to_stored(self) -> dict[str, Any]:
+        """All of it, as `from_stored` takes it."""
+        return as_json({**vars(self), "treatments": [as_json(vars(one)) for one in self.treatments]})  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> TreatmentsRecord:
+        """The record that was stored."""
+        return cls(**{**stored, "treatments": [TreatmentRecord(**one) for one in stored["treatments"]]})
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write it to a JSON file, whole or not at all; raises OutputError."""

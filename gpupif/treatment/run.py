@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GpupifError, InputError, warn
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
 from .base import Step, Tools, Treatment, WorkingTable
+from .randomness.key import Key
 from .record import StepCounts, TreatmentRecord, TreatmentsRecord
 
 if TYPE_CHECKING:
-    from .randomness.key import Key
-
-
-class Plan(Protocol):
-    """What is asked of a plan, see `gpupif.Plan`."""
-
-    treatments: Sequence[Treatment]
-    hierarchies: Mapping[Hashable, Any]
+    from .plan import Plan
 
 
 class Applied(NamedTuple):
@@ -40,25 +38,30 @@ class TreatableTable(WorkingTable):
     counts: list[StepCounts]
 
     @abstractmethod
-    def apply(self, step: Step) -> None:
-        """Have all rows treated."""
+    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+        """Have all rows treated. names: columns that the step may look at and change."""
 
     @abstractmethod
     def expect(self, names: Sequence[Hashable]) -> None:
         """Those columns will be looked at."""
 
+    def ask_together(self, names: Sequence[Hashable]) -> None:
+        """When the values of one of these columns are asked for, those of the others soon will be."""
+
 
 def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
     """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
     applied: list[Applied] = []
-    everything = set(table.names)
-    table.expect([name for one in plan.treatments for name in named_in(one, everything)])
+    reading = [one for one in plan.treatments if one.reads_values]
+    table.expect([name for one in reading for name in named_in(one, table.names)])
     report.stage("treat", len(plan.treatments), "treatments")
     for number, treatment in enumerate(plan.treatments):
         try:
             check_exist("column", treatment.named(), table.names)
+            alike = [one for one in plan.treatments[number:] if type(one) is type(treatment)]
+            table.ask_together([name for one in alike for name in named_in(one, table.names)])
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
-            table.apply(step)
+            table.apply(step, named_in(treatment, table.names))
         except GpupifError as error:
             raise error.about(f"treatment {number + 1} ({treatment.do})") from error
         applied.append(Applied(treatment, step))
@@ -66,20 +69,31 @@ def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Repor
     return applied
 
 
-def named_in(treatment: Treatment, names: set[Hashable]) -> list[Hashable]:
+def named_in(treatment: Treatment, names: Sequence[Hashable]) -> list[Hashable]:
     """The columns of a table that any field of a treatment names."""
-    found: list[Hashable] = []
+    existing = set(names)
+    found: list[Hashable] = list(treatment.named())
     for value in vars(treatment).values():
-        several = value if isinstance(value, list | tuple) and not _names(value, names) else [value]
-        found += [one for one in several if _names(one, names)]
-    return list(dict.fromkeys(found))
+        several = value if isinstance(value, list | tuple | Mapping) and not _names(value, existing) else [value]
+        found += several
+    return [name for name in dict.fromkeys(filter(_hashable, found)) if name in existing]
 
 
-def _names(value: Any, names: set[Hashable]) -> bool:
-    return isinstance(value, Hashable) and value in names
+def _names(value: Any, existing: set[Hashable]) -> bool:
+    return _hashable(value) and value in existing
+
+
+def _hashable(value: Any) -> bool:
+    # A list, or a tuple with one in it, is not.
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def make_record(
+    plan: Plan,
     applied: Sequence[Applied],
     counts: Sequence[StepCounts],
     source: Mapping[str, Any],
@@ -90,8 +104,11 @@ def make_record(
     """The record of a run that began at a time of `time.perf_counter`."""
     records = [TreatmentRecord.of(*one, own) for one, own in zip(applied, counts, strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
-    used = key is not None and any(one.treatment.is_random for one in applied)
-    return TreatmentsRecord.of(records, source, rows, key.digest if key is not None and used else None, seconds)
+    used = key.digest if key is not None and any(one.treatment.is_random for one in applied) else None
+    hierarchies = plan.to_dict().get("hierarchies", {})
+    return TreatmentsRecord.of(
+        records, hierarchies, source, rows, key.digest if key is not None and used else None, seconds
+    )
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
@@ -103,18 +120,23 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
         if random:
             raise InputError(
                 f"key: the plan has a treatment that draws at random ({random[0].do}), which takes a secret key of 32 "
-                "bytes. Make one with `openssl rand -hex 32 > treat.key`, keep it apart from the treated table, and "
+                "bytes. Make one with gpupif.Key.new().save('treat.key'), keep it apart from the treated table, and "
                 "give it as key=... (--key-file)."
             )
         return None
-    from .randomness.key import Key
+    if seed is not None:
+        return Key.from_seed(seed)
+    if isinstance(key, str | os.PathLike):
+        _warn_of_readers(Path(key))
+    return Key.of(key)
 
-    if seed is None:
-        return Key.of(key)
-    if random:
-        warn(
-            "seed: anyone can try all seeds, and undo what was drawn: it is for tests only. Give a secret key= for a "
-            "table that is handed on.",
-            UserWarning,
-        )
-    return Key.from_seed(seed)
+
+def _warn_of_readers(file: Path) -> None:
+    """Warn where others than its owner may read the file of a key."""
+    with contextlib.suppress(OSError):
+        if file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            warn(
+                f"key: {file} can be read by others than its owner; who has the key can undo what was drawn. Change "
+                f"its rights: chmod 600 {file}.",
+                UserWarning,
+            )

@@ -85,5 +85,5 @@ def treat_frame(frame: Any, plan: Any, key: Any) -> Treated:
         working = MemoryTable(frame)
         applied = apply_plan(working, plan, key, report)
         table = working.done()
-    record = make_record(applied, working.counts, describe_frame(frame), frame.rows, key, started)
+    record = make_record(plan, applied, working.counts, describe_frame(frame), frame.rows, key, started)
     return Treated(table, record, working, applied)

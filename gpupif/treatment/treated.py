@@ -27,7 +27,7 @@ class Treated:
         self,
         table: Any,
         record: TreatmentsRecord,
-        working: WorkingTable,
+        working: WorkingTable | None,
         applied: Sequence[Applied],
         files: Sequence[Path] = (),
     ) -> None:
@@ -43,6 +43,10 @@ class Treated:
         Returns a frame, a row for each value, as the treatment says that randomised it. Raises InputError where none
         did, or where a later one changed the column again.
         """
+        if self._working is None:
+            raise InputError(
+                "estimates: the run was finished by another one, and what they take is gone. Treat it again."
+            )
         check_exist("column", [column], self._working.names)
         values = self._working.values(column)
         for treatment, step in reversed(self._applied):

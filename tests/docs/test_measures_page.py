@@ -1,4 +1,4 @@
-"""The tables of docs/measures.md, disclosure.md and nightly.md are what gpupif says of its measures and settings."""
+"""The tables of docs/measures.md, disclosure.md, nightly.md and treatments.md are what gpupif says of itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.subprocess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["measures.md", "disclosure.md", "nightly.md"])
+@pytest.mark.parametrize("page", ["measures.md", "disclosure.md", "nightly.md", "treatments.md"])
 def test_page_is_that_of_the_registry(page):
     """Where it is not: python docs/write_measures.py."""
     command = [sys.executable, DOCS / "write_measures.py", "--print", page]

@@ -85,8 +85,8 @@ if __name__ == "__main__":
 DYING = [sys.executable, "-P", __file__]
 
 
-def die(number, moments, *arguments, rows=(37, 60)):
-    """Run the command line in pieces, with a signal at each of these moments, then without; exit codes, and output."""
-    command = [*DYING, str(int(number)), *map(str, rows), ",".join(map(str, moments)), "score", *map(str, arguments)]
+def die(number, moments, *arguments, rows=(37, 60), command="score"):
+    """Run a command in pieces, with a signal at each of these moments, then without; exit codes, and output."""
+    command = [*DYING, str(int(number)), *map(str, rows), ",".join(map(str, moments)), command, *map(str, arguments)]
     ended = subprocess.run(command, check=True, text=True, capture_output=True)
     return [int(line) for line in ended.stdout.splitlines()], ended.stderr

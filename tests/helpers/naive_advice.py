@@ -9,11 +9,11 @@ from tests.helpers.naive import entropy
 
 
 def figures_of(frame, known, scored):
-    """PIF 95, the information gain of all columns together, k and uniques; known, scored: columns, some of which may not be there."""
+    """PIF 95, the gains of all cells together, k and uniques; known: that classes are over, where they are there."""
     known, scored = ([name for name in names if name in frame] for names in (known, scored))
     if not scored or not len(frame.columns):
         return {"pif95": 0.0, "fig": 0.0, **classes_of(frame, known)}
-    scores = gpupif.score(frame, "cig", scored, known=known)
+    scores = gpupif.score(frame, "cig", scored, known=scored)
     gains = scores.cig.to_numpy().sum(axis=1)
     return {"pif95": scores.pif(95), "fig": float(gains.sum()), **classes_of(frame, known)}
 

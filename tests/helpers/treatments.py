@@ -157,6 +157,7 @@ class RiskyAway(Treatment):
     column: Hashable
     above: float = 1.0
     rows: bool = False
+    known: tuple[Hashable, ...] = ()
 
     def check(self) -> None:
         pass
@@ -165,7 +166,9 @@ class RiskyAway(Treatment):
         def make(scores: Mapping[str, Any]) -> Mapping[str, Any]:
             return {"risky": scores[f"cig_{self.column}"] > self.above}
 
-        return RiskyStep(self.column, self.rows, table.scores(Arguments.of("cig", [self.column]), make))
+        return RiskyStep(
+            self.column, self.rows, table.scores(Arguments.of("cig", [self.column], known=list(self.known)), make)
+        )
 
 
 @dataclass(frozen=True)
@@ -232,5 +235,5 @@ class NoisyStep(Step):
         column = piece[self.column]
         values = np.append(column.labels.cast(pa.float64()).to_numpy(zero_copy_only=False), np.nan)[column.codes]
         noisy = values + (np.arange(piece.start, piece.start + piece.rows) % 5) / 8
-        labels = pa.array(noisy, from_pandas=True)
-        piece[self.column] = relabeled(PieceColumn(np.arange(piece.rows), labels), labels)
+        rows = PieceColumn(np.arange(piece.rows), pa.array(np.arange(piece.rows)))
+        piece[self.column] = relabeled(rows, pa.array(noisy, from_pandas=True))

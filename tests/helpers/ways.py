@@ -82,15 +82,29 @@ def without_index(summary: Any) -> Any:
     return replace(summary, top=summary.top.drop(columns="index", errors="ignore"))
 
 
+class TreatedOutcome(NamedTuple):
+    """What treating gives, in memory: the table, and the record."""
+
+    table: pd.DataFrame
+    record: Any
+
+
 @dataclass(frozen=True)
 class Way:
     """A way to run. name: as tests say it. run: scores a pandas frame, with the arguments of `gpupif.score`.
+
+    run_treat: treats one, with the arguments of `gpupif.treat`.
 
     cells: given, what `Scores.cells` takes: the frame of these cells in place of the outcome.
     """
 
     name: str
     run: Callable[..., Any]
+    run_treat: Callable[..., TreatedOutcome]
+
+    def treat(self, table: pd.DataFrame, plan: Any, pieces: Pieces | None = None, **options: Any) -> TreatedOutcome:
+        """Treat a table as `gpupif.treat` does; what that raises, wherever in the run."""
+        return self.run_treat(table, plan, pieces or Pieces(), **options)
 
     def score(
         self, table: pd.DataFrame, measures: Any = ("cig", "csf"), pieces: Pieces | None = None, **options: Any
@@ -185,11 +199,68 @@ def on_device(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any
     return in_memory(table, measures, pieces, device="auto" if WITHOUT_GPU else "cuda", **options)
 
 
-MEMORY = Way("memory", in_memory)
-FILE = Way("file", from_file)
-FILES = Way("files", in_files)
-DASK = Way("dask", on_dask)
-DEVICE = Way("device", on_device)
+def treat_in_memory(
+    table: pd.DataFrame, plan: Any, pieces: Pieces, device: str = "cpu", **options: Any
+) -> TreatedOutcome:
+    """Treated where it lies, by threads that have a few rows each."""
+    with pytest.MonkeyPatch.context() as patch, gpupif.config(device=device):
+        patch.setattr("gpupif.treatment.in_memory.PIECE_ROWS", pieces.chunk_rows)
+        done = gpupif.treat(table, plan, **options)
+    return TreatedOutcome(done.table, done.record)
+
+
+def treat_from_file(table: pd.DataFrame, plan: Any, _: Pieces, **options: Any) -> TreatedOutcome:
+    """Written to a Parquet file, and treated in memory from there."""
+    with tempfile.TemporaryDirectory() as place, gpupif.config(device="cpu"):
+        table.to_parquet(Path(place) / "in.parquet", index=False)
+        done = gpupif.treat(Path(place) / "in.parquet", plan, **options)
+    return TreatedOutcome(done.table, done.record)
+
+
+def treat_in_files(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: Any) -> TreatedOutcome:
+    """Written to Parquet files, treated a few rows at a time, and read from there."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_parts(folder / "in", table, pieces.places(table))
+        before = {file: file.read_bytes() for file in (folder / "in").iterdir()}
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            in_pieces(pieces.chunk_rows, len(table)),
+            gpupif.config(device="cpu", memory_limit="16GiB"),
+        ):
+            patch.setattr("gpupif.treatment.treated_source.PIECE_ROWS", pieces.chunk_rows)
+            patch.setattr("gpupif.treatment.treated_source.SAMPLE_ROWS", pieces.part_rows)
+            done = gpupif.treat_files(folder / "in", folder / "out", plan, **options)
+        assert nothing_left(folder)
+        assert {file: file.read_bytes() for file in (folder / "in").iterdir()} == before
+        assert len(done.files) == len(before)
+        return TreatedOutcome(pa.concat_tables(map(pq.read_table, done.files)).to_pandas(), done.record)
+
+
+def treat_on_dask(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: Any) -> TreatedOutcome:
+    """Cut into partitions, treated and brought together."""
+    import dask
+
+    from tests.helpers.dask_frames import cut
+
+    with dask.config.set(scheduler="sync"), gpupif.config(device="cpu"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpupif.treatment.partition.SAMPLE_ROWS", pieces.part_rows)
+        done = gpupif.treat(cut(table, pieces.places(table)), plan, **options)
+        found = done.table.compute()
+        assert found.dtypes.tolist() == done.table.dtypes.tolist()
+    return TreatedOutcome(found, done.record)
+
+
+def treat_on_device(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: Any) -> TreatedOutcome:
+    """Scores that treatments ask for made by the CUDA engine."""
+    return treat_in_memory(table, plan, pieces, device="auto" if WITHOUT_GPU else "cuda", **options)
+
+
+MEMORY = Way("memory", in_memory, treat_in_memory)
+FILE = Way("file", from_file, treat_from_file)
+FILES = Way("files", in_files, treat_in_files)
+DASK = Way("dask", on_dask, treat_on_dask)
+DEVICE = Way("device", on_device, treat_on_device)
 # Those beside the first, whose bits all others have to give, as parameters of tests.
 OTHERS = [pytest.param(way, id=way.name) for way in (FILE, FILES)]
 OTHERS.append(pytest.param(DASK, id=DASK.name, marks=pytest.mark.dask))
@@ -207,3 +278,17 @@ def assert_same_outcomes(found: Outcome, expected: Outcome) -> None:
     assert found.priors == expected.priors
     for name, summary in found.summaries.items():
         assert_same_summaries(summary, expected.summaries[name])
+
+
+def assert_same_treated(found: TreatedOutcome, expected: TreatedOutcome) -> None:
+    """The same values of the same columns and rows, and the same of what was done to them."""
+    assert list(found.table.columns) == list(expected.table.columns)
+    for name in expected.table:
+        assert plain(found.table[name]) == plain(expected.table[name]), name
+    assert found.record.treatments == expected.record.treatments
+    assert (found.record.rows, found.record.rows_removed) == (expected.record.rows, expected.record.rows_removed)
+
+
+def plain(column: Any) -> list[Any]:
+    """The values of a column, whatever its type holds them in; None for missing ones."""
+    return [None if value is None or value is pd.NA or value != value else value for value in column.tolist()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +111,29 @@ class TransitionStep(Step):
         return estimate(column, values, self.domain, self.transitions) if column == self.column else None
 
 
+class Present(NamedTuple):
+    """The cells of a column that have a value. missing: by row, whether it has none; labels: those that occur; places:
+    of each other row, the number of its label.
+    """
+
+    missing: npt.NDArray[np.bool_]
+    labels: pa.Array
+    places: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, column: PieceColumn) -> Present:
+        """A column of a piece, whose labels are often those of the whole table."""
+        missing = column.codes == len(column.labels)
+        there = np.zeros(len(column.labels) + 1, np.bool_)
+        there[column.codes] = True
+        used = np.flatnonzero(there[:-1])
+        numbers = np.cumsum(there) - 1
+        return cls(missing, column.labels.take(pa.array(used)), numbers[column.codes[~missing]])
+
+
 def column_of(values: pa.Array, missing: npt.NDArray[np.bool_]) -> PieceColumn:
-    """A column of the value of each row, where it is not missing."""
-    encoded = values.filter(pa.array(~missing)).dictionary_encode()
+    """A column from whether rows have no value, and from the values of those that have."""
+    encoded = values.dictionary_encode()
     labels = encoded.dictionary
     codes = np.full(len(missing), len(labels), code_type(len(labels) + 1))
     codes[~missing] = encoded.indices.to_numpy()

@@ -38,9 +38,8 @@ def estimate(column: Hashable, values: ColumnValues, domain: Domain, transitions
     if not rows:
         raise InputError(f"estimates: column {column!r} has no rows with a value.")
     try:
-        with np.errstate(divide="raise", invalid="raise"):
-            shares, errors = transitions.estimated(counts / rows, rows)
-    except (ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError):
+        shares, errors = transitions.estimated(counts / rows, rows)
+    except np.linalg.LinAlgError:
         raise InputError(
             f"estimates: what column {column!r} has now does not depend enough on what it had to tell that. "
             "Keep more: keep= above 0, or a matrix that can be inverted."

@@ -6,12 +6,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from ...utils.validation import whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
 from ..randomness.draws import Draws, whole_steps
-from .base import column_of, draws_for
+from .base import Present, column_of, draws_for
 from .units import units_of
 
 MOST_STEPS = 2**31 - 1
@@ -52,8 +50,7 @@ class JitterStep(Step):
     within: int
 
     def apply(self, piece: Piece) -> None:
-        column = piece[self.column]
-        missing = column.codes == len(column.labels)
-        units = units_of(self.column, column.labels, dates=True, numbers=True)
+        missing, labels, places = Present.of(piece[self.column])
+        units = units_of(self.column, labels, dates=True, numbers=True)
         steps = whole_steps(self.draws.of_rows(piece.start, len(missing)), self.within)[~missing]
-        piece[self.column] = column_of(units.moved(column.codes[~missing], steps * np.int64(units.one)), missing)
+        piece[self.column] = column_of(units.stepped(places, steps), missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from ...rows.threads import Workers
 from ...utils.validation import brief, check_word, is_number
 from ..base import ColumnValues, Piece, Step, Tools, Treatment, WorkingTable
 from ..randomness.draws import Draws
-from .base import column_of, draws_for
+from .base import Present, column_of, draws_for
 from .units import units_of
 
 DISTRIBUTIONS = {"normal": NORMAL, "laplace": LAPLACE, "uniform": UNIFORM}
@@ -82,20 +82,23 @@ class NoiseStep(Step):
     relative: bool
 
     def apply(self, piece: Piece) -> None:
-        column = piece[self.column]
-        missing = column.codes == len(column.labels)
-        units = units_of(self.column, column.labels, dates=False, numbers=True)
-        places = column.codes[~missing]
+        missing, labels, places = Present.of(piece[self.column])
+        units = units_of(self.column, labels, dates=False, numbers=True)
         noise = variates(self.distribution, self.draws.of_rows(piece.start, len(missing)))[~missing] * self.scale
         noise *= np.abs(units.amounts)[places] if self.relative else float(units.one)
         if units.amounts.dtype.kind != "f":
             rounded = np.rint(noise)
-            # Beyond it is beyond any type; said there.
-            noise = np.clip(rounded, -(2.0**62), 2.0**62).astype(np.int64)
+            if (np.abs(rounded) >= 2.0**62).any():
+                raise units.beyond()
+            noise = rounded.astype(np.int64)
         piece[self.column] = column_of(units.moved(places, noise), missing)
 
     def record(self) -> dict[str, Any]:
         return {"scale": self.scale}
+
+    def revealing(self) -> Sequence[str]:
+        # Also where it is as in the plan, so that its lack tells nothing.
+        return ("scale",)
 
 
 def variates(distribution: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

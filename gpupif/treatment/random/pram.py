@@ -37,7 +37,7 @@ class Pram(Treatment):
     Each row adds up to 1, and every value of the table has one. Missing values are the text "" there.
     invariant: in its place, a share t from 0 to 1, and the matrix is made so that the shares of the values stay as they
     are in expectation, in two stages: a randomised response that keeps t, then the draw of a true value as likely as it
-    is behind the one that came; what is kept in the end is more than t^2. missing: "category" (one value more) or
+    is behind the one that came; the record says what is kept in the end. missing: "category" (one value more) or
     "keep" (stay missing, which shows them); required where there are any.
 
     Probabilities are whole numbers out of 2^64. `estimates` of what `gpupif.treat` returns inverts the matrix.
@@ -45,6 +45,7 @@ class Pram(Treatment):
 
     do: ClassVar[str] = "pram"
     is_random: ClassVar[bool] = True
+    files: ClassVar[Sequence[str]] = ("matrix",)
 
     column: Hashable
     matrix: Mapping[Any, Mapping[Any, float]] | str | os.PathLike[str] | None = None

@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...utils.validation import as_list, brief, check_word, is_number, within
 from ..base import Step, Tools, Treatment, WorkingTable
 from .base import CATEGORY, KEEP, TransitionStep, check_missing_rule, domain_of, draws_for
-from .response import epsilon_of_keep, keep_of_epsilon
+from .response import keep_of_epsilon
 from .transitions import ALL, Replacement
 
 UNIFORM, PRIOR = "uniform", "prior"
@@ -24,7 +24,7 @@ MOST_EPSILON = 40.0
 class RandomizedResponse(Treatment):
     """Keep each value with a probability, else draw another one: what a row says can be denied (Warner, 1965).
 
-    keep: the probability t, from 0 to 1. epsilon: in its place, that of local differential privacy in nats, above 0:
+    keep: the probability t, from 0 to 1. epsilon: in its place, that of local differential privacy in nats, 0 or more:
     P(y given x) is at most e^epsilon times P(y given any other x). replaced: replacements are drawn "uniform" from all
     k values, so that P(y given x) = t[x = y] + (1 - t)/k and epsilon = ln(1 + kt/(1 - t)), or by the "prior", the
     shares that values have in the table, which keeps these in expectation. values: those that there may be; without
@@ -73,7 +73,8 @@ class RandomizedResponse(Treatment):
             counts = dict(zip(found.labels.to_pylist(), found.counts.tolist(), strict=True))
             numbers = [*(counts.get(label, 0) for label in domain.labels.to_pylist()), found.missing][:size]
             shares = [Fraction(number, sum(numbers)) for number in numbers] if sum(numbers) else shares
-        least = min(shares, default=Fraction(1))
+        # What the table does not have is no value that a row may have had, unless it was given.
+        least = min((part for part in shares if part or self.values is not None), default=Fraction(1))
         if self.epsilon is not None and not least:
             raise InputError(
                 f"{self.do} of column {self.column!r}: epsilon= needs every value to be drawn at times, and with "
@@ -82,7 +83,8 @@ class RandomizedResponse(Treatment):
         keep = Fraction(self.keep) if self.keep is not None else keep_of_epsilon(self.epsilon or 0.0, least)
         replacement = Replacement(_amounts(keep, shares), domain.states)
         drawn = [float(Fraction(amount, ALL)) for amount in replacement.replaced]
-        epsilon = epsilon_of_keep(replacement.keep, replacement.least)
+        rarest = min((amount for amount in replacement.replaced if amount or self.values is not None), default=0)
+        epsilon = math.log1p(Fraction(replacement.kept, rarest)) if rarest else math.inf
         facts = {
             "values": size,
             "values_from": "the table" if self.values is None else "the plan",

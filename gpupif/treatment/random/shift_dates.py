@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...encoding.texts import texts
 from ...errors import InputError
-from ...utils.validation import as_list, whole_number
+from ...utils.validation import as_list, check_exist, whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
 from ..randomness.draws import Draws, whole_steps
-from .base import check_missing_rule, column_of, draws_for
+from .base import Present, check_missing_rule, column_of, draws_for
 from .jitter import MOST_STEPS
 from .units import units_of
 
@@ -27,9 +27,9 @@ class ShiftDates(Treatment):
 
     person: the column that says who it is; the shift is a keyed hash of its value, so that it is the same in every
     table that is treated by this key at this place of a plan. Intervals between dates of a person stay as they are, and
-    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of dates
-    of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing; required
-    where there are any. One person in 2 days + 1 is not shifted: which is not known.
+    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of
+    dates of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing;
+    required where there are any. One person in 2 days + 1 is not shifted: which is not known.
     """
 
     do: ClassVar[str] = "shift_dates"
@@ -41,7 +41,7 @@ class ShiftDates(Treatment):
     missing: str | None = None
 
     def check(self) -> None:
-        columns = as_list(f"{self.do}: columns", _several(self.columns))
+        columns = as_list(f"{self.do}: columns", self.columns)
         if not columns:
             raise InputError(f"{self.do}: columns: expected at least one column, got an empty list.")
         if self.person in columns:
@@ -51,27 +51,20 @@ class ShiftDates(Treatment):
         whole_number(f"{self.do}: days", self.days, "days", 1, MOST_STEPS)
         check_missing_rule(self.do, self.missing, (ROW, SUPPRESS))
 
-    def named(self) -> Sequence[Hashable]:
-        """The columns that it must find in the table."""
-        return [*_several(self.columns), self.person]
-
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+        check_exist(f"{self.do}: person", [self.person], table.names)
         persons = table.values(self.person)
         if persons.missing and self.missing is None:
             raise InputError(
                 f"column {self.person!r}: {persons.missing:,} rows without a person, and no rule for their dates. Say "
                 "missing='row', which shifts each of them by itself, or missing='suppress'."
             )
-        columns = list(_several(self.columns))
+        columns = as_list("columns", self.columns)
         for name in columns:
             units_of(name, table.values(name).labels, dates=True, numbers=False)
         draws = draws_for(self.do, tools, self.person)
         of_rows = draws_for(self.do, tools, self.person, "rows without a person")
         return ShiftStep(columns, self.person, draws, of_rows, int(self.days), self.missing == SUPPRESS)
-
-
-def _several(columns: Any) -> Any:
-    return [columns] if isinstance(columns, str) else columns
 
 
 @dataclass(frozen=True)
@@ -88,21 +81,17 @@ class ShiftStep(Step):
     def apply(self, piece: Piece) -> None:
         shifts, nobody = self._shifts(piece)
         for name in self.columns:
-            column = piece[name]
-            missing = column.codes == len(column.labels)
+            missing, labels, places = Present.of(piece[name])
+            units = units_of(name, labels, dates=True, numbers=False)
             if self.suppress:
-                missing |= nobody
-            units = units_of(name, column.labels, dates=True, numbers=False)
-            piece[name] = column_of(
-                units.moved(column.codes[~missing], shifts[~missing] * np.int64(units.day)), missing
-            )
+                places, missing = places[~nobody[~missing]], missing | nobody
+            piece[name] = column_of(units.stepped(places, shifts[~missing]), missing)
 
     def _shifts(self, piece: Piece) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """The days of each row, and whether it has no person."""
-        person = piece[self.person]
-        of_label = whole_steps(self.draws.of_values(texts(person.labels).to_pylist()), self.days)
-        nobody = person.codes == len(person.labels)
-        shifts = np.append(of_label, 0)[person.codes]
+        nobody, persons, places = Present.of(piece[self.person])
+        shifts = np.zeros(len(nobody), np.int64)
+        shifts[~nobody] = whole_steps(self.draws.of_values(texts(persons).to_pylist()), self.days)[places]
         if nobody.any() and not self.suppress:
             shifts[nobody] = whole_steps(self.of_rows.of_rows(piece.start, len(nobody)), self.days)[nobody]
         return shifts, nobody

@@ -13,12 +13,12 @@ from ...errors import InputError
 from ...rows.keys import code_type
 from ...utils.config import resources
 from ...utils.memory import shown
-from ...utils.validation import as_list, share
+from ...utils.validation import as_list, check_exist, share
 from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
 from .base import draws_for
 
 # Bytes for each row at the same time: random numbers, classes, the order of rows, and what sorting takes.
-ROW_BYTES = 64
+ROW_BYTES = 96
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Swap(Treatment):
     an equal one. How often each value or combination occurs in a class stays exactly the same. A row that is the only
     one to take part in its class stays as it is; the record counts them. Missing values are swapped like others.
 
-    The columns of the whole table, and 64 bytes for each row, have to fit into memory. Raises InputError where not.
+    The columns of the whole table, and 96 bytes for each row, have to fit into memory. Raises InputError where not.
     """
 
     do: ClassVar[str] = "swap"
@@ -41,7 +41,7 @@ class Swap(Treatment):
     share: float
 
     def check(self) -> None:
-        columns, within = (_several(f"{self.do}: {name}", getattr(self, name)) for name in ("columns", "within"))
+        columns, within = (as_list(f"{self.do}: {name}", getattr(self, name)) for name in ("columns", "within"))
         if not columns:
             raise InputError(f"{self.do}: columns: expected at least one column, got an empty list.")
         both = [name for name in columns if name in within]
@@ -49,26 +49,22 @@ class Swap(Treatment):
             raise InputError(f"{self.do}: column {both[0]!r} is swapped and has to agree as well; leave it out of one.")
         share(f"{self.do}: share", self.share)
 
-    def named(self) -> Sequence[Hashable]:
-        """The columns that it must find in the table."""
-        return [*_several("columns", self.columns), *_several("within", self.within)]
-
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
-        columns, within = _several("columns", self.columns), _several("within", self.within)
+        columns, within = as_list("columns", self.columns), as_list("within", self.within)
+        check_exist(f"{self.do}: within", within, table.names)
         needed, allowed = ROW_BYTES * table.rows, resources().memory
         if needed > allowed:
             raise InputError(
                 f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} may "
                 "be taken. Give more (gpupif.config(memory_limit=)), or swap on a machine that has it."
             )
-        takes_part, order = (
-            draws_for(self.do, tools, tuple(columns), purpose).of_rows(0, table.rows)
-            for purpose in ("takes part", "order")
-        )
+        takes_part = draws_for(self.do, tools, tuple(columns), "takes part").of_rows(0, table.rows)
+        taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
+        del takes_part
+        order = draws_for(self.do, tools, tuple(columns), "order").of_rows(0, table.rows)[taking]
         found = table.codes([*columns, *within])
         classes = class_numbers([(one.codes, len(one.labels) + 1) for one in found[len(columns) :]], table.rows)
-        taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
-        taking = taking[np.lexsort((order[taking], classes[taking]))]
+        taking = taking[np.lexsort((order, classes[taking]))]
         sources, alone = circles(classes[taking])
         arrays, labels = {}, []
         for number, one in enumerate(found[: len(columns)]):
@@ -78,10 +74,6 @@ class Swap(Treatment):
             labels.append(one.labels)
         facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
         return SwapStep(columns, labels, table.facts_of(arrays), facts)
-
-
-def _several(argument: str, columns: Any) -> list[Hashable]:
-    return as_list(argument, [columns] if isinstance(columns, str) else columns)
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:

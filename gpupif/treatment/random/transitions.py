@@ -16,6 +16,8 @@ from ..randomness.draws import Entries
 
 ALL = 1 << 64
 BELOW_ONE = np.nextafter(1.0, 0.0)
+# Where less depends on what was there, digits of floats end.
+LEAST = 1e-12
 # Of a state with one entry, where that begins.
 NOTHING = np.zeros(1, np.uint64)
 
@@ -31,6 +33,7 @@ class Domain:
 
     @property
     def states(self) -> int:
+        """How many there are."""
         return len(self.labels) + 1
 
 
@@ -49,7 +52,8 @@ class Transitions:
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
         """The shares of the states before, unbiased, and their standard errors, from those recorded in so many rows.
 
-        Rows are taken as drawn from a population, so that the error has that of the sample in it.
+        Rows are taken as drawn from a population, so that the error has that of the sample in it. Raises LinAlgError
+        where what is recorded depends too little on what was there.
         """
         raise NotImplementedError
 
@@ -79,17 +83,13 @@ class Replacement(Transitions):
         """The probability t to be kept, beside that of being replaced by itself."""
         return Fraction(self.kept, ALL)
 
-    @property
-    def least(self) -> Fraction:
-        """The smallest probability that replacements are drawn with, given that there is one; 0 where there is none."""
-        total = sum(self.replaced)
-        return Fraction(min(self.replaced), total) if total else Fraction(0)
-
     def matrix(self) -> npt.NDArray[np.float64]:
         drawn = np.array([amount / ALL for amount in self.replaced])
         return np.eye(len(drawn)) * float(self.keep) + drawn  # type: ignore[no-any-return]
 
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
+        if self.keep < LEAST:
+            raise np.linalg.LinAlgError
         keep, drawn = float(self.keep), np.array([amount / ALL for amount in self.replaced])
         return (shares - drawn) / keep, np.sqrt(shares * (1 - shares) / rows) / keep
 
@@ -102,11 +102,11 @@ class Matrix(Transitions):
         firsts, values = [], []
         for state, row in enumerate(rows):
             # The state itself first: most stay.
-            order = np.flatnonzero(row)
+            order = np.flatnonzero(np.ldexp(row, 64) >= 1)
             order = np.concatenate([order[order == state], order[order != state]])
             amounts = whole_amounts(row[order])
-            firsts.append((np.cumsum(amounts) - amounts)[amounts > 0] if len(order) > 1 else NOTHING)
-            values.append(order[amounts > 0] if len(order) > 1 else order)
+            firsts.append(np.cumsum(amounts) - amounts)
+            values.append(order)
         alone = states - len(rows)
         firsts += [NOTHING] * alone
         values += [np.array([ITSELF])] * alone
@@ -118,6 +118,8 @@ class Matrix(Transitions):
         return self._rows
 
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
+        if np.linalg.cond(self._rows) > 1 / LEAST:
+            raise np.linalg.LinAlgError
         inverse = np.linalg.inv(self._rows.T)
         found = inverse @ shares
         # Of multinomial shares the covariance is (diag(q) - q q') / N.
@@ -126,8 +128,9 @@ class Matrix(Transitions):
 
 
 def whole_amounts(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Several probabilities, none of them 1, in whole numbers out of 2^64, cut off; the largest gets what is left."""
+    """Probabilities in whole numbers out of 2^64, cut off; the largest gets what is left."""
     amounts = np.ldexp(np.minimum(probabilities, BELOW_ONE), 64).astype(np.uint64)
-    # In words of 64 bits 2^64 is 0.
-    amounts[np.argmax(probabilities)] -= amounts.sum(dtype=np.uint64)
+    largest = np.argmax(probabilities)
+    # In words of 64 bits 2^64 is 0; so is a single one's amount.
+    amounts[largest : largest + 1] -= amounts.sum(dtype=np.uint64)
     return amounts

@@ -27,7 +27,7 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 @dataclass(frozen=True)
 class Units:
-    """Values of one column. amounts: of each, in `step` units where values move by whole ones; float64 or int64.
+    """Values of one column. amounts: of each, float64 or int64; `one` of them is a whole step.
 
     day: units of a day where values are dates, else 0. digits: decimal places of a decimal number, in units of which
     amounts are. layout: how texts of dates are written.
@@ -51,15 +51,25 @@ class Units:
         if amounts.dtype.kind == "f":
             # Adding zero makes -0.0 and 0.0 the one value that they are.
             return pa.array(amounts + by + 0.0).cast(self.kind, safe=False)
-        if any(len(array) and max(-int(array.min()), int(array.max())) > MOST // 2 for array in (amounts, by)):
-            raise self._beyond()
-        return self._values(amounts + by)
+        found = amounts + by
+        # A sum beyond 64 bits has another sign than both of its terms.
+        if (((amounts ^ found) & (by ^ found)) < 0).any():
+            raise self.beyond()
+        return self._values(found)
+
+    def stepped(self, places: npt.NDArray[Any], steps: npt.NDArray[np.int64]) -> pa.Array:
+        """As `moved`, by whole steps: days, or ones."""
+        if len(steps) and max(-int(steps.min()), int(steps.max())) > MOST // self.one:
+            raise self.beyond()
+        return self.moved(places, steps * np.int64(self.one))
 
     def _values(self, amounts: npt.NDArray[np.int64]) -> pa.Array:
         if self.day and len(amounts):
             days = amounts // self.day
             if days.min() < FIRST_DAY or days.max() > LAST_DAY:
-                raise self._beyond()
+                raise self.beyond()
+        if pa.types.is_null(self.kind):
+            return pa.nulls(len(amounts))
         try:
             if self.layout is not None:
                 return pc.strftime(pa.array(amounts, pa.timestamp("s")), self.layout).cast(self.kind)
@@ -71,9 +81,10 @@ class Units:
                 return pa.array(amounts.astype(np.int32), pa.int32()).cast(pa.date32()).cast(self.kind)
             return pa.array(amounts).cast(self.kind)
         except pa.ArrowInvalid:
-            raise self._beyond() from None
+            raise self.beyond() from None
 
-    def _beyond(self) -> InputError:
+    def beyond(self) -> InputError:
+        """What is raised where a value leaves its type."""
         return InputError(
             f"column {self.column!r}: a value is moved beyond what {self.kind} holds. Move values less, or cap the "
             "largest first."
@@ -92,7 +103,7 @@ def units_of(column: Hashable, labels: pa.Array, dates: bool, numbers: bool) -> 
         try:
             return Units(column, kind, labels.cast(pa.int64()).to_numpy())
         except pa.ArrowInvalid:
-            raise Units(column, kind, np.empty(0, np.int64))._beyond() from None
+            raise Units(column, kind, np.empty(0, np.int64)).beyond() from None
     if numbers and pa.types.is_floating(kind):
         return Units(column, kind, labels.cast(pa.float64()).to_numpy())
     if numbers and pa.types.is_decimal(kind):
@@ -115,7 +126,7 @@ def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:
         read = pc.strptime(labels, format=layout, unit="s", error_is_null=True)
         # What is read has to be written again as it was: 2020-1-5 and 2020-02-31 are not.
         same = pc.fill_null(pc.equal(pc.strftime(read, layout), labels), False)
-        wrong = len(labels) - pc.sum(same).as_py()
+        wrong = len(labels) - int(np.count_nonzero(same))
         if not wrong:
             return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=layout)
         if wrong < best[0]:

@@ -124,7 +124,8 @@ def _read(path: str | os.PathLike[str]) -> bytes:
             return file.read(64 * SIZE)
     except OSError as error:
         # Not what came where it may be the key itself: messages are logged.
-        came = "what came" if _is_digits(os.fsencode(path)[:SIZE]) else f"{os.fspath(path)!r}"
+        start = os.fsencode(path)[:SIZE]
+        came = "what came" if len(start) == SIZE and _is_digits(start) else f"{os.fspath(path)!r}"
         raise InputError(
             f"key: expected the path of a file with the key, and {came} cannot be read: {error.strerror}. {MADE_BY}."
         ) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Hashable, Sequence
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 from ...encoding.texts import text_of, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number
-from .new_values import Groups, is_value, typed
+from .new_values import Groups, is_plain, typed
 from .numbers import numbers
 
 
@@ -93,7 +92,7 @@ def check_edges(column: Hashable, edges: Any, labels: Any) -> None:
             f"recode: column {column!r}: labels: expected {len(edges) - 1}, one for each bin between {len(edges)} "
             f"edges; got {brief(labels)}."
         )
-    strange = [label for label in labels if not is_value(label)]
+    strange = [label for label in labels if not is_plain(label)]
     if strange or len(set(texts_of(labels))) < len(labels):
         raise InputError(
             f"recode: column {column!r}: labels: expected different texts or numbers, got {brief(labels)}."
@@ -101,4 +100,4 @@ def check_edges(column: Hashable, edges: Any, labels: Any) -> None:
 
 
 def _is_edge(edge: Any) -> bool:
-    return (is_number(edge) or isinstance(edge, Decimal)) and edge == edge
+    return is_number(edge) and edge == edge

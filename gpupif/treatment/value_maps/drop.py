@@ -19,6 +19,7 @@ class Drop(Treatment):
     """
 
     do: ClassVar[str] = "drop"
+    reads_values: ClassVar[bool] = False
     columns: Sequence[Hashable]
 
     def check(self) -> None:

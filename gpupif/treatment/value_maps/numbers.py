@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ColumnTypeError, InputError
-from ...utils.validation import brief
+from ...utils.validation import brief, is_number
 
-# Longer texts are no numbers.
-LONGEST = 100
+# Texts are numbers of at most so many digits before the decimal point, and behind it.
+MOST_DIGITS = 18
 # So many digits fit into 64 bits.
 SHORT = 18
 
@@ -80,6 +80,11 @@ def exactly(number: Any) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
 
 
+def is_finite(value: Any) -> bool:
+    """Whether something given is a number that is not infinite."""
+    return is_number(value) and math.isfinite(value)
+
+
 def is_numeric(kind: pa.DataType) -> bool:
     """Whether values of a type are numbers by themselves."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
@@ -122,25 +127,39 @@ def _amounts_of_decimals(values: pa.Array) -> npt.NDArray[Any]:
     words = np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)[first:last]
     if values.type.precision <= SHORT:
         return words[:, 0].copy()
-    low: npt.NDArray[Any] = words[:, 0].astype(np.uint64).astype(object)
-    return words[:, 1].astype(object) * (1 << 64) + low
+    low, high = words[:, 0].astype(np.uint64).astype(object), words[:, 1].astype(object)
+    amounts: npt.NDArray[Any] = high * (1 << 64) + low
+    return amounts
 
 
 def _numbers_of_texts(values: pa.Array) -> Numbers:
     short = pc.match_substring_regex(values, r"^-?\d{1,12}(\.\d{1,6})?$")
     if pc.all(short).as_py() is not False:
-        amounts = _amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6)))
-        return Numbers(amounts, 6, np.ones(len(values), np.bool_))
+        return Numbers(_amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6))), 6, np.ones(len(values), np.bool_))
     read = [_number(text) for text in values.to_pylist()]
     known = np.array([one is not None for one in read], np.bool_)
-    places = max((len(str(one.denominator)) for one in read if one is not None), default=1) - 1
-    amounts: Any = np.array([0 if one is None else int(one * 10**places) for one in read], object)
-    return Numbers(amounts, places, known)
+    amounts: npt.NDArray[Any] = np.array([0 if one is None else int(one * 10**MOST_DIGITS) for one in read], object)
+    return Numbers(amounts, MOST_DIGITS, known)
 
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCII)
 
 
 def _number(text: str) -> Fraction | None:
-    """The number that a text is, None where it is none, or longer than numbers are."""
-    return Fraction(text) if len(text) <= LONGEST and _NUMBER.fullmatch(text) else None
+    """The number that a text is, None where it is none, or too long."""
+    if len(text) > 3 * MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    number = Fraction(text)
+    fits = abs(number) < 10**MOST_DIGITS and number.denominator <= 10**MOST_DIGITS
+    return number if fits and (number * 10**MOST_DIGITS).denominator == 1 else None
+
+
+def as_decimals(amounts: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Decimals of a type of 128 bits, from whole numbers in units of its last place."""
+    if amounts.dtype.kind == "O":
+        low = np.array([int(one) & (2**64 - 1) for one in amounts], np.uint64)
+        high = np.array([int(one) >> 64 for one in amounts], np.int64)
+    else:
+        low, high = amounts.astype(np.int64).view(np.uint64), amounts.astype(np.int64) >> 63
+    words = np.ascontiguousarray(np.column_stack([low.view(np.int64), high]))
+    return pa.Array.from_buffers(kind, len(amounts), [None, pa.py_buffer(words)])

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...attack.hierarchy_files import ANYTHING
 from ...encoding.texts import texts, texts_of
 from ...errors import InputError
-from ...hierarchies.base import Hierarchy
+from ...hierarchies.base import ANYTHING, Hierarchy
+from ...hierarchies.levels import hierarchy_with_level
 from ...utils.validation import brief, check_word, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .bins import by_edges, check_edges
-from .new_values import Groups, is_value, kept, typed
+from .new_values import Groups, is_plain, kept, typed
 
 UNMAPPED = ("error", "suppress", "keep")
 
@@ -33,8 +33,8 @@ class Recode(ValueMap):
     including, the next. The first and the last may be infinite. labels: of the bins; default ``[18, 65)``.
 
     unmapped: what becomes of a value that has no place in it: ``"error"``; ``"suppress"``, it becomes a missing value;
-    ``"keep"``. Missing values stay missing. Of a mapping to numbers alone the column has numbers (kept values, where
-    they are none, make texts of all), of any other texts; names of groups and bins are texts.
+    ``"keep"``. Missing values stay missing, except at the top of a hierarchy, where all cells are ``*``. Names of
+    groups and bins are texts; a mapping to numbers alone makes numbers, unless texts are kept beside them.
     """
 
     do: ClassVar[str] = "recode"
@@ -42,7 +42,7 @@ class Recode(ValueMap):
     mapping: Mapping[Any, Any] | None = None
     edges: Sequence[Any] | None = None
     labels: Sequence[Any] | None = None
-    unmapped: str = "error"
+    unmapped: Literal["error", "suppress", "keep"] = "error"
 
     def check(self) -> None:
         given = [name for name in ("level", "mapping", "edges") if getattr(self, name) is not None]
@@ -61,6 +61,10 @@ class Recode(ValueMap):
         else:
             check_edges(self.column, self.edges, self.labels)
 
+    def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:
+        if self.level is not None:
+            hierarchy_with_level(hierarchies, self.column, self.level)
+
     def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
         groups = self._groups(tools)
 
@@ -76,29 +80,19 @@ class Recode(ValueMap):
 
     def of_missing(self, tools: Tools) -> str | None:
         # At the top of a hierarchy all cells are alike.
-        return ANYTHING if self.level is not None and self.level == self._hierarchy(tools).height else None
+        if not self.level:
+            return None
+        return ANYTHING if self.level == self._hierarchy(tools).height else None
 
     def _groups(self, tools: Tools) -> Groups:
         if self.mapping is not None:
             return by_mapping(self.mapping)
         if self.edges is not None:
             return by_edges(self.column, self.edges, self.labels)
-        hierarchy = self._hierarchy(tools)
-        if self.level is None or self.level > hierarchy.height:
-            raise InputError(
-                f"recode: column {self.column!r}: expected a level of its hierarchy, 0 to {hierarchy.height}; got "
-                f"{self.level}."
-            )
-        return by_hierarchy(hierarchy, self.level, self.unmapped == "error")
+        return by_hierarchy(self._hierarchy(tools), self.level or 0, self.unmapped == "error")
 
     def _hierarchy(self, tools: Tools) -> Hierarchy:
-        hierarchy = tools.hierarchies.get(self.column)
-        if hierarchy is None:
-            raise InputError(
-                f"recode: column {self.column!r}: level {self.level} is of a hierarchy, and there is none of this "
-                "column. Add one to hierarchies, or give mapping or edges."
-            )
-        return hierarchy
+        return hierarchy_with_level(tools.hierarchies, self.column, self.level or 0)
 
     def _check_placed(self, values: pa.Array, placed: npt.NDArray[np.bool_]) -> None:
         if placed.all():
@@ -129,7 +123,8 @@ def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
     new = list(mapping.values())
 
     def groups(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        place = pc.index_in(texts(values), old.cast(texts(values).type))
+        written = texts(values)
+        place = pc.index_in(written, old.cast(written.type))
         return typed(new, values.type).take(place), np.asarray(place.is_valid())
 
     return groups
@@ -139,9 +134,9 @@ def _check_mapping(column: Hashable, mapping: Any) -> None:
     what = f"recode: column {column!r}: mapping"
     if not isinstance(mapping, Mapping) or not mapping:
         raise InputError(f"{what}: expected a dictionary with the new value by the old one, got {brief(mapping)}.")
-    if any(not is_value(one) for one in (*mapping, *(new for new in mapping.values() if new is not None))):
-        strange = next(one for one in (*mapping, *mapping.values()) if one is not None and not is_value(one))
-        raise InputError(f"{what}: expected texts, numbers, dates or booleans in it, got {brief(strange)}.")
+    strange = [new for new in mapping.values() if new is not None and not is_plain(new)]
+    if strange:
+        raise InputError(f"{what}: expected texts, numbers or booleans as new values, got {brief(strange[0])}.")
     repeated = [text for text, times in Counter(texts_of(mapping)).items() if times > 1]
     if repeated:
         raise InputError(f"{what}: {repeated[0]!r} stands in it twice, as values of two types. Keep one of the two.")

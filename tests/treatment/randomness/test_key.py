@@ -47,6 +47,8 @@ def test_keys_of_another_size(tmp_path, came, said):
 def test_what_is_no_key(tmp_path):
     with pytest.raises(InputError, match=r"nowhere' cannot be read: No such file.*Key.new\(\).save"):
         gpupif.Key.of(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"and 'beef' cannot be read"):
+        gpupif.Key.of("beef")
     with pytest.raises(InputError, match=r"type int\. For tests, write gpupif.Key.from_seed"):
         gpupif.Key.of(7)
 

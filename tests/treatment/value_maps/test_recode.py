@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.errors import ColumnTypeError, InputError
+from gpupif.hierarchies.open import open_hierarchies
+from gpupif.treatment.plan import Plan
 from gpupif.treatment.value_maps.recode import Recode
 from tests.helpers.treated import treated, treated_type, treated_values
 
@@ -103,7 +105,7 @@ def test_edges_are_compared_exactly():
     ) == ["b", "a"]
     near = [Decimal("64.99999999999999999999"), Decimal("65.00000000000000000000")]
     assert treated_values(near, Recode("x", edges=[0, 65, 100], labels=["a", "b"])) == ["a", "b"]
-    assert treated_values([0.1, 0.3], Recode("x", edges=[0, Decimal("0.3"), 1], labels=["a", "b"])) == ["a", "b"]
+    assert treated_values([0.1, 0.3], Recode("x", edges=[0, 0.3, 1], labels=["a", "b"])) == ["a", "b"]
     assert treated_values(["0.1", "0.3"], Recode("x", edges=[0, 0.3, 1], labels=["a", "b"])) == ["a", "b"]
 
 
@@ -132,12 +134,12 @@ def test_bins_of_dates():
     [
         ({}, "expected one of level, mapping and edges, got none"),
         ({"level": 1, "edges": [0, 1]}, "got level and edges"),
-        ({"level": 1}, "there is none of this column"),
+        ({"level": 1}, "column 'x' has no hierarchy"),
         ({"level": -1}, "level: expected a whole number of levels, 0 or more"),
         ({"level": "1"}, "level: expected a whole number of levels, 0 or more"),
         ({"mapping": {}}, "expected a dictionary"),
         ({"mapping": ["a"]}, "expected a dictionary"),
-        ({"mapping": {"a": ["b"]}}, "expected texts, numbers, dates or booleans in it, got ['b']"),
+        ({"mapping": {"a": ["b"]}}, "expected texts, numbers or booleans as new values, got ['b']"),
         ({"mapping": {1: "a", "1": "b"}}, "'1' stands in it twice"),
         ({"mapping": {"a": "b"}, "labels": ["c"]}, "labels are of edges"),
         ({"mapping": {"a": "b"}, "unmapped": "drop"}, "expected 'error' or 'suppress' or 'keep', got 'drop'"),
@@ -163,3 +165,47 @@ def test_refused_columns():
         treated_values([DAY(2000, 1, 1)], Recode("x", edges=[0, 1]))
     with pytest.raises(ColumnTypeError, match="expected dates, as the edges are, got int64"):
         treated_values([1], Recode("x", edges=["2000-01-01", "2001-01-01"]))
+
+
+def test_levels_of_a_hierarchy():
+    hierarchies = open_hierarchies({"x": {"widths": [5, 10]}})
+    values = [3, 7, 12, None]
+    assert treated_values(values, Recode("x", level=1), hierarchies=hierarchies) == [
+        "[0, 5)",
+        "[5, 10)",
+        "[10, 15)",
+        None,
+    ]
+    assert treated_values(values, Recode("x", level=2), hierarchies=hierarchies) == [
+        "[0, 10)",
+        "[0, 10)",
+        "[10, 20)",
+        None,
+    ]
+    assert treated_values(values, Recode("x", level=0), hierarchies=hierarchies) == values
+
+
+def test_at_the_top_all_cells_are_alike():
+    hierarchies = open_hierarchies({"x": {"widths": [5]}})
+    for values in ([3, 7, None], [3, 4], [None, None]):
+        found = treated_values(pd.array(values, "Int64"), Recode("x", level=2), hierarchies=hierarchies)
+        assert found == ["*"] * len(values)
+    assert treated_values(["3", "x"], Recode("x", level=2, unmapped="suppress"), hierarchies=hierarchies) == ["*", None]
+
+
+def test_a_value_without_a_place_in_the_hierarchy():
+    hierarchies = open_hierarchies({"x": {"a": ["A", "*"], "b": ["A", "*"]}})
+    values = ["a", "c", "b", None]
+    with pytest.raises(InputError, match=r"column 'x': 'c' has no place in its hierarchy.*unmapped="):
+        treated_values(values, Recode("x", level=1), hierarchies=hierarchies)
+    suppressed = Recode("x", level=1, unmapped="suppress")
+    assert treated_values(values, suppressed, hierarchies=hierarchies) == ["A", None, "A", None]
+    kept = Recode("x", level=1, unmapped="keep")
+    assert treated_values(values, kept, hierarchies=hierarchies) == ["A", "c", "A", None]
+
+
+def test_a_level_that_there_is_not_is_refused_with_the_plan():
+    with pytest.raises(InputError, match="from 0 to 2"):
+        Plan([Recode("x", level=3)], hierarchies={"x": {"widths": [5]}})
+    with pytest.raises(InputError, match="column 'x' has no hierarchy"):
+        Plan([Recode("x", level=1)])

@@ -1,0 +1,107 @@
+"""The command `gpupif treat`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from . import options
+from .options import complete, configured, show
+
+Plan = Annotated[
+    Path,
+    typer.Option("--plan", metavar="PLAN.toml", help="The plan: .toml, .json or .yaml.", show_default=False),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key-file", metavar="FILE", help="The secret key by which random treatments draw: 32 bytes."),
+]
+
+
+def treat(
+    table: options.Table,
+    plan: Plan,
+    output: Annotated[
+        Path,
+        options.output_option(
+            "-o", "--output", help="Treated table: .parquet, .csv, .feather, or a folder.", show_default=False
+        ),
+    ],
+    key_file: KeyFile = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="S", help="In place of a key, for tests only: anyone can find it.")
+    ] = None,
+    record: Annotated[
+        Path | None, options.output_option(metavar="FILE.json", help="What was done, with all counts.")
+    ] = None,
+    public_record: Annotated[
+        Path | None,
+        options.output_option("--public-record", metavar="FILE.json", help="The same without counts that reveal."),
+    ] = None,
+    sep: options.Sep = None,
+    compression: options.Compression = None,
+    rows_per_file: Annotated[
+        int | None,
+        options.output_option(metavar="N", help="Files of N rows. Default: one for each file of the table."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    resume: Annotated[
+        bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
+    ] = False,
+    device: options.Device = None,
+    memory_limit: Annotated[
+        str | None, options.place_option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
+    ] = None,
+    temp: Annotated[
+        Path | None, options.place_option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
+    ] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Treat TABLE as a plan says: generalise, suppress, randomise. Rows stay in their order; TABLE stays as it is."""
+    from ..io.paths import find_input
+
+    found = find_input(table, sep)
+    with configured(quiet, device, None, memory_limit, temp, compression):
+        from ..io.write import check_output, write_text
+        from ..treatment.files import treat_files
+
+        records = {"--record": record, "--public-record": public_record}
+        _check_apart({"--output": output, "--plan": plan, "--key-file": key_file, **records})
+        inputs = [*found.places, plan, *([] if key_file is None else [key_file])]
+        for file in records.values():
+            if file is not None:
+                check_output(file, overwrite or resume, inputs, endings=(".json",))
+        done = treat_files(
+            found,
+            output,
+            plan,
+            key=key_file,
+            seed=seed,
+            rows_per_file=rows_per_file,
+            resume=resume,
+            overwrite=overwrite,
+        )
+        complete.append(output)
+        written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
+        for file, document in written:
+            if file is not None:
+                write_text(options.as_document(document.to_dict()) + "\n", file, overwrite or resume)
+        facts = {"input": str(table), "output": str(output), "record": done.record.to_dict()}
+        show(lambda: facts, done.record.print, as_json, quiet)
+        if not quiet and not as_json:
+            typer.echo(f"Treated table written to {output}")
+
+
+def _check_apart(files: dict[str, Path | None]) -> None:
+    """Raise InputError where two options name one file."""
+    there: dict[Path, str] = {}
+    for option, file in files.items():
+        if file is None:
+            continue
+        other = there.setdefault(file.resolve(), option)
+        if other != option:
+            raise InputError(f"{option}: names the same file as {other}, {file}. Give each a file of its own.")

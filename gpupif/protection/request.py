@@ -1,0 +1,263 @@
+"""What is asked of `protect`, checked: without a table, then against one that is counted."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..attack.known_subsets import AnyKnown, Known, as_attackers
+from ..errors import InputError, did_you_mean
+from ..hierarchies.base import Hierarchy
+from ..hierarchies.open import open_hierarchies
+from ..hierarchies.proposals import propose_hierarchy
+from ..marginals.request import CountRequest
+from ..targets.counted import CountedTable
+from ..targets.target import Target, read_targets
+from ..targets.target_set import TargetSet
+from ..treatment.base import Treatment
+from ..treatment.plan import Plan
+from ..treatment.suppression.suppress import Suppress
+from ..treatment.suppression.suppress_rows import SuppressRows
+from ..treatment.value_maps.recode import Recode
+from ..utils.validation import as_columns, brief, is_number
+from .checks import Suppression
+
+
+@dataclass(frozen=True)
+class ProtectRequest:
+    """What is asked, as of `gpupif.protect`; quasi_identifiers: None for all columns that are not sensitive."""
+
+    limits: Sequence[Target]
+    given: Mapping[Hashable, Hierarchy]
+    quasi_identifiers: Sequence[Hashable] | None
+    sensitive: Sequence[Hashable]
+    attackers: Mapping[str, Known]
+    distances: Mapping[Any, Any]
+    weights: Mapping[Hashable, float]
+    suppress: Fraction
+    cells: bool
+    time_limit: float | None
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        targets: Any,
+        *,
+        hierarchies: Any,
+        quasi_identifiers: Any,
+        sensitive: Any,
+        attackers: Any,
+        distances: Any,
+        weights: Any,
+        suppress: Any,
+        cells: Any,
+        time_limit: Any,
+    ) -> ProtectRequest:
+        """From arguments as they come; raises InputError."""
+        limits = read_targets(targets)
+        known = None if quasi_identifiers is None else as_columns("quasi_identifiers", quasi_identifiers, table)
+        attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table)
+        both = [name for name in attributes if name in (known or ())]
+        if both:
+            raise InputError(
+                f"sensitive: column {both[0]!r} is a quasi-identifier too. Name it in one of them only: "
+                "quasi-identifiers are made coarser, sensitive attributes stay as they are."
+            )
+        if not isinstance(cells, bool):
+            raise InputError(f"cells: expected True or False, got {brief(cells)}.")
+        made = cls(
+            limits,
+            open_hierarchies(hierarchies),
+            known,
+            attributes,
+            as_attackers(attackers) or {},
+            _as_distances(distances, attributes),
+            _as_weights(weights),
+            _as_share(suppress),
+            cells,
+            _as_seconds(time_limit),
+        )
+        if made.suppress and not made._smallest:
+            raise InputError(
+                "suppress: expected with a target on k against who knows the quasi-identifiers, such as 'k>=5': rows "
+                "of smaller classes are suppressed. Add one, or leave suppress= out."
+            )
+        if cells and not made.suppress:
+            raise InputError(
+                "cells: expected with suppress=, the share of the rows in which cells may be suppressed; got none."
+            )
+        return made
+
+    @property
+    def columns(self) -> list[Hashable] | None:
+        """The columns that are read; None: all."""
+        return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
+
+    def on(self, table: CountedTable) -> AskedOfTable:
+        """The same of a table; raises InputError for what does not fit it."""
+        names = table.names
+        for name in self.sensitive:
+            if name not in names:
+                hint = did_you_mean(str(name), map(str, names))
+                raise InputError(f"sensitive: no column {name!r} in the table.{hint}")
+        known = self.quasi_identifiers
+        if known is None:
+            known = [name for name in names if name not in self.sensitive]
+        if not known:
+            raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
+        for argument, mapping in (("hierarchies", self.given), ("weights", self.weights)):
+            _check_named(argument, mapping, known, names)
+        proposed = [name for name in known if name not in self.given]
+        hierarchies = {
+            name: self.given[name] if name in self.given else propose_hierarchy(table.columns[table.place(name)])
+            for name in known
+        }
+        targets = TargetSet.of(self.limits, known, self.sensitive, self.attackers or None, self.distances, names)
+        return AskedOfTable(self, targets, hierarchies, proposed)
+
+    @property
+    def _smallest(self) -> int:
+        """The highest k of the targets that have one, 0 without any."""
+        return max([target.smallest_class or 0 for target in self.limits])
+
+
+@dataclass(frozen=True)
+class AskedOfTable:
+    """What is asked of a table. targets: checked. hierarchies: of each quasi-identifier; proposed: for which columns
+    they were.
+    """
+
+    request: ProtectRequest
+    targets: TargetSet
+    hierarchies: Mapping[Hashable, Hierarchy]
+    proposed: Sequence[Hashable]
+
+    @property
+    def cells(self) -> bool:
+        """Whether single cells are suppressed, not rows."""
+        return self.request.cells
+
+    def weight(self, name: Hashable) -> float:
+        """What a bit of a column is worth."""
+        return self.request.weights.get(name, 1.0)
+
+    def deadline(self) -> float:
+        """Until when nodes are checked, as of `time.monotonic`."""
+        limit = self.request.time_limit
+        return math.inf if limit is None else time.monotonic() + limit
+
+    def suppression(self, rows: int) -> Suppression | None:
+        """What may be suppressed of so many rows."""
+        most = math.floor(self.request.suppress * rows)
+        return Suppression(self.request._smallest, most) if most else None
+
+    def plan(self, levels: Mapping[Hashable, int], suppressed: int) -> Plan:
+        """What is done to the table at a node; suppressed: how many rows are, or have cells that are."""
+        treatments: list[Treatment] = [Recode(name, level=level) for name, level in levels.items() if level]
+        used = {name: self.hierarchies[name] for name, level in levels.items() if level}
+        known = list(self.targets.quasi_identifiers)
+        if suppressed and self.cells:
+            request = self.request
+            treatments.append(
+                Suppress(
+                    columns=known,
+                    targets=[str(target) for target in request.limits],
+                    quasi_identifiers=known,
+                    sensitive=list(request.sensitive) or None,
+                    attackers=request.attackers or None,
+                    importance=dict(request.weights) or None,
+                )
+            )
+        elif suppressed:
+            treatments.append(SuppressRows(k=self.request._smallest, quasi_identifiers=known))
+        return Plan(treatments, used)
+
+
+def columns_read(
+    targets: Any,
+    quasi_identifiers: Sequence[Hashable] | None,
+    sensitive: Sequence[Hashable],
+    attackers: Any,
+    names: Sequence[str],
+) -> list[str] | None:
+    """Of a file's columns, `names`, those that are read, None for all; arguments as of `protect`. Raises InputError."""
+    several = as_attackers(attackers) or {}
+    return CountRequest(_columns(read_targets(targets), quasi_identifiers, sensitive, several)).pick(names)
+
+
+def _columns(
+    limits: Sequence[Target],
+    quasi_identifiers: Sequence[Hashable] | None,
+    sensitive: Sequence[Hashable],
+    attackers: Mapping[str, Known],
+) -> list[Hashable] | None:
+    """The columns that are read; None: all."""
+    if quasi_identifiers is None:
+        return None
+    known = [name for one in attackers.values() for name in _columns_of(one)]
+    known += [name for target in limits if isinstance(target.known, tuple) for name in target.known]
+    return list(dict.fromkeys([*quasi_identifiers, *sensitive, *known]))
+
+
+def _check_named(
+    argument: str, given: Mapping[Hashable, Any], known: Sequence[Hashable], names: Sequence[Hashable]
+) -> None:
+    """Raise InputError for what is given of a column that has none; of others that are not made coarser it may be."""
+    for name in given:
+        others = [str(one) for one in known if one not in given]
+        if name not in names and (argument == "weights" or did_you_mean(str(name), others)):
+            hint = did_you_mean(str(name), others)
+            listed = ", ".join(map(repr, known))
+            raise InputError(f"{argument}: column {name!r} is no quasi-identifier.{hint} There are: {listed}.")
+
+
+def _columns_of(known: Known) -> list[Hashable]:
+    if isinstance(known, AnyKnown):
+        return list(known.among or ())
+    return list(known or ())
+
+
+def _as_weights(weights: Any) -> dict[Hashable, float]:
+    if weights is None:
+        return {}
+    if not isinstance(weights, Mapping):
+        raise InputError(f"weights: expected {{column: importance}}, got {brief(weights)}.")
+    for name, value in weights.items():
+        if not is_number(value) or not 0 < value < math.inf:
+            raise InputError(f"weights: column {name!r}: expected a number above 0, got {brief(value)}.")
+    return {name: float(value) for name, value in weights.items()}
+
+
+def _as_share(suppress: Any) -> Fraction:
+    """The share of rows as it was written: 0.29 of 100 rows are 29."""
+    if not is_number(suppress) or not 0 <= suppress < 1:
+        hint = " Divide percentages by 100." if is_number(suppress) and 1 <= suppress <= 100 else ""
+        raise InputError(f"suppress: expected a share of the rows from 0 to below 1, got {brief(suppress)}.{hint}")
+    return Fraction(repr(float(suppress)))
+
+
+def _as_seconds(time_limit: Any) -> float | None:
+    if time_limit is None:
+        return None
+    if not is_number(time_limit) or not time_limit > 0:
+        raise InputError(f"time_limit: expected seconds above 0, or None for no limit; got {brief(time_limit)}.")
+    return float(time_limit)
+
+
+def _as_distances(distances: Any, sensitive: Sequence[Hashable]) -> Mapping[Any, Any]:
+    from ..attack.hierarchy_files import read_named_files
+
+    read = read_named_files("distances", distances) or {}
+    if not isinstance(read, Mapping):
+        raise InputError(f"distances: expected {{column: distance}}, got {brief(distances)}.")
+    for name in read:
+        if name not in sensitive:
+            raise InputError(
+                f"distances: column {name!r} is not sensitive: the values of quasi-identifiers change. Leave it out."
+            )
+    return read

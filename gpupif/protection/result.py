@@ -1,0 +1,182 @@
+"""What a search for the least treatment found."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..targets.target import Target
+from ..targets.target_set import TargetSet, TargetValue
+from ..treatment.plan import Plan
+from ..utils.display import Displayable, Heading, as_part, as_percent, draw_table, json_value, plural
+from .levels import ColumnLevels
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Of the frontier that is printed.
+SHOWN_NODES = 12
+
+
+@dataclass(frozen=True)
+class FrontierNode:
+    """A node that was checked, and than which no other one checked is better in loss and in all values of targets.
+
+    levels: by column. loss: bits, weighted. values: by target what the table has there. is_met: whether all are.
+    """
+
+    levels: Mapping[Hashable, int]
+    loss: float
+    values: Mapping[str, float]
+    is_met: bool
+
+
+@dataclass(frozen=True)
+class Protection(Displayable):
+    """The least treatment with which a table meets targets; made by `gpupif.protect`. Prints as tables.
+
+    plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or
+    whose cells it suppresses. levels: by column how coarse it becomes; heights: by column the highest level. losses: by
+    column the bits over all rows that this takes; loss: these times the weights of the columns, added up; loss_share:
+    of the loss with everything at its top.
+
+    risk: what the treated table has of each target, measured again: the table treated by the plan, then scored as any
+    is. before: the same of the table as it is.
+
+    checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the targets.
+    gap: by what share of the loss a better one may be cheaper at most; 0 where it is optimal. frontier: the best nodes
+    that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. seconds: wall time by
+    stage.
+    """
+
+    plan: Plan
+    rows: int
+    suppressed_rows: int
+    levels: Mapping[Hashable, int]
+    heights: Mapping[Hashable, int]
+    losses: Mapping[Hashable, float]
+    loss: float
+    loss_share: float
+    risk: Sequence[TargetValue]
+    before: Sequence[TargetValue]
+    checks: int
+    nodes: int
+    optimal: bool
+    gap: float
+    frontier: Sequence[FrontierNode]
+    proposed: Sequence[Hashable]
+    device: str
+    seconds: Mapping[str, float]
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the treated table meets all targets; it does, or something is wrong."""
+        return all(one.is_met for one in self.risk)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        found = {**super().to_dict(), "plan": self.plan.to_dict(), "is_met": self.is_met}
+        found["frontier"] = [
+            {**vars(node), "levels": _texts(node.levels), "values": _texts(node.values)} for node in self.frontier
+        ]
+        for name in ("risk", "before"):
+            found[name] = [_document(one) for one in getattr(self, name)]
+        return found
+
+    def __repr__(self) -> str:
+        found = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
+        return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {found}>"
+
+    def print(self, console: Console) -> None:
+        found = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
+        spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
+        console.print(
+            f"[bold]{as_part(self.loss_share)}[/] of what may be lost is lost, {found}: [bold]{self.checks:,}[/] of "
+            f"{self.nodes:,} {plural(self.nodes, 'node')} checked, device [bold]{self.device}[/], {spent}",
+            highlight=False,
+        )
+        if self.suppressed_rows:
+            share = as_percent(self.suppressed_rows / self.rows)
+            console.print(f"{self.suppressed_rows:,} rows suppressed ({share})", highlight=False)
+        for table in self._tables():
+            console.print()
+            console.print(table)
+
+    def _tables(self) -> Sequence[Any]:
+        headings = [Heading("target", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
+        before = {one.target: one.value for one in self.before}
+        risk = [
+            [str(one.target), before.get(one.target), one.value, "yes" if one.is_met else "NO"] for one in self.risk
+        ]
+        columns = [
+            [name, f"{level} of {self.heights[name]}", self.losses[name], self.losses[name] / self.rows]
+            for name, level in self.levels.items()
+        ]
+        said = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
+        tables = [draw_table("Risk", headings, risk), draw_table("Levels", said, columns)]
+        if len(self.frontier) > 1:
+            named = list(self.frontier[0].values)
+            several = [Heading("bits lost"), *map(Heading, named), Heading("levels", text=True)]
+            nodes = [
+                [node.loss, *(node.values[name] for name in named), ",".join(map(str, node.levels.values()))]
+                for node in _spread(self.frontier)
+            ]
+            tables.append(draw_table("Loss against risk", several, nodes))
+        return tables
+
+
+def frontier_of(
+    values: Mapping[tuple[int, ...], Mapping[Target, TargetValue]],
+    costs: Sequence[Sequence[float]],
+    levels: Sequence[ColumnLevels],
+    targets: TargetSet,
+) -> list[FrontierNode]:
+    """The frontier of the nodes of which each target's value was found; values: by node, of some targets."""
+    nodes = []
+    for node, found in values.items():
+        each = [found[target] for target in targets.targets if target in found and found[target].value is not None]
+        if len(each) < len(targets.targets):
+            continue
+        loss = 0.0
+        for axis, level in enumerate(node):
+            loss += costs[axis][level]
+        made = FrontierNode(
+            {one.name: level for one, level in zip(levels, node, strict=True)},
+            loss,
+            {str(one.target): float(one.value) for one in each if one.value is not None},
+            all(one.is_met for one in each),
+        )
+        nodes.append((made, [one.value if one.target.at_most else -one.value for one in each if one.value is not None]))
+    return non_dominated(nodes)
+
+
+def non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
+    """Nodes than which no other one is at least as good in everything and better in something, the cheapest first.
+
+    nodes: each with its values as risks, of which lower ones are safer.
+    """
+    best: list[tuple[FrontierNode, Sequence[float]]] = []
+    for node, risks in sorted(nodes, key=lambda one: (one[0].loss, one[1], tuple(one[0].levels.values()))):
+        if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
+            best.append((node, risks))
+    return [node for node, _ in best]
+
+
+def _spread(nodes: Sequence[FrontierNode]) -> list[FrontierNode]:
+    """Some of the nodes, evenly."""
+    step = max(1, -(-len(nodes) // SHOWN_NODES))
+    return list(nodes[::step])
+
+
+def _texts(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): json_value(value) for name, value in values.items()}
+
+
+def _document(value: TargetValue) -> dict[str, Any]:
+    return {
+        "target": str(value.target),
+        "value": json_value(value.value),
+        "is_met": value.is_met,
+        "column": None if value.column is None else str(value.column),
+    }

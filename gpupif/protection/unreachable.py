@@ -1,0 +1,70 @@
+"""Why no treatment meets targets: which of them, and which column stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NoReturn
+
+from ..attack.known_subsets import AnyKnown
+from ..errors import InputError
+from ..targets.counted import CountedTable
+from ..targets.target_set import TargetSet, TargetValue
+from ..utils.display import as_cell, plural
+from .checks import Checks
+from .levels import ColumnLevels
+from .search import Outcome
+
+
+def refuse_no_plan(
+    found: Outcome,
+    checked: int,
+    checks: Checks,
+    levels: Sequence[ColumnLevels],
+    targets: TargetSet,
+    table: CountedTable,
+) -> NoReturn:
+    """Raise InputError where a search found no node."""
+    top = tuple(one.height for one in levels)
+    failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
+    listed = " ".join(_said(value, targets, table) for value in failing)
+    if not found.complete:
+        raise InputError(
+            f"time_limit: no treatment was found that meets the targets, in {checked:,} {plural(checked, 'check')}. "
+            f"Raise it, or relax a target.{f' {listed}' if listed else ''}"
+        )
+    if not failing:
+        listed = f"Together they are not met at any of {checked:,} nodes that were checked."
+    raise InputError(f"targets: no treatment meets them. {listed}")
+
+
+def _said(value: TargetValue, targets: TargetSet, table: CountedTable) -> str:
+    """Why a target is not met with all columns at their top."""
+    target = value.target
+    known = targets.known(target)
+    names: Sequence[Hashable] = list(known.pool or ()) if isinstance(known, AnyKnown) else known
+    fixed = [name for name in names if name not in targets.quasi_identifiers]
+    came = "not defined" if value.value is None else as_cell(value.value)
+    said = f"{str(target)!r} is not even met with each quasi-identifier at its top level, where it is {came}"
+    if value.column is not None and value.column not in targets.quasi_identifiers:
+        return (
+            f"{said} in column {value.column!r}, which stands in the way: it is sensitive and stays as it is, with "
+            f"{_distribution(value.column, table)}. Relax the target, or make the column coarser before."
+        )
+    if fixed:
+        named = ", ".join(map(repr, fixed))
+        return (
+            f"{said}: column {named} {'stands' if len(fixed) == 1 else 'stand'} in the way, which the attacker knows "
+            "and which stays as it is. Name it in quasi_identifiers=, or relax the target."
+        )
+    return f"{said}: the table has {table.rows:,} {plural(table.rows, 'row')}. Relax the target."
+
+
+def _distribution(name: Hashable, table: CountedTable) -> str:
+    """How the values of a column are distributed, in words."""
+    column = table.columns[table.place(name)]
+    most = int(column.counts.argmax())
+    share = int(column.counts[most]) / table.rows
+    value = column.values([most])[0]
+    shown = "missing values" if value is None else repr(value)
+    several = f"{column.cardinality:,} different {plural(column.cardinality, 'value')}"
+    return f"{several}, {shown} in {100 * share:.3g} % of the rows"

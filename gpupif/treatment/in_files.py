@@ -1,0 +1,206 @@
+"""A table of files as treated so far: steps are applied when its rows are read, within the memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from ..attack.arguments import Arguments
+from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
+from ..encoding.plain import plain_labels
+from ..engines.choose import choose_engine, requested_device
+from ..errors import ColumnTypeError, InputError
+from ..io.base import Source
+from ..io.checkpoints import Store
+from ..io.read import in_chunks
+from ..out_of_core.budget import Budget
+from ..out_of_core.encode import PIECES, rows_read
+from ..out_of_core.merged_values import MERGING, check_values
+from ..out_of_core.options import OutputOptions
+from ..out_of_core.run import score_source
+from ..rows.keys import code_type
+from ..rows.threads import Workers
+from ..utils.config import resources
+from ..utils.memory import shown
+from ..utils.progress import Reporter
+from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
+from .columns import column_values, in_order, piece_column
+from .mapped_values import mapped_values
+from .record import StepCounts
+from .run import TreatableTable
+from .steps import Steps
+from .stored_facts import FactsWriter, StoredFacts
+from .treated_source import FilePiece, TreatedSource, read_sample
+from .typed_source import TypedSource
+
+# Of the working memory, what codes of all rows may take that a treatment asks for.
+CODES_SHARE = 0.5
+# Rows of which facts are made at once.
+FACT_ROWS = 1 << 20
+
+
+class FileTable(TreatableTable):
+    """A table of files; store: has its temporary files, and knows which of them a killed run has finished.
+
+    all_typed: whether columns of text files get the types that their values have, also those that no treatment names.
+    """
+
+    def __init__(self, source: Source, store: Store, budget: Budget, report: Reporter, all_typed: bool = False) -> None:
+        self.counts: list[StepCounts] = []
+        self._source = source
+        self._store = store
+        self._budget = budget
+        self._report = report
+        self._all_typed = all_typed
+        self._values: dict[str, ColumnValues] = {}
+        self._rows = source.rows
+        self._asked = 0
+        self._expected: list[str] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        sample, rows = read_sample(self._source)
+        self._steps = Steps(list(self._source.names), sample, rows)
+
+    @property
+    def names(self) -> Sequence[Hashable]:  # type: ignore[override]
+        """The columns that there are still."""
+        return self._steps.names
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """Rows as treated so far; where that is not known they are counted."""
+        if self._rows is None:
+            source = self.source(plain=True)
+            self._rows = sum(piece.num_rows for _, piece in source.read([], FACT_ROWS, self._bytes()))
+        return self._rows
+
+    def source(self, plain: bool = False) -> TreatedSource:
+        """The files after all steps so far; plain: see `TreatedSource`."""
+        return TreatedSource(self._source, self._steps, plain)
+
+    def expect(self, names: Sequence[Hashable]) -> None:
+        """See `TreatableTable`. What texts of files of text stand for only all of them say: these are read now."""
+        if self._source.found.format.as_text:
+            typed = self._source.names if self._all_typed else dict.fromkeys(map(str, names))
+            found = self._look(list(typed))
+            self._source = TypedSource(self._source, {name: values.labels.type for name, values in found.items()})
+            self._begin()
+            self._values = {name: column_values(*values) for name, values in found.items()}
+
+    def ask_together(self, names: Sequence[Hashable]) -> None:
+        self._expected = [str(name) for name in dict.fromkeys(names)]
+
+    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+        use = self._steps.add(step, names, FilePiece)
+        self.counts.append(StepCounts(dropped=list(use.dropped)))
+        if use.removes:
+            self._rows = None
+            self._values = {}
+        for name in map(str, use.changes):
+            values = self._values.pop(name, None)
+            if values is not None and isinstance(step, ValueMapStep):
+                self._values[name] = mapped_values(step, values)
+
+    def values(self, name: Hashable) -> ColumnValues:
+        if str(name) not in self._values:
+            others = [one for one in self._expected if one in self._steps.names and one not in self._values]
+            found = self._look(list(dict.fromkeys([str(name), *others])))
+            self._values.update({one: column_values(*values) for one, values in found.items()})
+        return self._values[str(name)]
+
+    def _look(self, names: list[str]) -> dict[str, ValueCounts]:
+        """The values of columns; of those but the first, where they do not fit into memory, or cannot be, none."""
+        source = self.source(plain=True)
+        done, memory, rows = rows_read(source, self._report), self._budget.values_bytes(), 0
+        mergers = {name: ColumnMerger(name) for name in names}
+
+        def add(name: str, column: Any) -> None:
+            try:
+                mergers[name].add(encode_part(name, column).values)
+                if MERGING * mergers[name].values.labels.nbytes <= memory:
+                    return
+                if name == names[0]:
+                    check_values(name, mergers[name].values, memory)
+            except ColumnTypeError:
+                if name == names[0]:
+                    raise
+            del mergers[name]
+
+        pieces = (piece for _, piece in source.read(names, self._budget.chunk_rows, self._bytes()))
+        with Workers() as workers:
+            for chunk in in_chunks(pieces, self._budget.chunk_rows, memory):
+                workers.run(add, [(name, chunk.column(name)) for name in list(mergers)])
+                rows += chunk.num_rows
+                done(chunk.num_rows)
+        self._rows = rows
+        found = {}
+        for name, merger in mergers.items():
+            merger.flush()
+            labels = merger.values.labels
+            if name not in self._steps.types:
+                labels = self._source.labels(labels)
+            found[name] = merger.values._replace(labels=plain_labels(labels))
+        return found
+
+    def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
+        texts = [str(name) for name in names]
+        labels = [self.values(name).labels for name in texts]
+        kinds = [np.dtype(code_type(len(own) + 1)) for own in labels]
+        needed = self.rows * sum(kind.itemsize for kind in kinds)
+        if needed > CODES_SHARE * self._budget.working:
+            raise InputError(
+                f"memory_limit: the codes of {', '.join(texts)} take {shown(needed)} for all rows at once, which this "
+                "treatment asks for, and the limit leaves less. Raise it (--memory-limit)."
+            )
+        codes = [np.empty(self.rows, kind) for kind in kinds]
+        start = 0
+        for _, piece in self.source(plain=True).read(texts, FACT_ROWS, self._bytes()):
+            stop = start + piece.num_rows
+            for name, own, out in zip(texts, labels, codes, strict=True):
+                out[start:stop] = in_order(piece_column(name, piece.column(name)), own).codes
+            start = stop
+        return [PieceColumn(own, values) for own, values in zip(codes, labels, strict=True)]
+
+    def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
+        folder = self._store.fresh(f"facts-{self._number()}")
+        writer = FactsWriter(folder)
+        writer.write(arrays)
+        return StoredFacts(folder, writer.types)
+
+    def scores(
+        self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
+    ) -> RowFacts:
+        name = f"facts-{self._number()}"
+
+        def find() -> dict[str, str]:
+            folder = self._store.fresh(name)
+            output = folder / "scores.parquet"
+            score_source(
+                self.source(plain=True),
+                arguments,
+                choose_engine(requested_device()),
+                OutputOptions(output, resources().memory),
+                self._report,
+            )
+            writer = FactsWriter(folder)
+            with pq.ParquetFile(output) as scores:
+                for batch in scores.iter_batches(FACT_ROWS):
+                    columns = zip(batch.schema.names, batch.columns, strict=True)
+                    writer.write(make({name: column.to_numpy(zero_copy_only=False) for name, column in columns}))
+            output.unlink()
+            return writer.types
+
+        return StoredFacts(self._store.part(name), self._store.once(name, find))
+
+    def _number(self) -> int:
+        """Which of the questions that leave files this is."""
+        self._asked += 1
+        return self._asked
+
+    def _bytes(self) -> int:
+        return self._budget.values_bytes() // PIECES

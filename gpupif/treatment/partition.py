@@ -1,0 +1,235 @@
+"""Tasks of a partition of a Dask frame: treat it, and say what is in it then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..dask.worker import task_threads
+from ..encoding.merge import ColumnMerger, ValueCounts
+from ..encoding.plain import family, plain_labels
+from ..errors import ColumnTypeError
+from ..frames.base import Frame
+from ..frames.open import open_frame
+from ..frames.replacement import Replacement
+from ..utils.config import config
+from .base import PieceColumn, RowFacts
+from .columns import counts_of
+from .plain_piece import PlainPiece
+from .record import StepCounts
+from .steps import SAMPLE_ROWS, PieceColumns, StepUse
+
+
+class GivenFacts:
+    """The facts of a partition, by the keys of what they are of."""
+
+    def __init__(self, arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
+        self.arrays = arrays
+
+
+class PartitionPiece(PlainPiece):
+    """A partition, or the first rows of one. given: its facts."""
+
+    def __init__(self, *arguments: Any, given: GivenFacts, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._given = given
+
+    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
+        arrays = self._given.arrays[facts.key]  # type: ignore[attr-defined]
+        return {name: array[: self.rows_before] for name, array in arrays.items()}
+
+
+class TreatedPartition(NamedTuple):
+    """A partition after some steps. before: as it came."""
+
+    columns: PieceColumns
+    rows: int
+    counts: list[StepCounts]
+    before: Frame
+
+
+@dataclass(frozen=True)
+class Treating:
+    """Steps, for partitions with these columns; left: those that there are afterwards."""
+
+    uses: Sequence[StepUse]
+    names: Sequence[Hashable]
+    left: Sequence[Hashable]
+
+    def run(self, partition: Any, starts: Sequence[int], given: GivenFacts, counted: bool = False) -> TreatedPartition:
+        """Treat a partition."""
+        frame = open_frame(partition)
+        names, rows, counts = list(self.names), frame.rows, []
+
+        def column(name: Hashable) -> Any:
+            # One without rows may have another type.
+            return frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object)
+
+        now = PieceColumns(column)
+        with frame.active(), config(threads=task_threads()):
+            for use, start in zip(self.uses, starts, strict=True):
+                own = StepCounts()
+                if rows:
+                    piece = PartitionPiece(start, rows, names, now.find, whole=False, given=given)
+                    use.step.apply(piece)
+                    if counted:
+                        piece.settle()
+                        own.add(piece.changed, [], piece.rows_before - piece.rows)
+                    now.take(piece)
+                    rows, names = piece.rows, list(piece.names)
+                counts.append(own)
+        return TreatedPartition(now, rows, counts, frame)
+
+    def rows(self, partition: Any, starts: Sequence[int], given: GivenFacts) -> int:
+        """How many rows a partition has afterwards."""
+        return self.run(partition, starts, given).rows
+
+
+def sample_of(partition: Any) -> tuple[int, Any]:
+    """The rows of a partition, and the first of them."""
+    return len(partition), partition.iloc[:SAMPLE_ROWS]
+
+
+def values_in(names: Sequence[Hashable], needed: Hashable, treating: Treating, *given: Any) -> list[ValueCounts | None]:
+    """The values of columns in a partition; of one but `needed` that cannot be compared none."""
+    treated = treating.run(*given)
+    found: list[ValueCounts | None] = []
+    for name in names:
+        try:
+            column = treated.columns.find(name)
+        except ColumnTypeError:
+            if name == needed:
+                raise
+            found.append(None)
+            continue
+        counts = counts_of(column)
+        used = counts[:-1] > 0
+        found.append(ValueCounts(column.labels.filter(pa.array(used)), counts[:-1][used], int(counts[-1])))
+    return found
+
+
+def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDArray[Any]]:
+    """What is made of the scores of a partition."""
+    scores = scores.to_pandas() if hasattr(scores, "to_pandas") else scores
+    arrays = {str(name): scores.iloc[:, place].to_numpy() for place, name in enumerate(scores.columns)}
+    return {name: np.asarray(array) for name, array in make(arrays).items()}
+
+
+def plain_frame(kinds: Mapping[Hashable, pa.DataType], treating: Treating, partition: Any, *given: Any) -> pd.DataFrame:
+    """A treated partition with values as steps see them, in Arrow's types."""
+    treated = treating.run(partition, *given)
+    partition = partition.to_pandas() if hasattr(partition, "to_pandas") else partition
+    kept = treated.columns.kept
+    left = partition if kept is None else partition[kept]
+    series = {}
+    for number, name in enumerate(treating.left):
+        column = left.iloc[:, list(treating.names).index(name)]
+        if name in kinds:
+            values = _decoded(treated.columns.find(name), kinds[name])
+            column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([values])), index=left.index)
+        series[number] = column
+    frame = pd.DataFrame(series, index=left.index)
+    frame.columns = left.columns.take([list(treating.names).index(name) for name in treating.left])
+    return frame
+
+
+def _decoded(column: PieceColumn, kind: pa.DataType) -> pa.Array:
+    if not len(column.labels):
+        return pa.nulls(len(column.codes), kind)
+    missing = column.codes == len(column.labels)
+    return plain_labels(column.labels).cast(kind).take(pa.array(column.codes, mask=missing))
+
+
+class PartitionEnds(NamedTuple):
+    """What steps did, and by column what is in it then: labels, as many as say of which type it will be, whether any is
+    missing; kinds: types of values before and after; orders: of categories that there were.
+    """
+
+    counts: list[StepCounts]
+    labels: dict[Hashable, pa.Array]
+    missing: dict[Hashable, bool]
+    kinds: dict[Hashable, tuple[pa.DataType, pa.DataType]]
+    orders: dict[Hashable, list[Any]]
+
+
+def ends_of(
+    watched: Sequence[Hashable], categorical: Sequence[Hashable], treating: Treating, *given: Any
+) -> PartitionEnds:
+    """What a partition is in the end, and how it came to be that."""
+    partition, starts, facts = given
+    treated = treating.run(partition, starts, facts, counted=True)
+    found = PartitionEnds(treated.counts, {}, {}, {}, {})
+    orders = treated.before.orders()
+    for name in watched:
+        column = treated.columns.find(name)
+        before = PieceColumns(treated.columns.given).find(name).labels.type
+        counts = counts_of(column)
+        labels = column.labels.filter(pa.array(counts[:-1] > 0))
+        text = family(labels.type) == "text" and (name in categorical or family(before) != "text")
+        if not text and name not in categorical and len(labels):
+            labels = _bounds(labels)
+        found.labels[name], found.missing[name] = labels, bool(counts[-1])
+        found.kinds[name] = before, labels.type
+        if name in orders:
+            found.orders[name] = orders[name]
+    return found
+
+
+def _bounds(labels: pa.Array) -> pa.Array:
+    """The lowest and highest of numbers, the first of other values."""
+    if family(labels.type) != "whole":
+        return labels[:1]
+    bounds = pc.min_max(labels)
+    return pa.array([bounds["min"], bounds["max"]], labels.type).unique()
+
+
+def total_ends(watched: Sequence[Hashable], *parts: PartitionEnds) -> PartitionEnds:
+    """Of partitions that follow each other."""
+    counts = [StepCounts() for _ in parts[0].counts]
+    for part in parts:
+        for own, more in zip(counts, part.counts, strict=True):
+            own.add(more.changed, [], more.rows_removed)
+    found = PartitionEnds(counts, {}, {}, {}, {})
+    for name in watched:
+        merger = ColumnMerger(name)
+        for part in parts:
+            labels = part.labels[name]
+            merger.add(ValueCounts(labels, np.zeros(len(labels), np.int64), 0))
+        merger.flush()
+        found.labels[name] = merger.values.labels
+        found.missing[name] = any(part.missing[name] for part in parts)
+        kinds = [part.kinds[name] for part in parts]
+        found.kinds[name] = _known(one for one, _ in kinds), _known(one for _, one in kinds)
+    for part in reversed(parts):
+        found.orders.update(part.orders)
+    return found
+
+
+def _known(kinds: Any) -> pa.DataType:
+    """The first type that is not that of nothing."""
+    several = list(kinds)
+    return next((one for one in several if not pa.types.is_null(one)), several[0])
+
+
+def treated_frame(columns: Mapping[Hashable, Any], treating: Treating, partition: Any, *given: Any) -> Any:
+    """A treated partition, of the kind that came in; columns: the types of those that are not as they came."""
+    treated = treating.run(partition, *given)
+    replaced = {}
+    for name in columns:
+        column = treated.columns.find(name)
+        before = PieceColumns(treated.columns.given).find(name).labels.type
+        replaced[name] = Replacement(column.codes, column.labels, before)
+    with treated.before.active():
+        frame = treated.before.replaced(treating.left, replaced, treated.columns.kept)
+        for name, kind in columns.items():
+            place = list(treating.left).index(name)
+            if frame.dtypes.iloc[place] != kind:
+                frame.isetitem(place, frame.iloc[:, place].astype(kind))
+    return frame

@@ -1,0 +1,125 @@
+"""Steps that are applied when rows are read: what each looks at and changes, seen in a sample of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..frames.arrow_columns import without_unused
+from .base import PieceColumn, Step
+from .columns import piece_column, some_rows
+from .plain_piece import PlainPiece
+
+# Rows by which it is seen what a step does to which columns.
+SAMPLE_ROWS = 1 << 10
+
+
+class PieceColumns:
+    """The columns of some rows, encoded when they are asked for.
+
+    given: makes a column as it came, with all rows that there were. kept: a mask of those that are left, None for all.
+    """
+
+    def __init__(self, given: Callable[[Hashable], Any]) -> None:
+        self.given = given
+        self.kept: npt.NDArray[np.bool_] | None = None
+        self.now: dict[Hashable, PieceColumn] = {}
+        self.replaced: set[Hashable] = set()
+
+    def find(self, name: Hashable) -> PieceColumn:
+        """A column as it is now."""
+        if name not in self.now:
+            column = piece_column(name, self.given(name))
+            self.now[name] = column if self.kept is None else some_rows(column, self.kept)
+        return self.now[name]
+
+    def take(self, piece: PlainPiece) -> None:
+        """They are now as a step has left its piece of them."""
+        self.now.update(piece.replaced)
+        self.replaced.update(piece.replaced)
+        if piece.kept is not None:
+            kept = np.ones(piece.rows_before, np.bool_) if self.kept is None else self.kept.copy()
+            kept[kept] = piece.kept
+            self.kept = kept
+            self.now = {name: some_rows(column, piece.kept) for name, column in self.now.items()}
+
+
+class TableColumns(PieceColumns):
+    """Columns of a table of Arrow. loses_rows: whether steps take rows of it, or of other pieces, away."""
+
+    def __init__(self, table: pa.Table, loses_rows: bool = True) -> None:
+        super().__init__(lambda name: table.column(str(name)))
+        self._table = table
+        self._loses_rows = loses_rows
+
+    def untouched(self, name: str) -> Any:
+        """A column that no step changed, of the rows that are left, without values that only others had."""
+        column = self._table.column(name)
+        if self.kept is not None:
+            column = column.filter(pa.array(self.kept))
+        return without_unused(column) if self._loses_rows else column
+
+
+@dataclass(frozen=True)
+class StepUse:
+    """What a step may look at, and what it may change. removes: whether it may take rows away."""
+
+    step: Step
+    looks_at: frozenset[Hashable]
+    changes: frozenset[Hashable]
+    dropped: Sequence[Hashable]
+    removes: bool
+
+
+@dataclass
+class Steps:
+    """Steps so far, and what comes of them. types: of the values of columns that they change.
+
+    sample: the first rows, after them.
+    """
+
+    names: list[Any]
+    sample: PieceColumns
+    sample_rows: int
+    uses: list[StepUse] = field(default_factory=list)
+    types: dict[Any, pa.DataType] = field(default_factory=dict)
+
+    def add(self, step: Step, names: Sequence[Hashable], kind: Callable[..., PlainPiece]) -> StepUse:
+        """One more, tried on the sample; names: columns that it may look at and change, also where it does not there.
+        kind: of the piece that the sample is.
+
+        One that changes no column of the sample may take rows away.
+        """
+        piece = kind(0, self.sample_rows, self.names, self.sample.find, whole=False)
+        step.apply(piece)
+        self.sample.take(piece)
+        self.sample_rows = piece.rows
+        dropped = [name for name in self.names if name not in piece.names]
+        changes = frozenset([*piece.replaced, *names]) - {*dropped}
+        removes = not piece.replaced and not dropped
+        use = StepUse(step, frozenset([*piece.looked_at, *names]) - {*dropped}, changes, dropped, removes)
+        self.uses.append(use)
+        self.names = list(piece.names)
+        for name in changes:
+            labels = self.sample.find(name).labels.type
+            if not pa.types.is_null(labels):
+                self.types[name] = labels
+        return use
+
+    def needed(self, columns: Sequence[Hashable], every: bool) -> tuple[list[StepUse | None], set[Hashable]]:
+        """What has to be done for some columns of the treated table, None for steps that do not matter to them.
+
+        And the columns that have to be read for it. every: steps matter also where they change columns that go.
+        """
+        read: set[Hashable] = set(columns)
+        several: list[StepUse | None] = []
+        for use in reversed(self.uses):
+            matters = use.removes or bool(use.changes if every else use.changes & read)
+            several.append(use if matters else None)
+            read |= use.looks_at if matters else set()
+        return several[::-1], read

@@ -1,0 +1,226 @@
+"""Treated files written, and, when all are, brought to where they were asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .._version import __version__
+from ..frames.arrow_columns import kept_metadata
+from ..io.base import Source
+from ..io.checkpoints import Store, identity, replace_folder
+from ..io.feather_files import open_feather
+from ..io.formats import FEATHER, PARQUET, written_format
+from ..io.ipc_batches import disk_errors
+from ..io.row_group import RowGroup
+from ..io.score_files import MARK, is_file, score_names
+from ..io.write import write_groups
+from ..out_of_core.budget import Budget
+from ..out_of_core.encode import PIECES
+from ..out_of_core.gather import prefetched
+from ..out_of_core.options import OutputOptions
+from ..utils.arrays import GROUP_ROWS
+from ..utils.progress import Reporter
+from .columns import Changes
+from .growing import GrowingDictionaries
+from .record import StepCounts
+from .treated_source import TreatedSource
+
+FOLDER = "scores"
+
+
+class TreatedWriter:
+    """Writes files to a folder of the run, each of which appears whole, and publishes them."""
+
+    def __init__(
+        self, source: TreatedSource, options: OutputOptions, store: Store, budget: Budget, report: Reporter
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._store = store
+        self._budget = budget
+        self._report = report
+        self._folder = store.folder / FOLDER
+        self._names = [name for name in source.names if name not in self._held()]
+        kinds = [source.nothing().schema.field(name) for name in self._names]
+        self._schema = pa.schema(kinds, _metadata(source, set(source.changed)))
+
+    def _held(self) -> Sequence[str]:
+        """What the names of folders hold they hold for treated files too."""
+        in_folders = not is_file(self._options.output) and self._options.rows_per_file is None
+        return self._source.folder_columns if in_folders else ()
+
+    def write(self, counts: Sequence[StepCounts]) -> int:
+        """Write the files that are not there yet, and add up what was done; returns how many rows came in."""
+        self._source.counts, self._source.counted = list(counts), True
+        self._source.coded = written_format(self._options.output) is PARQUET
+        with disk_errors(self._folder):
+            self._folder.mkdir(exist_ok=True)
+        self._report.stage("treat and write", self._source.rows, "rows")
+        if is_file(self._options.output):
+            self._write(self._folder / self._options.output.name, self._pieces(self._source.found.files))
+        elif self._options.rows_per_file is None:
+            self._write_each(counts)
+        else:
+            self._write_equal(self._options.rows_per_file)
+        return self._source.starts_after(self._source.found.files[-1])[0]
+
+    def _write_each(self, counts: Sequence[StepCounts]) -> None:
+        """A file for each file of the table."""
+        names = score_names(self._options.output, self._source.found)
+        for number, (name, file) in enumerate(zip(names, self._source.found.files, strict=True)):
+            mark, target = f"file-{number:06}", self._folder / name
+            done = self._store.done(mark)
+            if done is not None and target.exists():
+                self._source.begin(self._source.next_file(file), done["starts"])
+                _set(counts, done["counts"])
+                continue
+            with disk_errors(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+            self._write(target, self._pieces([file]))
+            self._store.mark(mark, {"starts": self._source.starts_after(file), "counts": _stored(counts)})
+
+    def _write_equal(self, rows: int) -> None:
+        """Files of so many rows; how many there will be is known when all are written, and gives them their names."""
+        pieces = _Rows(self._pieces(self._source.found.files))
+        written: list[Path] = []
+        while not written or not pieces.ended:
+            target = self._folder / f"part-{len(written):09}.parquet"
+            if target.exists():
+                # Of a run that was killed: what is in it is known.
+                self._report.advance(sum(piece.num_rows for piece in pieces.take(rows)))
+            else:
+                self._write(target, pieces.take(rows))
+            written.append(target)
+        width = max(5, len(str(len(written) - 1)))
+        self._final = {
+            target: target.with_name(f"part-{number:0{width}}.parquet") for number, target in enumerate(written)
+        }
+        if width < 9:
+            for target, name in self._final.items():
+                target.replace(name)
+
+    def _pieces(self, files: Sequence[Path]) -> Iterator[pa.Table]:
+        size = self._budget.values_bytes() // PIECES
+        for file in files:
+            yield from self._source.read_file(file, self._names, GROUP_ROWS, size)
+
+    def _write(self, target: Path, pieces: Iterator[pa.Table]) -> None:
+        with contextlib.closing(prefetched(self._groups(pieces))) as groups:
+            write_groups(groups, target, self._report.advance, describe=self._describe)
+
+    def _groups(self, pieces: Iterator[pa.Table]) -> Iterator[list[RowGroup]]:
+        """Rows that are written together, put together while those before are written."""
+        form = written_format(self._options.output)
+        growing = GrowingDictionaries(self._schema) if form is FEATHER else None
+        some = False
+        for piece in _grouped(pieces, self._rows()):
+            some = True
+            arrays = [self._fitting(column, field) for column, field in zip(piece.columns, self._schema, strict=True)]
+            if growing is not None:
+                arrays = growing.grown(pa.Table.from_arrays(arrays, schema=self._schema)).columns
+            yield [RowGroup(self._schema, arrays)]
+        if not some:
+            yield [RowGroup.of(self._schema.empty_table())]
+
+    def _fitting(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        """A column in its type; text for Parquet as a dictionary."""
+        coded = pa.types.is_dictionary(column.type) and column.type.value_type == field.type
+        return column if column.type == field.type or (coded and self._source.coded) else column.cast(field.type)
+
+    def _rows(self) -> int:
+        """Rows that are written at once."""
+        return min(GROUP_ROWS, self._budget.chunk_rows)
+
+    def _describe(self) -> dict[bytes, bytes]:
+        return {MARK: __version__.encode()}
+
+    def staged(self) -> Path:
+        """The file or folder that is to be published."""
+        return self._folder / self._options.output.name if is_file(self._options.output) else self._folder
+
+    def publish(self) -> None:
+        """Have what is written appear as a whole where it was asked for."""
+        output, staged = self._options.output.resolve(), self.staged()
+        if output.exists() and identity(output) == identity(staged):
+            return
+        with disk_errors(output):
+            if is_file(self._options.output):
+                if output.exists():
+                    staged.chmod(stat.S_IMODE(output.stat().st_mode))
+                staged.replace(output)
+            else:
+                replace_folder(staged, output)
+
+
+class _Rows:
+    """Rows of pieces, so many at a time."""
+
+    def __init__(self, pieces: Iterator[pa.Table]) -> None:
+        self._pieces = pieces
+        self._waiting: pa.Table | None = None
+        self.ended = False
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting is None and not self.ended:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self.ended = True
+            elif piece.num_rows:
+                self._waiting = piece
+
+    def take(self, rows: int) -> Iterator[pa.Table]:
+        """The next ones."""
+        while rows and self._waiting is not None:
+            piece = self._waiting
+            part = piece.slice(0, rows)
+            self._waiting = piece.slice(part.num_rows) if part.num_rows < piece.num_rows else None
+            rows -= part.num_rows
+            self._fill()
+            yield part
+
+
+def _grouped(pieces: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Pieces put together to tables of about so many rows."""
+    waiting: list[pa.Table] = []
+    size = 0
+    for piece in pieces:
+        if size and size + piece.num_rows > rows:
+            yield _one(waiting)
+            waiting, size = [], 0
+        waiting.append(piece)
+        size += piece.num_rows
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(pieces: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(pieces).unify_dictionaries()
+
+
+def _metadata(source: Source, changed: set[str]) -> Any:
+    """What files may say of the treated table: what pandas noted of its index, and of columns that did not change."""
+    first = source.found.files[0]
+    if source.found.format is PARQUET:
+        return kept_metadata(pq.read_schema(first), changed, False)
+    if source.found.format is FEATHER:
+        return kept_metadata(open_feather(first)[0], changed, False)
+    return None
+
+
+def _stored(counts: Sequence[StepCounts]) -> list[Any]:
+    """What was done so far, ready for JSON."""
+    return [[{str(name): list(found) for name, found in one.changed.items()}, one.rows_removed] for one in counts]
+
+
+def _set(counts: Sequence[StepCounts], stored: Sequence[Any]) -> None:
+    for one, (changed, removed) in zip(counts, stored, strict=True):
+        one.changed = {name: Changes(*found) for name, found in changed.items()}
+        one.rows_removed = removed

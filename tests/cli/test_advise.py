@@ -1,0 +1,60 @@
+"""`gpupif advise`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.every_engine
+
+TOML = '[hierarchies]\nage = { widths = [10] }\nsex = { f = ["person"], m = ["person"] }\n'
+
+
+def test_command(folder, run):
+    told = run("advise", "people.csv")
+    assert (told.code, told.err) == (0, "")
+    assert "drop" in told.out
+    (folder / "h.toml").write_text(TOML)
+    told = run("advise", "people.csv", "--hierarchies", "h.toml", "--columns", "age,sex", "--target", "k", "--json")
+    document = json.loads(told.out)
+    assert (told.code, document["input"], document["rows"], document["target"]) == (0, "people.csv", 5, "k")
+    assert document["columns"] == ["age", "sex"]
+    changes = {(row["column"], row["do"], row["level"]) for row in document["changes"]}
+    assert changes == {("age", "drop", None), ("sex", "drop", None), ("age", "recode", 1), ("sex", "recode", 1)}
+    streamed = json.loads(run("advise", "people.csv", "--json", "--memory-limit", "16GiB").out)
+    whole = json.loads(run("advise", "people.csv", "--json").out)
+    assert streamed | {"seconds": 0} == whole | {"seconds": 0}
+    assert run("advise", "people.csv", "-q").out == ""
+
+
+def test_roles(folder, run):
+    (folder / "r.toml").write_text('[roles]\nage = "quasi-identifier"\nsex = "quasi-identifier"\n"a=b" = "sensitive"\n')
+    told = run("advise", "people.csv", "--roles", "r.toml", "--target", "distinct_l", "--json")
+    document = json.loads(told.out)
+    assert told.code == 0
+    assert document["columns"] == ["age", "sex", "a=b"]
+    options = ["--quasi-identifiers", "age,sex", "--sensitive", "a=b", "--target", "distinct_l", "--json"]
+    given = json.loads(run("advise", "people.csv", *options).out)
+    assert (given["before"], given["changes"]) == (document["before"], document["changes"])
+    assert "From r.toml: --quasi-identifiers" in run("advise", "people.csv", "--roles", "r.toml").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.csv"], "none.csv: no such file"),
+        (["people.csv", "--target", "pif"], "expected a percentile behind pif"),
+        (["people.csv", "--columns", "age,job"], "--columns: no column 'job'"),
+        (["people.csv", "--quasi-identifiers", "job"], "--quasi-identifiers: no column 'job'"),
+        (["people.csv", "--sensitive", "job"], "--sensitive: no column 'job'"),
+        (["people.csv", "--hierarchies", "none.toml"], "none.toml"),
+        (["people.csv", "--columns", "age", "--quasi-identifiers", "sex"], "--columns: expected columns to look at"),
+    ],
+)
+def test_command_refuses(folder, run, arguments, words):
+    told = run("advise", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+    assert told.err.startswith("gpupif: error: ")
+    assert told.err.count("\n") == 1

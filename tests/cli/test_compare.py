@@ -1,0 +1,55 @@
+"""`gpupif compare`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def treated(folder):
+    (folder / "treated.csv").write_text("age,sex,a=b\n30s,f,1.5\n30s,m,2.5\n40s,f,\n40s,,1.5\n30s,,1.5\n")
+    (folder / "plan.toml").write_text(
+        '[hierarchies]\n"a=b" = { widths = [5] }\n\n[[treatment]]\ndo = "recode"\ncolumn = "a=b"\nlevel = 1\n'
+    )
+    return folder
+
+
+def test_command(treated, run):
+    told = run("compare", "people.csv", "treated.csv")
+    assert (told.code, told.err) == (0, "")
+    for words in ("PIF 95, bits", "suppressed: anything", "equivalence classes", "mapped"):
+        assert words in told.out
+    asked = ("--sensitive", "a=b", "--quasi-identifiers", "age,sex", "--k", "2", "--linkage", "3", "--seed", "8")
+    told = run("compare", "people.csv", "treated.csv", "--json", *asked)
+    document = json.loads(told.out)
+    assert (document["before"], document["after"], document["rows"]) == ("people.csv", "treated.csv", 5)
+    assert (document["linkage"]["rows"], document["linkage"]["seed"], document["utility"]["k"]) == (3, 8, 2)
+    assert document["risk"]["k"]["after"] == 1
+    streamed = json.loads(run("compare", "people.csv", "treated.csv", "--json", *asked, "--memory-limit", "16GiB").out)
+    assert streamed | {"seconds": 0} == document | {"seconds": 0}
+    assert run("compare", "people.csv", "treated.csv", "-q").out == ""
+    by_plan = json.loads(run("compare", "people.csv", "people.csv", "--json", "--plan", "plan.toml").out)
+    assert by_plan["utility"]["precision"] < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.csv", "treated.csv"], "none.csv: no such file"),
+        (["people.csv", "none.csv"], "none.csv: no such file"),
+        (["people.csv", "treated.csv", "--plan", "none.toml"], "none.toml"),
+        (["people.csv", "treated.csv", "--columns", "job"], "no column 'job'"),
+        (["people.csv", "treated.csv", "--row-id", "job"], "--row-id"),
+        (["people.csv", "treated.csv", "--row-id", "age"], "--row-id: column 'age': before has 39 in 3 rows"),
+        (["people.csv", "treated.csv", "--linkage", "much"], "--linkage: expected auto, exact, none"),
+        (["people.csv", "treated.csv", "--suppressed", "no"], "--suppressed: expected 'both'"),
+    ],
+)
+def test_command_refuses(treated, run, arguments, words):
+    told = run("compare", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+    assert told.err.startswith("gpupif: error: ")
+    assert told.err.count("\n") == 1

@@ -1,0 +1,82 @@
+"""The command `gpupif protect`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+
+HIERARCHIES = """[hierarchies]
+age = { widths = [10, 20] }
+home = { values = { a = ["ab", "*"], b = ["ab", "*"], c = ["cd", "*"], d = ["cd", "*"] } }
+"""
+
+
+@pytest.fixture
+def table(folder):
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame({"age": rng.integers(20, 60, 80), "home": rng.choice(list("abcd"), 80)})
+    made["ill"] = rng.choice(["x", "y"], 80)
+    made.to_csv("table.csv", index=False)
+    (folder / "H.toml").write_text(HIERARCHIES)
+    return made
+
+
+BASE = ("protect", "table.csv", "--hierarchies", "H.toml", "--sensitive", "ill")
+
+
+def test_plan_is_written_and_meets_the_targets(run, table):
+    ended = run(
+        *BASE, "--target", "k>=3", "--target", "nb: max csf(ill)<=0.5", "--attacker", "nb=age", "-o", "plan.toml"
+    )
+    assert ended.code == 0, ended.err
+    assert "Plan written to plan.toml" in ended.out
+    after = gpupif.treat("table.csv", "plan.toml").table
+    assert gpupif.risk(after, ["age", "home"]).k >= 3
+
+
+def test_json_is_what_python_gives(run, table):
+    ended = run(*BASE, "--target", "k>=4", "--suppress", "0.05", "--weight", "age=2", "--json")
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    found = gpupif.protect(
+        "table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", suppress=0.05, weights={"age": 2}
+    )
+    expected = json.loads(found.to_json())
+    for key in ("plan", "loss", "levels", "risk", "checks", "optimal", "frontier", "suppressed_rows"):
+        assert document[key] == expected[key]
+
+
+REFUSED = [
+    ((), "--target: expected at least one limit"),
+    (("--target", "k<=3"), "k is safe where it is high: write k>=3"),
+    (("--target", "k>=300"), "--target: no treatment meets them. 'k>=300' is not even met"),
+    (("--target", "k>=3", "--weight", "agee=2"), "--weight: column 'agee' is no quasi-identifier. Did you mean 'age'?"),
+    (("--target", "k>=3", "--weight", "age"), "--weight: expected COLUMN=NUMBER"),
+    (("--target", "k>=3", "--weight", "age=1", "--weight", "age=2"), "--weight: column 'age' is named twice"),
+    (("--target", "k>=3", "--suppress", "4"), "--suppress: expected a share of the rows"),
+    (("--target", "k>=3", "--attacker", "age"), "--attacker: expected NAME=COLUMN,COLUMN"),
+    (("--target", "k>=3", "--attacker-any", "nb=age"), "--attacker-any: expected NAME=NUMBER"),
+    (("--target", "k>=3", "-o", "people.csv"), "people.csv"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_mistakes_are_one_line(run, table, arguments, message):
+    ended = run(*BASE, *arguments)
+    assert ended.code == 2
+    assert message in ended.err
+    assert "Traceback" not in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_nothing_existing_is_replaced(run, table, folder):
+    (folder / "plan.toml").write_text("mine")
+    assert run(*BASE, "--target", "k>=3", "-o", "plan.toml").code == 2
+    assert (folder / "plan.toml").read_text() == "mine"
+    assert run(*BASE, "--target", "k>=3", "-o", "plan.toml", "--overwrite", "--quiet").out == ""
+    assert "recode" in (folder / "plan.toml").read_text()

@@ -1,0 +1,80 @@
+"""`gpupif treat`."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+import gpupif
+
+PLAN = """
+[[treatment]]
+do = "recode"
+column = "age"
+edges = [0, 40, 120]
+[[treatment]]
+do = "drop"
+columns = ["a=b"]
+"""
+
+
+@pytest.fixture
+def plan(folder):
+    (folder / "plan.toml").write_text(PLAN)
+    return folder / "plan.toml"
+
+
+def test_a_table_is_treated(run, folder, plan):
+    ended = run(
+        "treat", "people.csv", "--plan", "plan.toml", "-o", "out.csv", "--record", "r.json", "--public-record", "p.json"
+    )
+    assert ended.code == 0, ended.err
+    assert "Treated table written to out.csv" in ended.out
+    assert "recode" in ended.out
+    found = pd.read_csv("out.csv")
+    assert list(found.columns) == ["age", "sex"]
+    assert (
+        found["age"].astype(str).tolist() == gpupif.treat("people.csv", "plan.toml").table["age"].astype(str).tolist()
+    )
+    record = json.loads((folder / "r.json").read_text())
+    assert record["rows"] == 5
+    assert record["treatments"][0]["cells_changed"] == {"age": 5}
+    assert "rows" not in json.loads((folder / "p.json").read_text())
+
+
+def test_json(run, plan):
+    ended = run("treat", "people.csv", "--plan", "plan.toml", "-o", "out.parquet", "--json")
+    document = json.loads(ended.out)
+    assert document["output"] == "out.parquet"
+    assert document["record"]["rows"] == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["--plan", "plan.toml", "-o", "people.csv", "--overwrite"], ["people.csv", "the output is the input"]),
+        (["--plan", "plan.toml", "-o", "there.csv"], ["there.csv: exists already", "--overwrite"]),
+        (["--plan", "none.toml", "-o", "out.csv"], ["plan: none.toml", "No such file"]),
+        (["--plan", "bad.toml", "-o", "out.csv"], ["bad.toml", "recode", "Did you mean"]),
+        (["--plan", "names.toml", "-o", "out.csv"], ["treatment 1 (drop)", "'agee'", "Did you mean 'age'?"]),
+        (["--plan", "plan.toml", "-o", "out.csv", "--record", "out.csv"], ["--record: names the same file"]),
+        (["--plan", "plan.toml", "-o", "out.csv", "--record", "plan.toml"], ["--record: names the same file"]),
+        (["--plan", "plan.toml", "-o", "out.csv", "--record", "there.csv"], ["there.csv", ".json"]),
+        (["--plan", "plan.toml", "-o", "out.csv", "--key-file", "none"], ["--key-file:", "none"]),
+        (["--plan", "plan.toml", "-o", "out.csv", "--rows-per-file", "3"], ["--rows-per-file", "out.csv"]),
+        (["-o", "out.csv"], ["--plan"]),
+    ],
+)
+def test_bad_input(run, folder, plan, arguments, fragments):
+    (folder / "there.csv").write_text("mine")
+    (folder / "bad.toml").write_text(PLAN.replace("recode", "recod"))
+    (folder / "names.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["agee"]\n')
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    ended = run("treat", "people.csv", *arguments)
+    assert ended.code == 2
+    assert ended.err.count("\n") == 1
+    for fragment in fragments:
+        assert fragment in ended.err
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

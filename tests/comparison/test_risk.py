@@ -1,0 +1,93 @@
+"""Risk side by side is what `gpupif.score` and `gpupif.risk` say of either table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture(scope="module")
+def before():
+    random = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "age": random.integers(20, 60, 60),
+            "sex": random.choice(list("fm"), 60),
+            "ill": random.choice(["flu", "flu", "hiv", "none"], 60),
+        }
+    )
+
+
+def assert_figures(column, table, missing):
+    """A column of the table of risk is the risk of a table."""
+    scores = gpupif.score(table, ["cig", "csf"], known=["age", "sex"], missing=missing)
+    classes = gpupif.risk(table, ["age", "sex"], "ill", missing=missing)
+    assert column[["pif50", "pif95", "pif99"]].tolist() == scores.pif([50, 95, 99])
+    for measure in ("cig", "csf"):
+        found = scores.percentiles(measure, [50, 95, 99, 100]).max()
+        assert column[[f"{name}_{measure}" for name in ("p50", "p95", "p99", "max")]].tolist() == found.tolist()
+    assert column["k"] == classes.k
+    assert column["uniques"] == classes.classes.uniques
+    assert column["distinct_l"] == classes.worst["distinct_l"]
+    assert column["t"] == classes.worst["t"]
+    assert column["homogeneous_classes"] == classes.attributes["homogeneous_classes"].sum()
+
+
+def test_without_suppressed_cells_there_is_one_reading(before):
+    after = before.assign(age=before["age"] // 10 * 10)
+    found = gpupif.compare(before, after, sensitive="ill", linkage=None)
+    assert list(found.risk.columns) == ["before", "after_category", "after"]
+    assert_figures(found.risk["before"], before, "category")
+    assert_figures(found.risk["after"], after, "category")
+    assert found.risk.loc["pif95", "after"] < found.risk.loc["pif95", "before"]
+
+
+def test_suppressed_cells_are_read_both_ways_and_the_worse_is_reported(before):
+    after = before.assign(age=before["age"].where(before.index % 4 > 0))
+    found = gpupif.compare(before, after, sensitive="ill").risk
+    assert_figures(found["after_category"], after, "category")
+    assert_figures(found["after_wildcard"], after, "wildcard")
+    for figure, row in found.iterrows():
+        worse = min if figure in ("k", "distinct_l") else max
+        assert row["after"] == worse(row["after_category"], row["after_wildcard"])
+    for reading in ("category", "wildcard"):
+        alone = gpupif.compare(before, after, sensitive="ill", suppressed=reading).risk
+        assert alone["after"].tolist() == found[f"after_{reading}"].tolist()
+
+
+def test_k_of_suppressed_cells_as_a_category_hides_rows_that_are_unique_as_holes():
+    """As sdcMicro's issue 225: rows that are two of a kind by their holes alone."""
+    before = pd.DataFrame({"a": list("xxyyz"), "b": [1, 1, 2, 3, 4]})
+    after = pd.DataFrame({"a": ["x", "x", "y", "y", None], "b": [1, 1, None, None, None]})
+    found = gpupif.compare(before, after).risk
+    assert found.loc["k", ["after_category", "after_wildcard"]].tolist() == [1, 3]
+    assert found.loc["k", "after"] == 1
+
+
+def test_percentiles_of_each_column(before):
+    found = gpupif.compare(before, before.drop(columns="sex"), sensitive="ill").cells
+    assert set(found["column"]) == {"age", "sex", "ill"}
+    own = found.set_index(["column", "measure", "percentile"])
+    scores = gpupif.score(before, ["cig", "csf"], known=["age", "sex"])
+    assert own.loc[("age", "cig", 95), "before"] == scores.percentiles("cig", 95).loc["age", 95]
+    assert np.isnan(own.loc[("sex", "cig", 95), "after"])
+
+
+def test_prints_and_is_json(before):
+    after = before.assign(age=before["age"].where(before.index % 4 > 0)).drop(columns="sex")
+    found = gpupif.compare(before, after, sensitive="ill")
+    text = str(found)
+    for words in ("PIF 95, bits", "suppressed: anything", "that over k", "dropped", "Pairs of columns", "60 rows"):
+        assert words in text
+    document = found.to_dict()
+    assert document["risk"]["k"]["before"] == 1
+    assert document["risk"]["pif95"]["after"] == found.risk.loc["pif95", "after"]
+    assert document["utility"]["cells"] == 180
+    assert [row["column"] for row in document["columns"]] == ["age", "sex", "ill"]
+    assert "NaN" not in found.to_json()
+    assert repr(found) == "<Comparison of 60 rows x 3 columns>"

@@ -1,0 +1,199 @@
+"""Utility figures against their definitions, row by row."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.comparison import compare
+from gpupif.comparison.risk import RiskFigures
+from tests.helpers import naive_comparison as naive
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+LETTERS = st.sampled_from(["a", "b", "c", "d", None])
+
+
+def frame(table):
+    return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in table.items()})
+
+
+@st.composite
+def tables(draw):
+    """A table, and it with any values in the place of some: mapped, drawn anew, suppressed, or a mixture."""
+    rows = draw(st.integers(1, 12))
+    before, after = {}, {}
+    for name in ["x", "y", "z"][: draw(st.integers(1, 3))]:
+        values = draw(st.lists(LETTERS, min_size=rows, max_size=rows))
+        to = draw(st.fixed_dictionaries({value: st.sampled_from(["a", "b", "A"]) for value in "abcd"}))
+        mapped = [to.get(value) for value in values]
+        other = draw(st.lists(LETTERS, min_size=rows, max_size=rows))
+        kind = draw(st.sampled_from(["same", "mapped", "other", "holes"]))
+        made = {"same": values, "mapped": mapped, "other": other}.get(kind)
+        holes = [None if value == "b" else value for value in other]
+        before[name] = values
+        after[name] = [one if two else None for one, two in zip(mapped, holes, strict=True)] if made is None else made
+    return before, after
+
+
+def compared(before, after):
+    """What is lost, without risk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "measure_risk", lambda *_: RiskFigures({}, {}))
+        return gpupif.compare(frame(before), frame(after))
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_every_figure_is_what_its_definition_says(both):
+    before, after = both
+    rows, names = len(before["x"]), list(before)
+    detail = {name: naive.detail_of(before[name], after[name]) for name in names}
+    found = compared(before, after)
+    close = {"rel": 1e-9, "abs": 1e-9}
+    for name in names:
+        own = found.columns.loc[name]
+        assert own["entropy_lost"] == pytest.approx(naive.entropy(before[name]) - naive.entropy(after[name]), **close)
+        lost = rows * naive.conditional(before[name], after[name])
+        assert own["nonuniform_entropy_loss"] == pytest.approx(lost, rel=1e-9, abs=1e-8)
+        assert own["total_variation"] == pytest.approx(naive.variation(detail[name], after[name]), **close)
+        # Texts are as far apart as any two.
+        assert own["emd"] == pytest.approx(own["total_variation"], **close)
+        changed = sum(one != other for one, other in zip(before[name], after[name], strict=True))
+        assert own["cells_changed"] == changed
+        assert own["cells_suppressed"] == sum(
+            other is None and one is not None for one, other in zip(before[name], after[name], strict=True)
+        )
+    for (one, other), expected in naive.pairs(before, after, detail).items():
+        own = found.pairs.set_index(["column_1", "column_2"]).loc[(one, other)]
+        assert own["mutual_information_before"] == pytest.approx(expected[0], rel=1e-6, abs=2e-6)
+        assert own["mutual_information_after"] == pytest.approx(expected[1], rel=1e-6, abs=2e-6)
+        assert own["total_variation"] == pytest.approx(expected[2], **close)
+    for figure, value in naive.class_figures(before, after, detail, names).items():
+        assert getattr(found.utility, figure) == pytest.approx(value, **close), figure
+    changed = [any(before[name][row] != after[name][row] for name in names) for row in range(rows)]
+    assert found.utility.rows_changed == sum(changed)
+
+
+@settings(max_examples=30, deadline=None)
+@given(tables())
+def test_what_must_hold_of_any_treatment(both):
+    found = compared(*both)
+    own, utility = found.columns, found.utility
+    assert (own[["total_variation", "emd", "nonuniform_entropy_loss"]] >= 0).all(axis=None)
+    assert (found.pairs["total_variation"] >= 0).all()
+    assert utility.entropy_lost == pytest.approx(own["entropy_lost"].sum(), abs=1e-9)
+    assert utility.nonuniform_entropy_loss == math.fsum(own["nonuniform_entropy_loss"])
+    functions = own[(own["detail"] != "perturbed") & (own["cells_suppressed"] == 0)]
+    assert (functions["nonuniform_entropy_loss"] - found.rows * functions["entropy_lost"]).abs().max() < 1e-8 or (
+        functions.empty
+    )
+    assert (own["entropy_lost"] - (own["entropy_before"] - own["entropy_after"])).abs().max() < 1e-12
+
+
+@settings(max_examples=30, deadline=None)
+@given(tables())
+def test_a_table_compared_with_itself_lost_nothing(both):
+    before, _ = both
+    found = compared(before, before)
+    utility = found.utility.to_dict()
+    zeros = ("entropy_lost", "nonuniform_entropy_loss", "total_variation", "emd", "cells_changed", "cells_suppressed")
+    assert {name: utility[name] for name in (*zeros, "rows_changed", "rows_suppressed")} == dict.fromkeys(
+        (*zeros, "rows_changed", "rows_suppressed"), 0
+    )
+    assert utility["mutual_information_kept"] in (1.0, None)
+    assert utility["discernibility"] == utility["discernibility_unsuppressed"]
+    assert (found.pairs["total_variation"] == 0).all()
+    assert found.columns["detail"].eq("same").all()
+
+
+def test_recoded_values_vary_in_nothing_and_lose_the_entropy_within_groups():
+    before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "sex": list("fmfmfm")})
+    found = gpupif.compare(before, before.assign(age=["30-39"] * 3 + ["40-49"] * 3))
+    age = found.columns.loc["age"]
+    assert (age["detail"], age["total_variation"], age["emd"]) == ("mapped", 0, 0)
+    assert age["nonuniform_entropy_loss"] == pytest.approx(6 * math.log2(3))
+    assert age["entropy_lost"] == pytest.approx(math.log2(3))
+    assert (found.utility.classes, found.utility.average_class_size, found.utility.k) == (4, 1.5, 1)
+
+
+def test_numbers_with_noise_are_held_against_the_numbers_they_were():
+    before = pd.DataFrame({"pay": [10.0, 20.0, 30.0, 40.0], "x": list("aabb")})
+    found = gpupif.compare(before, before.assign(pay=[11.0, 19.0, 33.0, 40.0]))
+    assert found.columns.loc["pay", "detail"] == "perturbed"
+    expected = naive.ordered_distance([10, 20, 30, 40], [11, 19, 33, 40])
+    assert found.columns.loc["pay", "emd"] == pytest.approx(expected)
+    assert found.columns.loc["pay", "total_variation"] == 0.75
+
+
+def test_distances_of_hierarchies_and_orders():
+    before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
+    after = before.assign(d=list("aaabccdd"))
+    places = {"a": ["ab"], "b": ["ab"], "c": ["cd"], "d": ["cd"]}
+    found = gpupif.compare(before, after, distances={"d": places})
+    # One in eight rows one level of two.
+    assert found.columns.loc["d", "emd"] == 1 / 16
+    assert gpupif.compare(before, after, distances={"d": list("abcd")}).columns.loc["d", "emd"] == pytest.approx(1 / 24)
+    assert gpupif.compare(before, after).columns.loc["d", "emd"] == 1 / 8
+
+
+def test_distances_of_files(tmp_path):
+    (tmp_path / "d.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*\n")
+    before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
+    found = gpupif.compare(before, before.assign(d=list("aaabccdd")), distances={"d": str(tmp_path / "d.csv")})
+    assert found.columns.loc["d", "emd"] == 1 / 16
+
+
+def test_a_dropped_column_is_lost_whole():
+    before = pd.DataFrame({"a": [1, 1, 2, 2], "b": list("xyxy")})
+    found = gpupif.compare(before, before[["a"]])
+    own = found.columns.loc["b"]
+    assert (own["detail"], own["entropy_lost"], own["entropy_after"], own["cells_changed"]) == ("dropped", 1.0, 0.0, 4)
+    assert (found.dropped, found.utility.rows_changed, found.utility.classes) == (["b"], 0, 2)
+    assert found.pairs["mutual_information_after"].tolist() == [0.0]
+
+
+def test_suppressed_rows_cost_all_rows_each():
+    before = pd.DataFrame({"a": list("xxxyz"), "b": [1, 1, 1, 2, 3]})
+    found = gpupif.compare(before, before.where(before["a"] == "x", None)).utility
+    assert (found.classes, found.average_class_size, found.rows_suppressed) == (2, 2.5, 2)
+    assert (found.discernibility, found.discernibility_unsuppressed) == (9 + 2 * 5, 9 + 1 + 1)
+    assert (found.k, found.normalized_class_size) == (3, 2.5 / 3)
+    assert gpupif.compare(before, before.where(before["a"] == "x", None), k=2).utility.normalized_class_size == 1.25
+
+
+def test_rows_taken_away_are_suppressed_rows():
+    before = pd.DataFrame({"id": [7, 8, 9, 10, 11], "a": list("xxxyz"), "b": [1, 1, 1, 2, 3]})
+    after = before[before["a"] == "x"].iloc[::-1]
+    found = gpupif.compare(before, after, row_id="id")
+    names = ["a", "b"]
+    blank = before[names].where(before["a"] == "x", None)
+    assert found.utility == gpupif.compare(before[names], blank).utility
+    assert (found.rows, found.rows_taken_away) == (5, 2)
+    # What is released has no holes.
+    assert "after_wildcard" not in found.risk
+
+
+def test_precision_from_levels_that_are_found_and_from_a_plan():
+    before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "zip": ["12", "13", "21", "22", "31", "32"]})
+    hierarchies = {"age": {"widths": [10, 20]}, "zip": {"digits": 2}}
+    plan = gpupif.Plan([gpupif.Recode("age", level=1)], hierarchies=hierarchies)
+    after = gpupif.treat(before, plan).table
+    heights = {name: one.height for name, one in plan.hierarchies.items()}
+    expected = 1 - 1 / heights["age"]
+    for found in (gpupif.compare(before, after, plan), gpupif.compare(before, after, hierarchies=hierarchies)):
+        assert found.columns["precision"].tolist() == [pytest.approx(expected), 1.0]
+        assert found.utility.precision == pytest.approx((expected + 1) / 2)
+    holes = after.assign(zip=["12", "13", None, "22", "31", "32"])
+    found = gpupif.compare(before, holes, plan)
+    assert found.columns.loc["zip", "precision"] == pytest.approx(1 - 1 / 6)
+
+
+def test_types_without_values_in_common_are_known_by_their_texts():
+    before = pd.DataFrame({"age": [31, 34, 34], "x": list("abb")})
+    found = gpupif.compare(before, before.assign(age=["31", "34", "*"]))
+    assert found.columns.loc["age", "cells_changed"] == 1

@@ -1,0 +1,90 @@
+"""Columns at each level of their hierarchies, as codes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpupif.encoding.encode import encode_column
+from gpupif.errors import ColumnTypeError, InputError
+from gpupif.hierarchies.base import Hierarchy
+from gpupif.hierarchies.coded import CodedHierarchy
+from gpupif.hierarchies.open import open_hierarchy
+from tests.helpers.naive_hierarchies import level_groups
+
+DESCRIPTIONS = [{"widths": [2, 4]}, {"common": [3, 1, 7], "keep": [3, 1]}, {str(n): [n // 3, "*"] for n in range(12)}]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(0, 11)), min_size=1, max_size=40),
+    st.sampled_from(DESCRIPTIONS),
+    st.booleans(),
+)
+def test_levels(values, description, as_pandas):
+    array = pd.Series(values, dtype="Int64") if as_pandas else pa.chunked_array([pa.array(values, pa.int64())])
+    column = encode_column("x", array)
+    hierarchy = open_hierarchy("x", description)
+    coded = CodedHierarchy.of(column, hierarchy)
+    assert (coded.name, coded.height, len(coded.levels)) == ("x", hierarchy.height, hierarchy.height + 1)
+    for level in range(coded.height + 1):
+        wanted = level_groups(hierarchy, values, level)
+        at = coded.levels[level]
+        labels = [*at.labels.to_pylist(), None]
+        assert [labels[at.codes[code]] for code in column.codes] == wanted
+        assert dict(zip(labels, at.counts.tolist(), strict=False)) == Counter(wanted)
+        assert at.cardinality == len(set(wanted))
+        coarse = coded.coarsened(level)
+        assert [coarse.values()[code] for code in coarse.codes] == wanted
+        assert coarse.missing == (None in wanted)
+        assert coarse.cardinality == at.cardinality
+        if level:
+            # By name, so that they are the same whatever the order of the rows.
+            assert labels[:-1] == sorted(labels[:-1])
+    for low, high in combinations_with_replacement(range(coded.height + 1), 2):
+        up = coded.upwards(low, high)
+        assert len(up) == coded.levels[low].cardinality
+        np.testing.assert_array_equal(up[coded.levels[low].codes], coded.levels[high].codes)
+
+
+def test_a_column_of_missing_values():
+    coded = CodedHierarchy.of(encode_column("x", pd.Series([None, None])), open_hierarchy("x", {"widths": [5]}))
+    assert [level.counts.tolist() for level in coded.levels] == [[2], [2], [2]]
+    assert [level.labels.to_pylist() for level in coded.levels] == [[], [], ["*"]]
+
+
+class Parity(Hierarchy):
+    """Even and odd numbers, then the rest of a division by three: no hierarchy."""
+
+    height = 3
+
+    def find(self, values, level):
+        return pa.array([str(value % (level + 1) if level < 3 else "*") for value in values.to_pylist()])
+
+    def to_plan(self):
+        raise NotImplementedError
+
+
+def test_levels_of_any_object_are_checked():
+    words = "column 'x': its levels do not nest: 2 and 4 are both '0' at level 1, but '2' and '1' at level 2"
+    with pytest.raises(InputError, match=words):
+        CodedHierarchy.of(encode_column("x", pd.Series([2, 3, 4])), Parity())
+    assert CodedHierarchy.of(encode_column("x", pd.Series([0, 6, 1])), Parity()).height == 3
+
+
+def test_values_without_a_place():
+    column = encode_column("town", pd.Series(["a", "b"]))
+    for names in ("x", "*"):
+        with pytest.raises(InputError, match="column 'town': 'b' has no place"):
+            CodedHierarchy.of(column, open_hierarchy("other", {"a": names}))
+
+
+def test_values_of_several_types():
+    with pytest.raises(ColumnTypeError, match="column 'x': expected values of one type"):
+        CodedHierarchy.of(encode_column("x", pd.Series([1, "a"], dtype=object)), open_hierarchy("x", {"a": "*"}))

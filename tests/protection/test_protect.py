@@ -1,0 +1,261 @@
+"""The least treatment: every node of small lattices tried, what was treated measured again, all kinds of tables."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from tests.helpers import naive_protection as naive
+
+HEIGHTS = {"age": (3, 3), "home": (6, 2), "job": (4, 2), "sex": (2, 1)}
+NAMES = list(HEIGHTS)
+
+
+def people(seed, rows=60):
+    """A table, and hierarchies by column by value."""
+    rng = np.random.default_rng(seed)
+    table, hierarchies = {}, {}
+    for name, (several, height) in HEIGHTS.items():
+        values = [f"{name}{number}" for number in range(several * height)]
+        weights = rng.random(len(values)) ** 2 + 0.02
+        table[name] = rng.choice(values, rows, p=weights / weights.sum())
+        groups = {}
+        for number, value in enumerate(values):
+            steps = [f"{name}-{level}-{number // 2**level}" for level in range(1, height)]
+            groups[value] = (*steps, "*")
+        hierarchies[name] = groups
+    table["ill"] = rng.choice(["a", "b", "c"], rows, p=[0.5, 0.3, 0.2])
+    return pd.DataFrame(table), hierarchies
+
+
+def given(hierarchies):
+    return {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+
+
+def rows_of(table):
+    return table.to_dict("records")
+
+
+QUESTIONS = [
+    (["k>=3"], {}),
+    (["k>=2", "known=2: k>=6"], {}),
+    (["uniques<=3", "distinct_l>=2"], {"sensitive": ["ill"]}),
+    (["pif90<=2.5"], {}),
+    (["k>=2", "max csf(ill)<=0.6"], {"sensitive": ["ill"]}),
+    (["mean cig(ill)<=0.4", "alpha<=0.9"], {"sensitive": ["ill"]}),
+    (["max total_variation<=0.5"], {}),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("targets", "arguments"), QUESTIONS)
+def test_best_of_all_nodes(targets, arguments, seed):
+    table, hierarchies = people(seed)
+    table = table if arguments else table[NAMES]
+    found = gpupif.protect(table, targets, hierarchies=given(hierarchies), **arguments)
+    node, loss = naive.best(rows_of(table), hierarchies, targets, NAMES, arguments.get("sensitive", ()))
+    assert tuple(found.levels.values()) == node
+    assert found.loss == pytest.approx(loss, rel=1e-12)
+    assert found.optimal
+    assert found.gap == 0
+    assert found.is_met
+    assert found.checks <= found.nodes == 4 * 3 * 3 * 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_suppressed_rows(seed):
+    table, hierarchies = people(seed)
+    arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
+    for targets in (["k>=3"], ["k>=3", "alpha<=0.8"]):
+        found = gpupif.protect(table, targets, **arguments)
+        node, loss = naive.best(rows_of(table), hierarchies, targets, NAMES, ["ill"], k=3, most=6)
+        assert tuple(found.levels.values()) == node
+        assert found.loss == pytest.approx(loss, rel=1e-12)
+        assert found.suppressed_rows <= 6
+        left = gpupif.treat(table, found.plan).table
+        assert len(left) == len(table) - found.suppressed_rows
+        assert gpupif.risk(left, NAMES).k >= 3
+
+
+def test_weights_change_what_is_best():
+    table, hierarchies = people(1)
+    weights = {"age": 0.01, "home": 5}
+    found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), weights=weights)
+    node, loss = naive.best(rows_of(table), hierarchies, ["k>=3"], NAMES, weights=weights)
+    assert tuple(found.levels.values()) == node
+    assert found.loss == pytest.approx(loss, rel=1e-12)
+    assert found.loss == pytest.approx(sum(weights.get(name, 1) * bits for name, bits in found.losses.items()))
+
+
+def test_treated_table_has_what_was_found():
+    table, hierarchies = people(2)
+    targets = ["k>=2", "pif90<=3", "known=2: k>=4", "max csf(ill)<=0.7", "t<=0.7", "mean rig<=3", "known=1: pif95<=2"]
+    found = gpupif.protect(table, targets, hierarchies=given(hierarchies), sensitive="ill")
+    after = gpupif.treat(table, found.plan).table
+    value = {str(one.target): one.value for one in found.risk}
+    scores = gpupif.score(after, columns=[*NAMES, "ill"])
+    risk = gpupif.risk(after, NAMES, "ill")
+    assert value["k>=2"] == risk.k
+    assert value["t<=0.7"] == risk.worst["t"]
+    assert value["pif90<=3"] == scores.pif(90)
+    assert value["max csf(ill)<=0.7"] == scores.csf["ill"].max()
+    assert value["mean rig<=3"] == pytest.approx(float(np.mean(scores.rig())), rel=1e-12)
+    assert value["known=1: pif95<=2"] == gpupif.score(after, known=1).pif(95)
+    rows = naive.treated(rows_of(table), hierarchies, tuple(found.levels.values()))
+    assert value["known=2: k>=4"] == naive.value(rows, "known=2: k>=4", NAMES, ["ill"])
+    # What the search knew of the node is what the treated table has.
+    node = next(one for one in found.frontier if one.levels == found.levels)
+    assert {name: node.values[name] for name in value} == value
+
+
+def test_frontier_has_nothing_dominated():
+    table, hierarchies = people(0)
+    found = gpupif.protect(table[NAMES], ["k>=2", "pif90<=3.5"], hierarchies=given(hierarchies))
+    points = [(one.loss, -one.values["k>=2"], one.values["pif90<=3.5"]) for one in found.frontier]
+    assert points == sorted(points)
+    assert len(points) > 1
+    for one in points:
+        assert not any(other != one and all(x <= y for x, y in zip(other, one, strict=True)) for other in points)
+    assert found.loss in [one.loss for one in found.frontier]
+
+
+def test_cells_are_suppressed_in_place_of_rows():
+    table, hierarchies = people(1)
+    arguments = {"hierarchies": given(hierarchies), "suppress": 0.15}
+    rows = gpupif.protect(table[NAMES], "k>=3", **arguments)
+    cells = gpupif.protect(table[NAMES], "k>=3", cells=True, **arguments)
+    assert rows.suppressed_rows
+    assert cells.levels == rows.levels
+    after = gpupif.treat(table[NAMES], cells.plan).table
+    assert len(after) == len(table)
+    for missing in ("category", "wildcard"):
+        assert gpupif.risk(after, NAMES, missing=missing).k >= 3
+    assert cells.is_met
+
+
+def test_any_kind_of_table_has_the_same_plan(tmp_path):
+    import polars as pl
+    import pyarrow as pa
+    from dask import dataframe as dd
+
+    table, hierarchies = people(0)
+    table.loc[::7, "job"] = None
+    table.to_parquet(tmp_path / "people.parquet")
+    arguments = {"hierarchies": given(hierarchies), "sensitive": "ill", "suppress": 0.05}
+    targets = ["k>=2", "pif90<=3.5"]
+    first = gpupif.protect(table, targets, **arguments)
+    kinds = [pa.Table.from_pandas(table), pl.from_pandas(table), dd.from_pandas(table, npartitions=3)]
+    for other in (*kinds, tmp_path / "people.parquet", table.sample(frac=1, random_state=1)):
+        found = gpupif.protect(other, targets, **arguments)
+        assert found.plan.to_dict() == first.plan.to_dict()
+        assert (found.loss, found.checks, found.frontier) == (first.loss, first.checks, first.frontier)
+        assert [one.value for one in found.risk] == [one.value for one in first.risk]
+    for threads in (1, 3):
+        with gpupif.config(threads=threads):
+            assert gpupif.protect(table, targets, **arguments).plan.to_dict() == first.plan.to_dict()
+    with gpupif.config(memory_limit="2GiB"):
+        found = gpupif.protect(tmp_path / "people.parquet", targets, **arguments)
+    assert found.plan.to_dict() == first.plan.to_dict()
+
+
+def test_plan_is_saved_and_done_again(tmp_path):
+    table, hierarchies = people(0)
+    found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies))
+    found.plan.save(tmp_path / "plan.toml")
+    again = gpupif.treat(table[NAMES], tmp_path / "plan.toml").table
+    assert gpupif.risk(again, NAMES).k == {str(one.target): one.value for one in found.risk}["k>=3"]
+    document = json.loads(found.to_json())
+    assert document["risk"][0] == {"target": "k>=3", "value": found.risk[0].value, "is_met": True, "column": None}
+    assert "Levels" in str(found)
+    assert "optimal" in repr(found)
+
+
+def test_missing_hierarchies_are_proposed():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 90, 300), "zip": [f"{n:05}" for n in rng.integers(10, 900, 300)]})
+    found = gpupif.protect(table, "k>=3", hierarchies={"age": {"widths": [10, 30]}})
+    assert found.proposed == ["zip"]
+    assert found.optimal
+    assert gpupif.risk(gpupif.treat(table, found.plan).table, ["age", "zip"]).k >= 3
+
+
+def test_time_is_up():
+    table, hierarchies = people(0)
+    with pytest.raises(gpupif.InputError, match=r"time_limit: no treatment was found.*0 checks"):
+        gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), time_limit=1e-9)
+
+
+def test_what_is_there_already_needs_nothing():
+    table, hierarchies = people(0)
+    found = gpupif.protect(table[NAMES], "k>=1", hierarchies=given(hierarchies))
+    assert found.loss == 0
+    assert found.plan.treatments == ()
+    assert found.optimal
+
+
+UNREACHABLE = [
+    ({"targets": "k>=100"}, "'k>=100' is not even met .* top level, where it is 60: the table has 60 rows"),
+    (
+        {"targets": "alpha<=0.1", "sensitive": "ill"},
+        r"column 'ill', which stands in the way: it is sensitive .* 3 different values, 'a' in \d+",
+    ),
+    (
+        {"targets": "nb: k>=50", "attackers": {"nb": ["age", "ill"]}, "sensitive": "ill"},
+        "column 'ill' stands in the way",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), UNREACHABLE)
+def test_unreachable_targets_say_why(arguments, message):
+    table, hierarchies = people(0)
+    with pytest.raises(gpupif.InputError, match=message):
+        gpupif.protect(table, hierarchies=given(hierarchies), **arguments)
+
+
+BAD = [
+    ({"targets": []}, "targets: expected at least one"),
+    ({"targets": 5}, "targets: expected limits as text"),
+    ({"targets": "k<=5"}, "k is safe where it is high: write k>=5"),
+    ({"targets": "t<=0.1"}, "t is of a sensitive attribute: name one"),
+    ({"targets": "nb: k>=2"}, "no attacker 'nb'"),
+    ({"targets": "known=9: k>=2"}, "known=9: k>=2.*at most 5"),
+    ({"targets": "known=agee: k>=2"}, "no column 'agee'.*'age'"),
+    ({"targets": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),
+    ({"targets": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
+    ({"targets": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
+    ({"targets": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
+    ({"targets": "k>=2", "suppress": 1.0}, "suppress: expected a share"),
+    ({"targets": "k>=2", "suppress": 4}, "Divide percentages by 100"),
+    ({"targets": "pif95<=2", "suppress": 0.1}, "suppress: expected with a target on k"),
+    ({"targets": "k>=2", "cells": True}, "cells: expected with suppress="),
+    ({"targets": "k>=2", "weights": {"agee": 1}}, "weights: column 'agee' is no quasi-identifier.*'age'"),
+    ({"targets": "k>=2", "weights": {"age": 0}}, "weights: column 'age': expected a number above 0"),
+    ({"targets": "k>=2", "weights": [1]}, "weights: expected {column: importance}"),
+    ({"targets": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
+    ({"targets": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
+    ({"targets": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}}, "column 'age'.*has|have no place"),
+    ({"targets": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_said(arguments, message):
+    with pytest.raises(gpupif.InputError, match=message):
+        gpupif.protect(people(0)[0], **arguments)
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.29, 29), (0.07, 7), (0.001, 0)])
+def test_share_of_rows_is_as_written(share, rows):
+    from gpupif.protection.request import ProtectRequest
+
+    asked = dict.fromkeys(
+        ("hierarchies", "quasi_identifiers", "sensitive", "attackers", "distances", "weights", "time_limit")
+    )
+    request = ProtectRequest.of(None, "k>=2", suppress=share, cells=False, **asked)
+    assert math.floor(request.suppress * 100) == rows

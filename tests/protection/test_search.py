@@ -1,0 +1,167 @@
+"""The search over lattices of any size, and the classes of their nodes from those of finer ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpupif.hierarchies.open import open_hierarchies
+from gpupif.protection import lattice
+from gpupif.protection import search as searching
+from gpupif.protection.levels import levels_of
+from gpupif.protection.roll_up import RollUp
+from gpupif.protection.search import Search
+from gpupif.rows.threads import Workers
+from gpupif.targets.counted import CountedTable
+
+
+class Checks:
+    """Nodes that hold are those above one of some nodes; nodes that are met are any that a function says."""
+
+    def __init__(self, least, met=None):
+        self._least, self._met = least, met
+        self.prunes, self.selects = True, met is not None
+
+    def holds(self, node):
+        return any(all(map(int.__le__, one, node)) for one in self._least)
+
+    def is_met(self, node):
+        return self._met(node)
+
+
+def costs_of(rng, heights):
+    return [np.cumsum([0, *rng.integers(0, 5, height)]).astype(float).tolist() for height in heights]
+
+
+def brute(costs, checks):
+    """The best of all nodes; by cost, then by levels."""
+    every = itertools.product(*(range(len(one)) for one in costs))
+    ordered = sorted((sum(one[level] for one, level in zip(costs, node, strict=True)), node) for node in every)
+    return next(
+        ((node, loss) for loss, node in ordered if checks.holds(node) and (not checks.selects or checks.is_met(node))),
+        (None, None),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_search_finds_the_best_of_all(seed, selects):
+    rng = np.random.default_rng(seed)
+    heights = rng.integers(1, 5, rng.integers(1, 6)).tolist()
+    costs = costs_of(rng, heights)
+    least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(rng.integers(0, 4))]
+    lucky = int(rng.integers(2, 6))
+    checks = Checks(least, (lambda node: hash(node) % lucky == 0) if selects else None)
+    found = Search(costs, checks).run()
+    node, loss = brute(costs, checks)
+    assert found.complete
+    assert found.node == node
+    if node is not None:
+        assert found.loss == found.bound == loss
+
+
+def test_large_lattices_are_searched_in_windows(monkeypatch):
+    monkeypatch.setattr(lattice, "MOST_NODES", 300)
+    monkeypatch.setattr(searching, "MOST_NODES", 300)
+    rng = np.random.default_rng(3)
+    heights = [4, 4, 3, 4, 3]
+    costs, least = costs_of(rng, heights), [(2, 1, 3, 0, 2), (1, 4, 0, 2, 1)]
+    checks = Checks(least)
+    found = Search(costs, checks).run()
+    _, loss = brute(costs, checks)
+    assert checks.holds(found.node)
+    assert found.bound <= loss <= found.loss
+    # By column alone both have to be above the lower of the two.
+    floor = [min(levels) for levels in zip(*least, strict=True)]
+    assert found.bound == sum(one[level] for one, level in zip(costs, floor, strict=True))
+
+
+def test_windows_keep_within_their_size(monkeypatch):
+    monkeypatch.setattr(lattice, "MOST_NODES", 64)
+    costs = [[0.0, 1.0, 2.0, 5.0 + axis] for axis in range(10)]
+    for chosen in (lattice.spread(costs, [0] * 10), lattice.around(costs, [0] * 10, (1,) * 10)):
+        assert np.prod([len(one) for one in chosen]) <= 64
+        assert all(one == sorted(set(one)) for one in chosen)
+    assert lattice.spread([[0.0, 1.0, 2.0]], [1]) == [[1, 2]]
+
+
+def test_time_limit_gives_the_gap():
+    class Slow(Checks):
+        seen = 0
+
+        def holds(self, node):
+            Slow.seen += 1
+            if Slow.seen == 4:
+                search.deadline = 0
+            return super().holds(node)
+
+    costs = [[0.0, 1.0, 2.0, 3.0]] * 4
+    search = Search(costs, Slow([(3, 3, 0, 0), (1, 2, 3, 3)]))
+    found = search.run()
+    assert search.checked == 4
+    assert not found.complete
+    assert found.bound <= 6 <= found.loss
+
+
+def test_interrupted_search_keeps_the_best():
+    class Interrupted(Checks):
+        seen = 0
+
+        def holds(self, node):
+            Interrupted.seen += 1
+            if Interrupted.seen == 8:
+                raise KeyboardInterrupt
+            return super().holds(node)
+
+    found = Search([[0.0, 1.0, 2.0, 3.0]] * 5, Interrupted([(1, 1, 1, 1, 1)])).run()
+    assert found.node is not None
+    assert not found.complete
+    assert found.bound == 0
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_classes_of_nodes_from_those_of_others(words):
+    rng = np.random.default_rng(words)
+    columns = {f"c{place}": rng.integers(0, 40, 400) for place in range(4 if words == 1 else 12)}
+    table = pd.DataFrame(columns)
+    counted = CountedTable.of(table)
+    levels = levels_of(counted, open_hierarchies({name: {"widths": [5, 10, 20]} for name in columns}))
+    with Workers() as workers:
+        some = RollUp(counted, [0, 1, 3], levels, workers)
+        every = RollUp(counted, range(len(columns)), levels, workers)
+        for _ in range(40):
+            node = tuple(int(level) for level in rng.integers(0, 5, len(columns)))
+            for rolled, places in ((some, [0, 1, 3]), (every, range(len(columns)))):
+                widths = [{0: 1, 1: 5, 2: 10, 3: 20, 4: 1000}[level] for level in node]
+                rows = zip(*(table[f"c{place}"] // widths[place] for place in places), strict=True)
+                expected = sorted(Counter(rows).values())
+                found = rolled.classes(node)
+                assert sorted(found.counts.tolist()) == expected
+                assert rolled.classes(node, len(expected)) is not None
+                assert rolled.classes(node, len(expected) - 1) is None
+
+
+def test_classes_of_many_rows(monkeypatch):
+    from gpupif.protection import roll_up
+
+    monkeypatch.setattr(roll_up, "THREAD_ROWS", 100)
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({f"c{place}": rng.integers(0, 40, 3000) for place in range(3)})
+    counted = CountedTable.of(table)
+    levels = levels_of(counted, open_hierarchies({name: {"widths": [2, 10, 20]} for name in table}))
+    with Workers(3) as workers:
+        for node, most in itertools.product(
+            [(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 2, 2), (4, 3, 4)], [None, 40, 700, 3000]
+        ):
+            widths = [{0: 1, 1: 2, 2: 10, 3: 20, 4: 1000}[level] for level in node]
+            rows = zip(*(table[name] // width for name, width in zip(table, widths, strict=True)), strict=True)
+            expected = sorted(Counter(rows).values())
+            found = RollUp(counted, range(3), levels, workers).classes(node, most)
+            assert (found is None) == (most is not None and len(expected) > most)
+            assert found is None or sorted(found.counts.tolist()) == expected

@@ -1,0 +1,103 @@
+"""Targets read from text."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpupif
+from gpupif.targets.target import Target, read_targets
+
+TEXTS = {
+    "k>=5": True,
+    "distinct_l(disease)>=3": True,
+    "t<=0.2": True,
+    "alpha<=0.5": True,
+    "recursive_c(disease, l=3)<=2": True,
+    "basic_beta<=1": True,
+    "delta<=1": False,
+    "unique_rows<=0": True,
+    "unique_share<=0.01": True,
+    "rows_below_k(5)<=10": True,
+    "share_at_risk(0.2)<=0": True,
+    "discernibility<=1000": False,
+    "pif95<=3": False,
+    "pif99.5<=3": False,
+    "mean rig<=3": True,
+    "max rig<=3": False,
+    "max csf<=0.9": False,
+    "mean cig(income)<=0.5": True,
+    "max cig<=5": True,
+    "p99 cig<=8": False,
+    "max renyi_2<=3": True,
+    "mean renyi_2<=3": False,
+    "max total_variation<=0.5": True,
+    "min cohort_size>=5": True,
+    "known=3: k>=3": True,
+    "known=3: mean cig<=3": False,
+    "known=age,sex: pif95<=3": False,
+    "neighbour: k>=5": True,
+}
+
+
+@pytest.mark.parametrize(("text", "improves"), TEXTS.items())
+def test_targets_are_read_and_written(text, improves):
+    target = Target.of(text)
+    assert str(target) == text
+    assert Target.of(str(target)) == target
+    assert target.only_improves is improves
+    assert target.at_most == ("<=" in text)
+
+
+def test_words_that_mean_the_same():
+    assert Target.of("uniques <= 0") == Target.of("unique_rows<=0")
+    assert Target.of("csf≤.9") == Target.of("max csf<=0.9")
+    assert Target.of("p95 rig<=3") == Target.of("pif95<=3")
+    assert Target.of("cohort_size >= 5") == Target.of("min cohort_size>=5")
+    assert Target.of("fig(a:b (c))<=1") == Target.of("mean cig(a:b (c))<=1")
+    assert read_targets(["k>=5", "k >= 5.0"]) == [Target.of("k>=5")]
+
+
+def test_limits_hold_for_what_is_known():
+    assert Target.of("k>=5").is_met(5)
+    assert not Target.of("k>=5").is_met(4)
+    assert Target.of("t<=0.2").is_met(0.2)
+    assert not Target.of("t<=0.2").is_met(0.21)
+    assert not Target.of("t<=0.2").is_met(None)
+    assert not Target.of("t<=0.2").is_met(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("text", "k"),
+    [("k>=5", 5), ("k>=4.2", 5), ("uniques<=0", 2), ("rows_below_k(7)<=0", 7), ("uniques<=1", None), ("t<=0", None)],
+)
+def test_k_of_targets(text, k):
+    assert Target.of(text).smallest_class == k
+    assert Target.of(f"nb: {text}").smallest_class is None
+
+
+BAD = {
+    "kk>=5": "'kk' is nothing that is measured. Did you mean 'k'",
+    "k<=5": "k is safe where it is high: write k>=5",
+    "pif95>=3": "pif95 is safe where it is low: write pif95<=3",
+    "k>5": "write k>=5",
+    "k>=": "expected a number as the limit, got nothing",
+    "k>=five": "expected a number as the limit, got 'five'",
+    "k": "expected what is limited, >= or <=, and a number",
+    "pif<=3": "expected a percentile behind pif, as in pif95",
+    "pif101<=3": "expected a percentile from 0 to 100",
+    "max k>=3": "k is one number of a table, without max",
+    "k(age)>=3": "k is of the whole table: expected no brackets",
+    "rows_below_k<=3": "depends on k: expected it in brackets",
+    "share_at_risk(2)<=3": "expected a threshold above 0 and up to 1",
+    "recursive_c(disease)<=3": r"expected it in brackets, as in recursive_c\(l=3\)",
+    "mean csg<=1": "Did you mean 'csf'",
+    "known=: k>=5": "expected before the colon what the attacker knows",
+    "who=age: k>=5": "expected before the colon what the attacker knows",
+    "": "expected limits as text",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD.items())
+def test_bad_targets_are_said(text, message):
+    with pytest.raises(gpupif.InputError, match=message):
+        Target.of(text)

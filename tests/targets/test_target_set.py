@@ -1,0 +1,173 @@
+"""What counted rows have of targets, and which targets coarser values never hurt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.engines.choose import choose_engine, requested_device
+from gpupif.targets.counted import ColumnGroups, CountedTable
+from gpupif.targets.target_set import TargetSet
+from tests.helpers import naive_protection as naive
+
+KNOWN = ["a", "b", "c"]
+IMPROVING = [
+    "k>=2",
+    "unique_share<=0.1",
+    "rows_below_k(4)<=3",
+    "average_risk<=0.5",
+    "known=2: k>=2",
+    "known=1: uniques<=0",
+    "known=a: k>=2",
+    "distinct_l>=2",
+    "entropy_l>=2",
+    "recursive_c(l=2)<=3",
+    "t<=0.5",
+    "alpha<=0.5",
+    "basic_beta<=1",
+    "enhanced_beta<=1",
+    "known=1: t<=0.5",
+    "mean cig<=1",
+    "max cig<=1",
+    "mean rig<=1",
+    "max renyi_2<=1",
+    "max renyi_inf<=1",
+    "max total_variation<=1",
+    "mean total_variation<=1",
+    "max hellinger<=1",
+    "mean jensen_shannon<=1",
+    "min cohort_size>=3",
+    "mean cohort_size>=3",
+    "known=2: max cig<=1",
+]
+
+
+def table_of(rng, rows):
+    return pd.DataFrame({name: rng.choice(list("uvwxyz")[: rng.integers(2, 7)], rows) for name in [*KNOWN, "ill"]})
+
+
+def merged(table, rng):
+    """The table with two or more values of a column as one."""
+    name = KNOWN[rng.integers(len(KNOWN))]
+    values = sorted(set(table[name]))
+    group = {value: f"g{rng.integers(max(1, len(values) - 1))}" for value in values}
+    return table.assign(**{name: table[name].map(group)})
+
+
+def measured(table, texts):
+    targets = TargetSet.of(texts, KNOWN, ["ill"])
+    found = targets.measure(CountedTable.of(table, targets.columns), choose_engine(requested_device()))
+    return targets, [one.value for one in found]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_coarser_values_never_hurt(seed):
+    rng = np.random.default_rng(seed)
+    table = table_of(rng, int(rng.integers(6, 40)))
+    if table["ill"].nunique() < 2:
+        return
+    targets, before = measured(table, IMPROVING)
+    _, after = measured(merged(table, rng), IMPROVING)
+    for target, old, new in zip(targets.targets, before, after, strict=True):
+        assert targets.only_improves(target)
+        worse = new - old if target.at_most else old - new
+        assert not worse > 1e-9, str(target)
+
+
+@pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 53), ("delta<=1", 545)])
+def test_coarser_values_may_hurt_the_others(text, seed):
+    """The specification says so of PIF and mean Rényi; delta: values that a class lacks do not count."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(10, 200))
+    columns = {}
+    for name in [*KNOWN, "ill"]:
+        weights = rng.random(5) ** 3 + 0.01
+        columns[name] = rng.choice(list("uvwxy"), rows, p=weights / weights.sum())
+    table = pd.DataFrame(columns)
+    name = KNOWN[rng.integers(3)]
+    one, two = rng.choice(sorted(set(table[name])), 2, replace=False)
+    targets, [before] = measured(table, [text])
+    _, [after] = measured(table.assign(**{name: table[name].replace({one: two})}), [text])
+    assert not targets.only_improves(targets.targets[0])
+    assert after > before + 1e-6
+
+
+def test_coarser_values_may_hurt_surprise():
+    """Where half of those without a value stand beside few that have it as often as all do."""
+    others = [f"v{number}" for number in range(30)]
+    rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
+    rows += [("r", "u")] * 700 + [("r", name) for name in others * 10]
+    table = pd.DataFrame(rows, columns=["a", "ill"])
+    targets = TargetSet.of("max csf(ill)<=0.5", ["a"], ["ill"])
+    engine = choose_engine(requested_device())
+    [before] = targets.measure(CountedTable.of(table), engine)
+    [after] = targets.measure(CountedTable.of(table.replace({"a": {"p": "q"}})), engine)
+    assert not targets.only_improves(targets.targets[0])
+    assert before.value < 0.2 < 0.5 < after.value
+
+
+def test_an_attacker_by_name_says_what_improves():
+    targets = TargetSet.of(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
+    assert [targets.only_improves(one) for one in targets.targets] == [True, False]
+
+
+VALUES = ["k>=2", "uniques<=3", "distinct_l>=2", "alpha<=0.5", "pif90<=3", "max csf<=0.9", "mean cig(ill)<=1"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_are_as_defined(seed):
+    table = table_of(np.random.default_rng(seed), 40)
+    _, found = measured(table, [*VALUES, "known=2: k>=2"])
+    rows = table.to_dict("records")
+    expected = [naive.value(rows, text, KNOWN, ["ill"]) for text in [*VALUES, "known=2: k>=2"]]
+    assert found == pytest.approx(expected)
+
+
+def test_counted_rows_of_any_kind_of_table(tmp_path):
+    import polars as pl
+    from dask import dataframe as dd
+
+    table = table_of(np.random.default_rng(0), 50)
+    table.loc[3:8, "b"] = None
+    table.to_csv(tmp_path / "t.csv", index=False)
+    first = sorted_rows(CountedTable.of(table))
+    for other in (pl.from_pandas(table), dd.from_pandas(table, npartitions=4), tmp_path / "t.csv", table[::-1]):
+        assert sorted_rows(CountedTable.of(other)) == first
+    with gpupif.config(memory_limit="2GiB"):
+        assert sorted_rows(CountedTable.of(tmp_path / "t.csv")) == first
+
+
+def sorted_rows(counted):
+    codes = np.stack([column.codes.astype(int) for column in counted.columns])
+    labels = [[*column.labels.to_pylist(), *([None] * column.missing)] for column in counted.columns]
+    assert counted.rows == counted.times.sum()
+    assert counted.is_distinct
+    return labels, sorted(zip(map(tuple, codes.T.tolist()), counted.times.tolist(), strict=True))
+
+
+def test_groups_and_kept_rows():
+    table = pd.DataFrame({"a": ["x", "y", "z", "z"], "b": [1, 1, 2, None]})
+    counted = CountedTable.of(table)
+    grouped = counted.grouped({"a": ColumnGroups(np.array([0, 0, 1]), counted.columns[0].labels.take([0, 2]))})
+    assert grouped.columns[0].counts.tolist() == [2, 2]
+    kept = counted.kept(counted.columns[0].codes != 2)
+    assert kept.rows == 2
+    assert kept.columns[0].labels.to_pylist() == ["x", "y"]
+    assert kept.columns[1].labels.to_pylist() == [1]
+    assert not kept.columns[1].missing
+    without = counted.without("a")
+    assert without.names == ["b"]
+    assert not without.is_distinct
+
+
+def test_too_little_memory_is_said(monkeypatch):
+    from gpupif.targets import counted
+
+    monkeypatch.setattr(counted, "MEMORY_SHARE", 0.0)
+    with pytest.raises(gpupif.InputError, match="memory_limit: the different rows of the table over these 2 columns"):
+        CountedTable.of(pd.DataFrame({"a": [1, 2], "b": [1, 2]}))

@@ -1,0 +1,102 @@
+"""Every treatment in every way to run: the same values, and the same record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.treatment.kinds import TREATMENTS
+from tests.helpers.example_plans import EXAMPLES, KEY, PLANS, example_table
+from tests.helpers.treatments import Bins, Drawn, Gone, Noisy, RareAway, RiskyAway, Shifted, Swapped
+from tests.helpers.ways import MEMORY, Pieces, assert_same_treated, plain
+
+TABLE = example_table()
+# Each kind of what a treatment may ask for or do, one after the other.
+MECHANISM = [
+    Bins("age"),
+    RareAway("job", 8),
+    Shifted("kept"),
+    RareAway("note", 30),
+    Drawn("sex"),
+    RiskyAway("income", 2.5, known=("sex", "job")),
+    Swapped("sex"),
+    RiskyAway("age", 0.9, rows=True, known=("sex", "job")),
+    Noisy("income"),
+    Drawn("job", 2),
+    RareAway("age", 12),
+    Gone(("person",)),
+]
+PIECES = {
+    "thirds": Pieces(),
+    "empty files": Pieces((0.0, 0.2, 0.2, 0.9), chunk_rows=11, part_rows=3),
+    "one": Pieces((), chunk_rows=1000, part_rows=1000),
+}
+
+
+def test_every_treatment_has_an_example():
+    assert set(EXAMPLES) >= set(TREATMENTS)
+
+
+@pytest.mark.parametrize("pieces", PIECES.values(), ids=PIECES)
+def test_what_treatments_may_do(way, pieces):
+    found = way.treat(TABLE, MECHANISM, pieces)
+    expected = MEMORY.treat(TABLE, MECHANISM)
+    assert_same_treated(found, expected)
+    assert expected.record.rows_removed > 0
+    assert all(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
+
+
+@pytest.mark.parametrize("do", PLANS)
+def test_every_treatment(way, do):
+    expected = MEMORY.treat(TABLE, PLANS[do], key=KEY)
+    assert_same_treated(way.treat(TABLE, PLANS[do], key=KEY), expected)
+    assert any(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_any_number_of_threads_in_pieces_of_any_size(threads):
+    expected = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=10_000), key=KEY)
+    for rows in (1, 7, 119):
+        with gpupif.config(threads=threads):
+            found = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=rows), key=KEY)
+        pd.testing.assert_frame_equal(found.table, expected.table)
+        assert_same_treated(found, expected)
+
+
+@pytest.mark.parametrize("do", [do for do in PLANS if do != "all"])
+def test_columns_that_are_not_named_stay_as_they_are(do):
+    done = gpupif.treat(TABLE, PLANS[do], key=KEY)
+    changed = {name for one in done.record.treatments for name, cells in one.changed.items() if cells}
+    same = [name for name in done.table if name not in changed]
+    assert same
+    rows = done.table.index
+    for name in same:
+        expected = TABLE[name].loc[rows]
+        assert plain(done.table[name]) == plain(expected)
+        if len(rows) == len(TABLE):
+            pd.testing.assert_series_equal(done.table[name], TABLE[name])
+            if isinstance(TABLE[name].dtype, np.dtype) and TABLE[name].dtype != object:
+                assert np.shares_memory(done.table[name].to_numpy(), TABLE[name].to_numpy())
+
+
+def test_the_table_that_came_in_stays_as_it_is():
+    table = TABLE.copy(deep=True)
+    gpupif.treat(table, PLANS["all"], key=KEY)
+    pd.testing.assert_frame_equal(table, TABLE)
+
+
+def test_counts_of_changed_cells_are_those_of_the_values():
+    for do in ("recode", "randomized_response", "jitter"):
+        if do not in PLANS:
+            continue
+        for treatment in PLANS[do].treatments:
+            done = gpupif.treat(TABLE, [treatment], key=KEY)
+            [column] = treatment.named()
+            before, after = plain(TABLE[column]), plain(done.table[column])
+            [record] = done.record.treatments
+            differ = sum(str(old) != str(new) for old, new in zip(before, after, strict=True))
+            gone = sum(old is not None and new is None for old, new in zip(before, after, strict=True))
+            assert record.changed == {column: differ}
+            assert record.suppressed == ({column: gone} if gone else {})

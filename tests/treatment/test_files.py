@@ -1,0 +1,212 @@
+"""From files to files: what is written, what is refused, what stays when a run is killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.errors import InputError, OutputError
+from tests.helpers.dying import die
+from tests.helpers.example_plans import KEY, example_table
+from tests.helpers.pieces import nothing_left, write_parts
+from tests.helpers.treatments import Bins, Drawn, Gone, RareAway, RiskyAway, Shifted
+from tests.helpers.ways import plain
+
+TABLE = example_table()
+PLAN = [
+    Bins("age"),
+    RareAway("job", 8),
+    Shifted("kept"),
+    Drawn("sex"),
+    RiskyAway("age", 0.9, rows=True, known=("sex", "job")),
+    Drawn("note"),
+    Gone(("person",)),
+]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return gpupif.treat(TABLE, PLAN)
+
+
+def assert_same(found, expected):
+    assert list(found.columns) == list(expected.columns)
+    for name in expected:
+        assert plain(found[name]) == plain(expected[name]), name
+
+
+def read(path):
+    if path.is_dir():
+        return pa.concat_tables(map(pq.read_table, sorted(path.rglob("*.parquet")))).to_pandas()
+    return {".parquet": pd.read_parquet, ".feather": pd.read_feather}[path.suffix](path)
+
+
+@pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
+@pytest.mark.parametrize("kind", ["in", "in.parquet", "in.feather"])
+def test_from_and_to_every_format(tmp_path, expected, kind, output):
+    source = tmp_path / kind
+    if kind == "in":
+        write_parts(source, TABLE, (0, 30, 30, 110))
+    elif kind == "in.parquet":
+        TABLE.to_parquet(source)
+    else:
+        feather.write_feather(pa.Table.from_pandas(TABLE), source, chunksize=50)
+    done = gpupif.treat_files(source, tmp_path / output, PLAN)
+    assert done.table == tmp_path / output
+    assert_same(read(tmp_path / output), expected.table)
+    assert done.record.treatments == expected.record.treatments
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_csv(tmp_path, output):
+    """Texts of a CSV file are the values that they say; those that nobody treats are written as they were read."""
+    TABLE.to_csv(tmp_path / "in.csv", index=False)
+    plan = [*PLAN[:2], Gone(("born",))]
+    expected = gpupif.treat(tmp_path / "in.csv", plan).table
+    gpupif.treat_files(tmp_path / "in.csv", tmp_path / output, plan)
+    assert_same(gpupif.treat(tmp_path / output, []).table, expected)
+    assert {"dtype": str(expected["age"].dtype)} == {"dtype": "category"}
+
+
+@pytest.mark.parametrize("rows", [1, 7, 50, 1000])
+def test_files_of_so_many_rows(tmp_path, expected, rows):
+    source = write_parts(tmp_path / "in", TABLE, (30, 110))
+    done = gpupif.treat_files(source, tmp_path / "out", PLAN, rows_per_file=rows)
+    assert_same(read(tmp_path / "out"), expected.table)
+    sizes = [pq.read_metadata(file).num_rows for file in done.files]
+    assert all(size == rows for size in sizes[:-1])
+    assert 0 < sizes[-1] <= rows
+
+
+def test_one_file_for_each(tmp_path):
+    source = write_parts(tmp_path / "in", TABLE, (30, 110))
+    done = gpupif.treat_files(source, tmp_path / "out", PLAN[:2])
+    assert [file.name for file in done.files] == ["000.parquet", "001.parquet", "002.parquet"]
+    assert [pq.read_metadata(file).num_rows for file in done.files] == [30, 80, 10]
+
+
+def test_the_input_is_never_written_over(tmp_path):
+    source = write_parts(tmp_path / "in", TABLE)
+    before = (source / "000.parquet").read_bytes()
+    for output in (source, source / "000.parquet", source / "more", tmp_path):
+        with pytest.raises(OutputError):
+            gpupif.treat_files(source, output, PLAN, overwrite=True)
+    assert (source / "000.parquet").read_bytes() == before
+    assert nothing_left(tmp_path)
+
+
+def test_what_exists_stays_unless_it_is_to_be_replaced(tmp_path):
+    source = write_parts(tmp_path / "in", TABLE)
+    (tmp_path / "out.parquet").write_text("mine")
+    with pytest.raises(OutputError, match="exists already"):
+        gpupif.treat_files(source, tmp_path / "out.parquet", PLAN)
+    with pytest.raises(InputError, match=r"treatment 1 \(test_bins\).*'agee'.*Did you mean 'age'"):
+        gpupif.treat_files(source, tmp_path / "out.parquet", [Bins("agee")], overwrite=True)
+    assert (tmp_path / "out.parquet").read_text() == "mine"
+    gpupif.treat_files(source, tmp_path / "out.parquet", PLAN, overwrite=True)
+    assert len(read(tmp_path / "out.parquet"))
+    assert nothing_left(tmp_path)
+
+
+def test_a_folder_of_something_else_is_not_replaced(tmp_path):
+    source = write_parts(tmp_path / "in", TABLE)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"thesis\.txt"):
+        gpupif.treat_files(source, tmp_path / "out", PLAN, overwrite=True)
+    assert (tmp_path / "out" / "thesis.txt").read_text() == "mine"
+
+
+def test_no_path(tmp_path):
+    with pytest.raises(InputError, match="source: expected the path"):
+        gpupif.treat_files(TABLE, tmp_path / "out", PLAN)
+
+
+def test_too_little_memory(tmp_path):
+    source = write_parts(tmp_path / "in", TABLE)
+    with gpupif.config(memory_limit="10MiB"), pytest.raises(InputError, match="memory_limit"):
+        gpupif.treat_files(source, tmp_path / "out", PLAN)
+    assert nothing_left(tmp_path)
+
+
+PLAN_FILE = """
+[[treatment]]
+do = "recode"
+column = "age"
+edges = [0, 30, 60, 120]
+[[treatment]]
+do = "suppress"
+columns = ["job"]
+where = "csf > 0.3"
+known = ["age", "sex"]
+[[treatment]]
+do = "suppress_rows"
+k = 2
+quasi_identifiers = ["sex", "job"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+@pytest.mark.parametrize("kind", ["folder", "rows", "file"])
+def test_killed_at_any_moment_and_resumed(tmp_path, kind):
+    """Killed many times, each time at another moment, it ends in the same bits, and leaves nothing else."""
+    source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
+    (tmp_path / "plan.toml").write_text(PLAN_FILE)
+    expected = gpupif.treat(TABLE, tmp_path / "plan.toml")
+    chance = random.Random(kind)
+    moments = [chance.randint(1, 60) for _ in range(20)]
+    target = tmp_path / ("out.parquet" if kind == "file" else "out")
+    more = ["--rows-per-file", 30] if kind == "rows" else []
+    options = ["-o", target, "--plan", tmp_path / "plan.toml", "--record", tmp_path / "record.json", *more]
+    codes, said = die(signal.SIGKILL, moments, source, *options, "--resume", "-q", command="treat")
+    assert codes[-1] == 0, said
+    assert codes.count(-9) >= 3
+    assert nothing_left(tmp_path)
+    assert_same(read(target), expected.table)
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["treatments"] == expected.record.to_dict()["treatments"]
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(tmp_path, number):
+    source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
+    (tmp_path / "plan.toml").write_text(PLAN_FILE)
+    codes, said = die(
+        number, [20], source, "-o", tmp_path / "out", "--plan", tmp_path / "plan.toml", "-q", command="treat"
+    )
+    assert codes == [128 + number, 0]
+    assert said == "gpupif: interrupted; nothing was written.\n"
+    assert nothing_left(tmp_path)
+
+
+def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
+    source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
+
+    def fail(*_):
+        raise OSError("the disk is gone")
+
+    plan = [Bins("age"), Drawn("sex")]
+    with monkeypatch.context() as patch:
+        patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
+        with pytest.raises(OSError, match="gone"):
+            gpupif.treat_files(source, tmp_path / "out", plan, key=KEY, resume=True)
+    with pytest.raises(OutputError, match="other plan"):
+        gpupif.treat_files(source, tmp_path / "out", plan[:1], key=KEY, resume=True)
+    with pytest.raises(OutputError, match="other key"):
+        gpupif.treat_files(source, tmp_path / "out", plan, key=KEY[::-1], resume=True)
+    done = gpupif.treat_files(source, tmp_path / "out", plan, key=KEY, resume=True)
+    assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan).table)
+    assert done.record.treatments == gpupif.treat(TABLE, plan).record.treatments
+    assert nothing_left(tmp_path)

@@ -1,0 +1,116 @@
+"""Safe Harbor as one call."""
+
+from __future__ import annotations
+
+import datetime
+
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.errors import ColumnNotFoundError, InputError
+from gpupif.treatment.plan import Plan
+from gpupif.treatment.safe_harbor import KINDS
+from tests.helpers.checkout import ROOT
+
+PEOPLE = {"021": 700_000, "036": 9_000}
+TABLE = pd.DataFrame(
+    {
+        "name": ["Ann", "Bo", "Cy", "Di"],
+        "birth": ["1936-07-01", "1937-01-01", "2001-05-17", None],
+        "admitted": ["03/31/2024", "12/01/1936", "1/2/2025", "01/02/2025"],
+        "zip": ["02139", "03601", "02138-4307", None],
+        "age": [90, 89, 25, None],
+        "sex": ["f", "m", "m", None],
+    }
+)
+DECLARED = {"name": "name", "birth": "date", "admitted": "date", "zip": "zip", "age": "age", "sex": "keep"}
+
+
+def plan(columns=DECLARED):
+    return Plan.safe_harbor(columns, PEOPLE, as_of=2026, date_format={"admitted": "%m/%d/%Y"})
+
+
+def test_what_is_left():
+    found = gpupif.treat(TABLE, plan()).table
+    assert list(found.columns) == ["birth", "admitted", "zip", "age", "sex"]
+    shown = found.astype(object).where(found.notna(), None)
+    # Who was born in 1936 may be 90 in 2026; who was born in 1937 is not.
+    assert shown["birth"].tolist() == ["1936 or before", "1937", "2001", None]
+    assert shown["admitted"].tolist() == ["2024", "1936 or before", "2025", "2025"]
+    assert shown["zip"].tolist() == ["021", "000", "021", None]
+    assert shown["age"].tolist() == ["90+", "89", "25", None]
+    assert shown["sex"].tolist() == ["f", "m", "m", None]
+
+
+def test_every_column_is_declared():
+    with pytest.raises(InputError, match="every column to be declared, got none for 'sex'"):
+        gpupif.treat(TABLE, plan({name: kind for name, kind in DECLARED.items() if name != "sex"}))
+    with pytest.raises(InputError, match="got none for 'phone'"):
+        gpupif.treat(TABLE.assign(phone="1"), plan())
+    with pytest.raises(ColumnNotFoundError, match="'fax'"):
+        gpupif.treat(TABLE, plan({**DECLARED, "fax": "fax"}))
+
+
+def test_eighteen_categories_and_their_paragraphs():
+    named = {letter for kind in KINDS.values() if len(kind.paragraph) == 1 for letter in kind.paragraph}
+    assert named == set("ABCDEFGHIJKLMNOPQR")
+    dropped = {word for word, kind in KINDS.items() if kind.done == "dropped"}
+    assert {kind.paragraph for word, kind in KINDS.items() if word in dropped and word != "direct"} == set(
+        "ABDEFGHIJKLMNOPQR"
+    )
+    table = pd.DataFrame({word: ["v"] for word in [*dropped, "sex"]})
+    done = gpupif.treat(table, Plan.safe_harbor({**dict.fromkeys(dropped, "direct"), "sex": "keep"}))
+    assert list(done.table.columns) == ["sex"]
+    done = gpupif.treat(table, Plan.safe_harbor({**{word: word for word in dropped}, "sex": "keep"}))
+    assert list(done.table.columns) == ["sex"]
+
+
+def test_the_page_has_all_words():
+    page = (ROOT / "docs" / "value-maps.md").read_text("utf-8")
+    rows = [f"| `{word}`: {kind.holds} | {kind.paragraph} | {kind.done} |" for word, kind in KINDS.items()]
+    assert [row for row in rows if row not in page] == []
+
+
+def test_years_are_pooled_as_dates_are():
+    table = pd.DataFrame({"born": [1936, 1937]})
+    for as_of in (2026, datetime.date(2026, 3, 1)):
+        done = gpupif.treat(table, Plan.safe_harbor({"born": "year"}, as_of=as_of))
+        assert done.table["born"].tolist() == ["1936 or before", "1937"]
+    this = datetime.date.today().year
+    by_default = gpupif.treat(pd.DataFrame({"born": [this - 90, this - 89]}), Plan.safe_harbor({"born": "year"}))
+    assert by_default.table["born"].tolist() == [f"{this - 90} or before", str(this - 89)]
+
+
+def test_a_plan_that_is_saved_does_the_same(tmp_path):
+    for ending in ("toml", "json"):
+        path = tmp_path / f"plan.{ending}"
+        plan().save(path)
+        assert Plan.load(path) == plan()
+        pd.testing.assert_frame_equal(gpupif.treat(TABLE, path).table, gpupif.treat(TABLE, plan()).table)
+
+
+@pytest.mark.parametrize(
+    ("how", "fragment"),
+    [
+        ({"columns": {}}, "columns: expected a dictionary that says of every column what it holds"),
+        ({"columns": ["name"]}, "expected a dictionary"),
+        ({"columns": {"a": "adress"}}, "column 'a': expected what it holds, one of direct, name"),
+        ({"columns": {"a": "medical_recor"}}, "Did you mean 'medical_record'?"),
+        ({"columns": {"notes": "free_text"}}, "column 'notes': free text may say anything"),
+        ({"columns": {"zip": "zip"}}, "populations: expected people by three-digit area, got none"),
+        ({"columns": {"born": "year"}, "as_of": "today"}, "as_of: expected a year or a date, got 'today'"),
+        ({"columns": {"born": "year"}, "date_format": {"born": "%Y"}}, "'born' is not declared as a date"),
+        ({"columns": {"born": "date"}, "date_format": 3}, "date_format: expected a text such as"),
+    ],
+)
+def test_refused(how, fragment):
+    with pytest.raises(InputError) as caught:
+        Plan.safe_harbor(**how)
+    assert fragment in str(caught.value)
+
+
+def test_dates_are_no_ages():
+    table = pd.DataFrame({"age": pd.to_datetime(["1930-01-01"])})
+    with pytest.raises(InputError, match="column 'age': expected numbers"):
+        gpupif.treat(table, Plan.safe_harbor({"age": "age"}))
