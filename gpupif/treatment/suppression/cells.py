@@ -19,7 +19,6 @@ from .keyed_rows import KeyedRows
 from .matching import MatchingRows
 from .restoring import restore
 
-
 # Rounds in which rows are grouped on one set of columns without regard to the others.
 MOST_ROUNDS = 4
 
