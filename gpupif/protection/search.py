@@ -169,6 +169,9 @@ class Search:
         def meets(levels: Sequence[int]) -> bool:
             return not self._over and self._look(still, window.at(levels))
 
+        def meets_at(node: Sequence[int], axis: int, level: int) -> bool:
+            return meets([*node[:axis], level, *node[axis + 1 :]])
+
         def at(step: int) -> list[int]:
             return [round(step * (several - 1) / steps) for several in window.shape.tolist()]
 
@@ -176,9 +179,7 @@ class Search:
             return
         node = at(_lowest(0, steps, lambda step: meets(at(step))))
         for axis in sorted(range(len(node)), key=lambda axis: (-self.costs[axis][-1], axis)):
-            node[axis] = _lowest(
-                0, node[axis], lambda level, axis=axis: meets([*node[:axis], level, *node[axis + 1 :]])
-            )
+            node[axis] = _lowest(0, node[axis], partial(meets_at, node, axis))
 
     def _found(self, window: Window, place: int) -> None:
         found = (float(window.losses[place]), window.node(place))
