@@ -102,14 +102,18 @@ class DaskTable(TreatableTable):
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
+        """The columns that there are still."""
         return self._steps.names
 
     @property
     def rows(self) -> int:  # type: ignore[override]
+        """Rows as treated so far, of all partitions."""
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: their values are counted together."""
+        """See `TreatableTable`: nothing is computed before it is asked for."""
+
+    def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = list(dict.fromkeys(names))
 
     def sizes(self, level: int) -> list[int]:
