@@ -59,6 +59,7 @@ class Search:
     done: Callable[[int, float], None] = lambda left, loss: None
     checked: int = 0
     _best: tuple[float, Levels] | None = None
+    _dived: list[Levels] = field(default_factory=list)
     _held: dict[Levels, bool] = field(default_factory=dict)
     _met: dict[Levels, bool] = field(default_factory=dict)
 
@@ -73,18 +74,19 @@ class Search:
 
     def _run(self) -> Outcome:
         heights = [len(one) - 1 for one in self.costs]
+        if self.checks.selects or size_of(heights) > COUNTED:
+            self._dive(heights)
         if size_of(heights) <= MOST_NODES:
             window = Window.of(self.costs, [range(height + 1) for height in heights])
             return self._search(window)
         lowest = self._lowest_levels(heights)
         bound = self._cost(lowest)
-        chosen, best = spread(self.costs, lowest), None
         while True:
+            best = self._best
+            chosen = spread(self.costs, lowest) if best is None else around(self.costs, lowest, best[1])
             self._search(Window.of(self.costs, chosen))
             if self._best is None or self._best == best or self._over:
                 return self._outcome(bound, self._best is not None and self._best[0] <= bound)
-            best = self._best
-            chosen = around(self.costs, lowest, best[1])
 
     @property
     def _over(self) -> bool:
@@ -136,10 +138,12 @@ class Search:
         """Search a window."""
         nodes = window.nodes
         if self._best is not None:
-            nodes = nodes[: int((window.losses < self._best[0]).sum())]
+            nodes = nodes[: int((window.losses <= self._best[0]).sum())]
         still = _Open(window, nodes, nodes)
-        if self._best is None and (self.checks.selects or len(nodes) > COUNTED):
-            self._dive(still)
+        for node in self._dived:
+            place = window.find(node)
+            if place is not None:
+                self._look(still, place)
         while len(still.likely) and not self._over:
             self._look(still, window.halving(still.likely, by_cost=True))
         left = self._in_order(window, still.left) if self.checks.selects else still.likely
@@ -152,7 +156,7 @@ class Search:
         held = self._holds(node)
         met = held and self._is_met(node)
         if met:
-            self._found(window, place)
+            self._found(float(window.losses[place]), node)
             still.likely, still.left = still.likely[still.likely < place], still.left[still.left < place]
         else:
             still.likely = window.not_below(still.likely, place)
@@ -161,27 +165,35 @@ class Search:
         self._tell(len(still.likely))
         return met
 
-    def _dive(self, still: _Open) -> None:
+    def _dive(self, heights: Sequence[int]) -> None:
         """A good node soon: all columns about as coarse as each other, then each as fine as it can be, alone."""
-        window = still.window
-        steps = int(window.shape.max()) - 1
 
         def meets(levels: Sequence[int]) -> bool:
-            return not self._over and self._look(still, window.at(levels))
+            node = tuple(levels)
+            if self._over:
+                return False
+            self._dived.append(node)
+            met = self._holds(node) and self._is_met(node)
+            if met:
+                self._found(self._cost(node), node)
+            self._tell(0)
+            return met
+
+        def meets_at(node: Sequence[int], axis: int, level: int) -> bool:
+            return meets([*node[:axis], level, *node[axis + 1 :]])
 
         def at(step: int) -> list[int]:
-            return [round(step * (several - 1) / steps) for several in window.shape.tolist()]
+            return [round(step * height / steps) for height in heights]
 
-        if not steps or not meets(at(steps)):
+        steps = max(heights)
+        if not meets(heights):
             return
         node = at(_lowest(0, steps, lambda step: meets(at(step))))
         for axis in sorted(range(len(node)), key=lambda axis: (-self.costs[axis][-1], axis)):
-            node[axis] = _lowest(
-                0, node[axis], lambda level, axis=axis: meets([*node[:axis], level, *node[axis + 1 :]])
-            )
+            node[axis] = _lowest(0, node[axis], partial(meets_at, node, axis))
 
-    def _found(self, window: Window, place: int) -> None:
-        found = (float(window.losses[place]), window.node(place))
+    def _found(self, loss: float, node: Levels) -> None:
+        found = (loss, node)
         if self._best is None or found < self._best:
             self._best = found
 
@@ -203,7 +215,7 @@ class Search:
                 return left[number:]
             node = window.node(int(place))
             if self._holds(node) and self._is_met(node):
-                self._found(window, int(place))
+                self._found(float(window.losses[place]), node)
                 return left[:0]
             self._tell(len(left) - number - 1)
         return left[:0]
