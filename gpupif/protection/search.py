@@ -84,6 +84,9 @@ class Search:
         heights = [len(one) - 1 for one in self.costs]
         if self.checks.selects or size_of(heights) > COUNTED:
             self._dive(heights)
+        if self._over:
+            # A window takes longer to lay out than may be left.
+            return self._outcome(0.0, False)
         if size_of(heights) <= MOST_NODES:
             window = Window.of(self.costs, [range(height + 1) for height in heights])
             return self._search(window)
@@ -149,7 +152,7 @@ class Search:
             nodes = nodes[: int((window.losses <= self._best[0]).sum())]
         still = _Open(window, nodes, nodes)
         for node in self._dived:
-            place = window.find(node)
+            place = None if self._over else window.find(node)
             if place is not None:
                 self._look(still, place)
         while len(still.likely) and not self._over:

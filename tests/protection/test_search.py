@@ -112,6 +112,19 @@ def test_time_limit_gives_the_gap():
     assert found.bound <= 6 <= found.loss
 
 
+def test_no_window_is_laid_out_when_the_time_is_over(monkeypatch):
+    class Slow(Checks):
+        def is_met(self, node):
+            search.deadline = 0
+            return super().is_met(node)
+
+    monkeypatch.setattr(lattice.Window, "of", None)
+    search = Search([[0.0, 1.0, 2.0]] * 12, Slow([(0,) * 12], lambda node: True))
+    found = search.run()
+    assert found.node == (2,) * 12
+    assert (found.bound, found.complete) == (0, False)
+
+
 def test_interrupted_search_keeps_the_best():
     class Interrupted(Checks):
         seen = 0
