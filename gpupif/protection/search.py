@@ -97,6 +97,7 @@ class Search:
             chosen = spread(self.costs, lowest) if best is None else around(self.costs, lowest, best[1])
             self._search(Window.of(self.costs, chosen))
             if self._best is None or self._best == best or self._over:
+                bound = max(bound, self._bound_by_parts(heights))
                 return self._outcome(bound, self._best is not None and self._best[0] <= bound)
 
     @property
@@ -125,6 +126,23 @@ class Search:
             return self._over or self._holds(node)
 
         return [_lowest(0, height, partial(holds, axis)) for axis, height in enumerate(heights)]
+
+    def _bound_by_parts(self, heights: Sequence[int]) -> float:
+        """What any node costs at least that meets the targets that prune.
+
+        Where all other axes are at their top it still meets them, so that the least for some axes, and that for the
+        rest, add up.
+        """
+        if not self.checks.prunes or self._best is None:
+            return 0.0
+        total = 0.0
+        for axes in _parts(self.costs):
+            costs = [one if axis in axes else [0.0] * len(one) for axis, one in enumerate(self.costs)]
+            chosen = [range(height + 1) if axis in axes else [height] for axis, height in enumerate(heights)]
+            if not self._over:
+                part = Search(costs, _Pruning(self._holds, self.checks.failing), self.deadline)
+                total += part._search(Window.of(costs, chosen)).bound
+        return total
 
     def _holds(self, node: Levels) -> bool:
         if not self.checks.prunes:
@@ -236,6 +254,19 @@ class Search:
         return left[:0]
 
 
+@dataclass(frozen=True)
+class _Pruning:
+    """Of the checks of a search those that prune."""
+
+    holds: Callable[[Levels], bool]
+    failing: Callable[[Window], npt.NDArray[np.bool_] | None]
+    prunes = True
+    selects = False
+
+    def is_met(self, node: Levels) -> bool:
+        return True
+
+
 @dataclass
 class _Open:
     """What is left to look at of a window: what is likely to be better, and what is if only what is proved counts."""
@@ -254,3 +285,13 @@ def _lowest(low: int, high: int, meets: Callable[[int], bool]) -> int:
         else:
             low = middle + 1
     return high
+
+
+def _parts(costs: Sequence[Sequence[float]]) -> list[list[int]]:
+    """All axes in parts of no more than `COUNTED` nodes, or of one axis; those that cost the most together."""
+    parts: list[list[int]] = [[]]
+    for axis in sorted(range(len(costs)), key=lambda axis: (-costs[axis][-1], axis)):
+        if parts[-1] and size_of([len(costs[one]) - 1 for one in [*parts[-1], axis]]) > COUNTED:
+            parts.append([])
+        parts[-1].append(axis)
+    return parts

@@ -82,7 +82,43 @@ def test_large_lattices_are_searched_in_windows(monkeypatch):
     assert found.bound <= loss <= found.loss
     # By column alone both have to be above the lower of the two.
     floor = [min(levels) for levels in zip(*least, strict=True)]
-    assert found.bound == sum(one[level] for one, level in zip(costs, floor, strict=True))
+    assert found.bound >= sum(one[level] for one, level in zip(costs, floor, strict=True))
+    # Together they have to be above one of both.
+    assert found.bound == found.loss == loss
+    assert found.complete
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_bound_of_large_lattices(seed, selects):
+    rng = np.random.default_rng(seed)
+    heights = rng.integers(2, 4, 5).tolist()
+    costs = costs_of(rng, heights)
+    least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(3)]
+    checks = Checks(least, (lambda node: hash(node) % 3 == 0 or node == tuple(heights)) if selects else None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(searching, "MOST_NODES", 60)
+        patched.setattr(lattice, "MOST_NODES", 60)
+        patched.setattr(searching, "COUNTED", 30)
+        found = Search(costs, checks).run()
+    _, loss = brute(costs, checks)
+    lowest = sum(
+        brute([costs[axis] if axis in part else [0.0] * len(costs[axis]) for axis in range(5)], Checks(least))[1]
+        for part in searching_parts(costs)
+    )
+    assert lowest <= loss
+    assert min(lowest, found.loss) <= found.bound <= loss <= found.loss
+
+
+def searching_parts(costs):
+    """Axes in parts of at most 30 nodes, the most costly first."""
+    parts, size = [[]], 1
+    for axis in sorted(range(len(costs)), key=lambda axis: -costs[axis][-1]):
+        size *= len(costs[axis])
+        if parts[-1] and size > 30:
+            parts, size = [*parts, []], len(costs[axis])
+        parts[-1].append(axis)
+    return parts
 
 
 def test_windows_keep_within_their_size(monkeypatch):
