@@ -35,6 +35,18 @@ def count_above(levels, candidates, sample, out):
 
 
 @kernel
+def count_pairs(levels, nodes, below, above):
+    """For each of some nodes how many of them are nowhere above it, and nowhere below; none is below one before it."""
+    below[:] = 1
+    above[:] = 1
+    for place in range(nodes.size):
+        for other in range(place):
+            if is_below(levels, nodes[other], nodes[place]):
+                below[place] += 1
+                above[other] += 1
+
+
+@kernel
 def sum_below(shape, strides, numbers):
     """Of each node of a whole lattice, in the order of its levels, the sum over all that are nowhere above it.
 

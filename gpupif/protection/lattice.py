@@ -95,7 +95,8 @@ class Window:
         """
         if len(nodes) ** 2 <= PAIRS * len(self.losses):
             sample, places = nodes, np.arange(len(nodes))
-            below, above = self._near(sample, places)
+            below, above = np.empty(len(nodes), np.int64), np.empty(len(nodes), np.int64)
+            kernels.count_pairs(self.levels, nodes, below, above)
         elif len(nodes) <= COUNTED and len(self.losses) <= COUNTED:
             there = np.zeros(len(self.losses), np.int32)
             there[self.place[nodes]] = 1
@@ -105,7 +106,9 @@ class Window:
         else:
             sample = nodes[:: max(1, len(nodes) // SAMPLE)]
             places = np.arange(0, len(sample), max(1, len(sample) // CANDIDATES))
-            below, above = self._near(sample, places)
+            below, above = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+            kernels.count_below(self.levels, sample[places], sample, below)
+            kernels.count_above(self.levels, sample[places], sample, above)
         share = 0.25 if by_cost else 0.0
         holding = above ** (1 - share) * (len(sample) - places) ** share
         return int(sample[places[np.argmax(np.minimum(below / 2, holding))]])
@@ -119,13 +122,6 @@ class Window:
     def sums_above(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The same over those nowhere below it."""
         return self.sums_below(numbers[::-1])[::-1]
-
-    def _near(self, sample: Nodes, places: Nodes) -> tuple[Nodes, Nodes]:
-        """For some of a sample of nodes, how many of it are nowhere above each, and nowhere below."""
-        below, above = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        kernels.count_below(self.levels, sample[places], sample, below)
-        kernels.count_above(self.levels, sample[places], sample, above)
-        return below, above
 
 
 def size_of(heights: Sequence[int]) -> int:
