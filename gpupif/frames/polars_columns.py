@@ -48,7 +48,7 @@ def some_rows(column: pl.Series, kept: npt.NDArray[Any]) -> pl.Series:
 
 def _taken(values: pl.Series, numbers: npt.NDArray[Any], missing: int) -> pl.Series:
     """The value of each row, by its number."""
-    if values.dtype.is_numeric() and not values.null_count() and len(values):
+    if (values.dtype.is_integer() or values.dtype.is_float()) and not values.null_count() and len(values):
         array = values.to_numpy()
         if missing < 0 or missing == len(array):
             # What stands for a missing value is any.

@@ -6,6 +6,7 @@ that its columns have in the whole table, go with it.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -22,7 +23,7 @@ from ..attack.arguments import Arguments
 from ..dask.graph import Graph, Result
 from ..dask.watch import compute
 from ..encoding.merge import ValueCounts, total_values
-from ..errors import InputError
+from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..frames.pandas_columns import other_column
@@ -97,7 +98,8 @@ class DaskTable(TreatableTable):
             listed = ", ".join(map(str, table.columns))
             raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
         frame = open_frame(next(sample for rows, sample in found if rows))
-        sample = PieceColumns(lambda name: frame.column(frame.names.index(name)))
+        self._kinds: dict[Hashable, pa.DataType] = {}
+        sample = PieceColumns(lambda name: frame.column(frame.names.index(name)), self._kinds)
         self._steps = Steps(list(table.columns), sample, frame.rows)
 
     @property
@@ -109,8 +111,16 @@ class DaskTable(TreatableTable):
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: their values are counted together."""
+        """See `TreatableTable`: their values are counted together. A column of a partition that has no value there tells
+        no type: those that the first rows do not tell are looked for in all.
+        """
         self._expected = list(dict.fromkeys(names))
+        sample = self._steps.sample
+        for name in self._expected:
+            # What cannot be compared is refused when it is asked for.
+            with contextlib.suppress(ColumnTypeError):
+                kind = sample.before(name).labels.type
+                self._kinds[name] = self.values(name).labels.type if pa.types.is_null(kind) else kind
 
     def sizes(self, level: int) -> list[int]:
         """The rows of each partition before a step."""
@@ -147,7 +157,7 @@ class DaskTable(TreatableTable):
             for own, start in zip(starts, before, strict=False):
                 own.append(start)
         given = [GivenFacts({one.key: one.parts[place] for one in self._facts}) for place in range(len(starts))]
-        treating = Treating(self._steps.uses[:level], list(self.table.columns), list(self._steps.names))
+        treating = Treating(self._steps.uses[:level], list(self.table.columns), list(self._steps.names), self._kinds)
         shared = graph.given(f"{stage}-steps", treating)
         starting = [_Starts(own) for own in starts]
         return graph.each(stage, function, shared, self._partitions, starting, given)
@@ -204,7 +214,7 @@ class DaskTable(TreatableTable):
 
     def _nothing(self) -> Any:
         """What makes a frame without rows."""
-        treating = Treating([], list(self.table.columns), list(self._steps.names))
+        treating = Treating([], list(self.table.columns), list(self._steps.names), self._kinds)
         return treating, self.table._meta.iloc[:0], _Starts([]), GivenFacts({})
 
     def _divisions(self) -> Sequence[Any]:
@@ -212,7 +222,8 @@ class DaskTable(TreatableTable):
 
     def done(self) -> Any:
         """The treated frame, lazy; what was done is counted now, and of which types and categories its columns are."""
-        names = [name for name in self._steps.names if name in self._steps.types]
+        touched = frozenset[Hashable]().union(*(use.changes for use in self._steps.uses))
+        names = [name for name in self._steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
         watched = list(dict.fromkeys([*names, *(name for name in categorical if name in self._steps.names)]))
         graph = self._graph.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +22,13 @@ SAMPLE_ROWS = 1 << 10
 class PieceColumns:
     """The columns of some rows, encoded when they are asked for.
 
-    given: makes a column as it came, with all rows that there were. kept: a mask of those that are left, None for all.
+    given: makes a column as it came, with all rows that there were. kinds: the types of values that columns have in the
+    whole table, of those that may have none here. kept: a mask of the rows that are left, None for all.
     """
 
-    def __init__(self, given: Callable[[Hashable], Any]) -> None:
+    def __init__(self, given: Callable[[Hashable], Any], kinds: Mapping[Hashable, pa.DataType] | None = None) -> None:
         self.given = given
+        self.kinds = {} if kinds is None else kinds
         self.kept: npt.NDArray[np.bool_] | None = None
         self.now: dict[Hashable, PieceColumn] = {}
         self.replaced: set[Hashable] = set()
@@ -34,9 +36,16 @@ class PieceColumns:
     def find(self, name: Hashable) -> PieceColumn:
         """A column as it is now."""
         if name not in self.now:
-            column = piece_column(name, self.given(name))
+            column = self.before(name)
             self.now[name] = column if self.kept is None else some_rows(column, self.kept)
         return self.now[name]
+
+    def before(self, name: Hashable) -> PieceColumn:
+        """A column as it came."""
+        column = piece_column(name, self.given(name))
+        if pa.types.is_null(column.labels.type) and name in self.kinds:
+            return PieceColumn(column.codes, pa.array([], self.kinds[name]))
+        return column
 
     def take(self, piece: PlainPiece) -> None:
         """They are now as a step has left its piece of them."""

@@ -100,3 +100,30 @@ def test_counts_of_changed_cells_are_those_of_the_values():
             gone = sum(old is not None and new is None for old, new in zip(before, after, strict=True))
             assert record.changed == {column: differ}
             assert record.suppressed == ({column: gone} if gone else {})
+
+
+HALF_EMPTY = {
+    "values come late": lambda column: column.mask(np.arange(len(column)) < len(column) * 2 // 3),
+    "values end early": lambda column: column.mask(np.arange(len(column)) >= len(column) // 3),
+}
+
+
+@pytest.mark.parametrize("emptied", HALF_EMPTY.values(), ids=HALF_EMPTY)
+@pytest.mark.parametrize(
+    "treatment",
+    [
+        gpupif.DatePart("born", to="quarter"),
+        gpupif.ShiftDates(["born"], person="person", days=9),
+        gpupif.Round("income", base=100),
+        gpupif.RandomizedResponse("job", keep=0.5, missing="keep"),
+        gpupif.Pram("zip", invariant=0.5, missing="category"),
+        gpupif.Swap(["born"], within=["sex"], share=0.7),
+        gpupif.SuppressRows(where="cig > 3", columns=["zip"], known=["sex", "zip"]),
+    ],
+    ids=lambda treatment: treatment.do,
+)
+def test_columns_without_values_in_some_pieces(way, emptied, treatment):
+    table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
+    plan = [treatment, gpupif.Rare("zip", below=3)]
+    found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
+    assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
