@@ -57,6 +57,7 @@ class MemoryTable(TreatableTable):
         self.frame = frame
         self.rows = frame.rows
         self.names = list(frame.names)
+        self.index = frame.index
         self.counts: list[StepCounts] = []
         self._columns: dict[Hashable, MemoryColumn] = {}
         self._types: dict[Hashable, pa.DataType] = {}

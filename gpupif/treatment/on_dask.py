@@ -84,6 +84,7 @@ class DaskTable(TreatableTable):
         check_unique(list(table.columns))
         self.counts: list[StepCounts] = []
         self.table = table
+        self.index = table._meta.index
         self._report = report
         self._graph = Graph()
         self._partitions = self._graph.take(table)
@@ -111,8 +112,9 @@ class DaskTable(TreatableTable):
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: their values are counted together. A column of a partition that has no value there tells
-        no type: those that the first rows do not tell are looked for in all.
+        """See `TreatableTable`: their values are counted together.
+
+        A column without a value in a partition tells no type there: what the first rows do not tell all are asked.
         """
         self._expected = list(dict.fromkeys(names))
         sample = self._steps.sample
