@@ -44,8 +44,8 @@ class DeclaredColumns(Treatment):
             named = [name for name in table.index.names if name is not None]
             of = f" ({', '.join(map(repr, named))})" if named else ""
             raise InputError(
-                f"expected every column to be declared, got an index{of} that goes with the rows as it is. Make columns "
-                "of it, to be declared, by reset_index(), or take it away by reset_index(drop=True)."
+                f"expected every column to be declared, got an index{of} that goes with the rows as it is. Make "
+                "columns of it, to be declared, by reset_index(), or take it away by reset_index(drop=True)."
             )
         return NoStep()
 
