@@ -20,6 +20,14 @@ def coarser_word(keys, row, word, digits, tables):
 
 
 @kernel
+def coarsen(keys, digits, tables, out):
+    """The keys of rows over coarser values; arguments as of `roll_up`."""
+    for row in range(keys.shape[0]):
+        for word in range(keys.shape[1]):
+            out[row, word] = coarser_word(keys, row, word, digits, tables)
+
+
+@kernel
 def roll_up(keys, counts, digits, tables, slots, most, out_keys, out_counts):
     """Classes of rows over coarser values, with how many rows each has; returns how many there are, or -1 for more than
     `most`.

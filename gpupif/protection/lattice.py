@@ -15,7 +15,7 @@ from gpupif.kernels import lattice as kernels
 COUNTED = 1 << 17
 SAMPLE, CANDIDATES = 1 << 10, 1 << 7
 # Nodes that are held at once; a larger lattice is searched in windows.
-MOST_NODES = 1 << 21
+MOST_NODES = 1 << 20
 
 Levels = tuple[int, ...]
 Nodes = npt.NDArray[np.int64]
@@ -26,13 +26,15 @@ class Window:
     """Nodes with some levels of each axis, all combinations of them.
 
     levels (nodes, axes), losses: of the nodes, in the order of what they cost, of equal cost the lowest levels first.
-    place: of each where it is among the combinations in the order of their levels; shape: how many levels of each axis.
+    place: of each where it is among the combinations in the order of their levels; shape: how many levels of each axis;
+    chosen: which.
     """
 
     levels: npt.NDArray[np.uint8]
     losses: npt.NDArray[np.float64]
     place: Nodes
     shape: npt.NDArray[np.int64]
+    chosen: Sequence[Sequence[int]]
 
     @classmethod
     def of(cls, costs: Sequence[Sequence[float]], chosen: Sequence[Sequence[int]]) -> Window:
@@ -47,7 +49,7 @@ class Window:
         order = np.argsort(losses, kind="stable")
         grid = np.unravel_index(order, shape)
         levels = np.stack([np.array(one, np.uint8)[own] for one, own in zip(chosen, grid, strict=True)], axis=1)
-        return cls(levels, losses[order], order, np.array(shape))
+        return cls(levels, losses[order], order, np.array(shape), chosen)
 
     @property
     def nodes(self) -> Nodes:
@@ -57,6 +59,14 @@ class Window:
     def node(self, place: int) -> Levels:
         """The levels of a node."""
         return tuple(map(int, self.levels[place]))
+
+    def find(self, node: Levels) -> int | None:
+        """Where a node is; None where it is not in the window."""
+        if any(level not in some for level, some in zip(node, self.chosen, strict=True)):
+            return None
+        places = [np.array(some.index(level)) for level, some in zip(node, self.chosen, strict=True)]
+        found = np.ravel_multi_index(places, self.shape.tolist())
+        return int(np.flatnonzero(self.place == found)[0])
 
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
         """Those of some nodes that are above another somewhere."""

@@ -101,7 +101,7 @@ def protect(
     --------
     >>> import gpupif, pandas
     >>> people = pandas.DataFrame({"age": [23, 24, 26, 37, 38, 31], "sex": list("ffmmfm")})
-    >>> found = gpupif.protect(people, "k>=3", hierarchies={"age": {"widths": [10]}, "sex": {"values": {}}})
+    >>> found = gpupif.protect(people, "k>=3", hierarchies={"age": {"widths": [10]}})
     >>> found.levels, found.optimal
     ({'age': 1, 'sex': 1}, True)
 

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.roll_up import roll_up
+from gpupif.kernels.roll_up import coarsen, roll_up
 
+from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
+from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
 from ..targets.counted import CountedTable
 from .levels import ColumnLevels
@@ -23,6 +25,9 @@ Levels = tuple[int, ...]
 DIGIT_BITS = 11
 # Rows that are worth a thread of their own.
 THREAD_ROWS = 1 << 18
+# Of so many rows one class at most, on average: then they are found one by one, else rows are parted before; where
+# there may be no more classes than of so many rows one, looking for them ends early, too.
+FEW, LIMITED = 16, 4
 # What the classes that are kept may take, for so many times what those of the table do.
 KEPT = 4
 
@@ -119,6 +124,21 @@ class RollUp:
 
     def _count(self, rows: Classes, finer: Levels, own: Levels, most: int) -> Classes | None:
         """The classes of classes, or None for more than so many."""
+        size = len(rows.counts)
+        few = most if size < THREAD_ROWS or most <= size // LIMITED else size // FEW
+        made = self._count_few(rows, finer, own, min(most, few))
+        if made is not None or most <= few:
+            return made
+        digits, tables = self._lookups(finer, own)
+        keys = np.empty_like(rows.keys)
+        self._workers.run(lambda a, b: coarsen(rows.keys[a:b], digits, tables, keys[a:b]), self._workers.ranges(size))
+        counts = rows.counts.astype(index_type(self._table.rows + 1))
+        found = distinct_rows(Rows(keys, counts), self._table.rows, self._workers).rows
+        classes = Classes(np.array(found.keys), found.counts.astype(np.int64))
+        return classes if len(classes.counts) <= most else None
+
+    def _count_few(self, rows: Classes, finer: Levels, own: Levels, most: int) -> Classes | None:
+        """The same, of so few that they are found in the caches."""
         digits, tables = self._lookups(finer, own)
         size = len(rows.counts)
         threads = max(1, min(self._workers.threads, size // THREAD_ROWS))

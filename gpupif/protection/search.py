@@ -13,9 +13,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
-from .lattice import MOST_NODES, Levels, Nodes, Window, around, size_of, spread
+from .lattice import COUNTED, MOST_NODES, Levels, Nodes, Window, around, size_of, spread
 
 
 class NodeChecks(Protocol):
@@ -58,6 +59,7 @@ class Search:
     done: Callable[[int, float], None] = lambda left, loss: None
     checked: int = 0
     _best: tuple[float, Levels] | None = None
+    _dived: list[Levels] = field(default_factory=list)
     _held: dict[Levels, bool] = field(default_factory=dict)
     _met: dict[Levels, bool] = field(default_factory=dict)
 
@@ -72,18 +74,19 @@ class Search:
 
     def _run(self) -> Outcome:
         heights = [len(one) - 1 for one in self.costs]
+        if self.checks.selects or size_of(heights) > COUNTED:
+            self._dive(heights)
         if size_of(heights) <= MOST_NODES:
             window = Window.of(self.costs, [range(height + 1) for height in heights])
             return self._search(window)
-        lowest = self._lowest(heights)
+        lowest = self._lowest_levels(heights)
         bound = self._cost(lowest)
-        chosen, best = spread(self.costs, lowest), None
         while True:
+            best = self._best
+            chosen = spread(self.costs, lowest) if best is None else around(self.costs, lowest, best[1])
             self._search(Window.of(self.costs, chosen))
             if self._best is None or self._best == best or self._over:
                 return self._outcome(bound, self._best is not None and self._best[0] <= bound)
-            best = self._best
-            chosen = around(self.costs, lowest, best[1])
 
     @property
     def _over(self) -> bool:
@@ -100,19 +103,17 @@ class Search:
             return Outcome(None, math.inf, bound, complete)
         return Outcome(self._best[1], self._best[0], self._best[0] if complete else min(bound, self._best[0]), complete)
 
-    def _lowest(self, heights: Sequence[int]) -> list[int]:
+    def _lowest_levels(self, heights: Sequence[int]) -> list[int]:
         """By axis the lowest level that any node has which meets the targets that prune."""
-        lowest = []
-        for axis, height in enumerate(heights):
-            low, high = 0, height
-            while low < high and self.checks.prunes and not self._over:
-                middle = (low + high) // 2
-                if self._holds(tuple(middle if one == axis else top for one, top in enumerate(heights))):
-                    high = middle
-                else:
-                    low = middle + 1
-            lowest.append(low)
-        return lowest
+        if not self.checks.prunes:
+            return [0] * len(heights)
+
+        def holds(axis: int, level: int) -> bool:
+            # When the time is over nothing more is proved.
+            node = tuple(level if one == axis else top for one, top in enumerate(heights))
+            return self._over or self._holds(node)
+
+        return [_lowest(0, height, partial(holds, axis)) for axis, height in enumerate(heights)]
 
     def _holds(self, node: Levels) -> bool:
         if not self.checks.prunes:
@@ -133,35 +134,71 @@ class Search:
     def _count(self, node: Levels) -> None:
         self.checked += node not in self._held and node not in self._met
 
-    def _found(self, window: Window, place: int) -> None:
-        found = (float(window.losses[place]), window.node(place))
-        if self._best is None or found < self._best:
-            self._best = found
-
     def _search(self, window: Window) -> Outcome:
         """Search a window."""
         nodes = window.nodes
         if self._best is not None:
-            nodes = nodes[: int((window.losses < self._best[0]).sum())]
-        # What is left to look at, and what is left if only what is proved counts.
-        likely = left = nodes
-        while len(likely) and not self._over:
-            place = window.halving(likely, by_cost=True)
-            node = window.node(place)
-            if not self._holds(node):
-                likely, left = window.not_below(likely, place), self._left(window.not_below, left, place)
-            elif self._is_met(node):
-                self._found(window, place)
-                likely, left = likely[likely < place], left[left < place]
-            else:
-                likely, left = window.not_below(likely, place), left[left != place]
-            self.done(len(likely), math.inf if self._best is None else self._best[0])
-        left = self._in_order(window, left) if self.checks.selects else likely
+            nodes = nodes[: int((window.losses <= self._best[0]).sum())]
+        still = _Open(window, nodes, nodes)
+        for node in self._dived:
+            place = window.find(node)
+            if place is not None:
+                self._look(still, place)
+        while len(still.likely) and not self._over:
+            self._look(still, window.halving(still.likely, by_cost=True))
+        left = self._in_order(window, still.left) if self.checks.selects else still.likely
         bound = float(window.losses[left[0]]) if len(left) else math.inf if self._best is None else self._best[0]
         return self._outcome(bound, not len(left))
 
-    def _left(self, keep: Callable[[Nodes, int], Nodes], left: Nodes, place: int) -> Nodes:
-        return keep(left, place) if self.checks.selects else left
+    def _look(self, still: _Open, place: int) -> bool:
+        """Check a node, and say what that leaves open; returns whether it meets all targets."""
+        window, node = still.window, still.window.node(place)
+        held = self._holds(node)
+        met = held and self._is_met(node)
+        if met:
+            self._found(float(window.losses[place]), node)
+            still.likely, still.left = still.likely[still.likely < place], still.left[still.left < place]
+        else:
+            still.likely = window.not_below(still.likely, place)
+            if self.checks.selects:
+                still.left = still.left[still.left != place] if held else window.not_below(still.left, place)
+        self._tell(len(still.likely))
+        return met
+
+    def _dive(self, heights: Sequence[int]) -> None:
+        """A good node soon: all columns about as coarse as each other, then each as fine as it can be, alone."""
+
+        def meets(levels: Sequence[int]) -> bool:
+            node = tuple(levels)
+            if self._over:
+                return False
+            self._dived.append(node)
+            met = self._holds(node) and self._is_met(node)
+            if met:
+                self._found(self._cost(node), node)
+            self._tell(0)
+            return met
+
+        def meets_at(node: Sequence[int], axis: int, level: int) -> bool:
+            return meets([*node[:axis], level, *node[axis + 1 :]])
+
+        def at(step: int) -> list[int]:
+            return [round(step * height / steps) for height in heights]
+
+        steps = max(heights)
+        if not meets(heights):
+            return
+        node = at(_lowest(0, steps, lambda step: meets(at(step))))
+        for axis in sorted(range(len(node)), key=lambda axis: (-self.costs[axis][-1], axis)):
+            node[axis] = _lowest(0, node[axis], partial(meets_at, node, axis))
+
+    def _found(self, loss: float, node: Levels) -> None:
+        found = (loss, node)
+        if self._best is None or found < self._best:
+            self._best = found
+
+    def _tell(self, left: int) -> None:
+        self.done(left, math.inf if self._best is None else self._best[0])
 
     def _in_order(self, window: Window, left: Nodes) -> Nodes:
         """Look at what is left in the order of cost; returns what is left then."""
@@ -172,13 +209,33 @@ class Search:
                 unknown = window.not_above(unknown, place)
             else:
                 unknown, left = window.not_below(unknown, place), window.not_below(left, place)
-            self.done(len(left), math.inf if self._best is None else self._best[0])
+            self._tell(len(left))
         for number, place in enumerate(left):
             if self._over:
                 return left[number:]
             node = window.node(int(place))
             if self._holds(node) and self._is_met(node):
-                self._found(window, int(place))
+                self._found(float(window.losses[place]), node)
                 return left[:0]
-            self.done(len(left) - number - 1, math.inf if self._best is None else self._best[0])
+            self._tell(len(left) - number - 1)
         return left[:0]
+
+
+@dataclass
+class _Open:
+    """What is left to look at of a window: what is likely to be better, and what is if only what is proved counts."""
+
+    window: Window
+    likely: Nodes
+    left: Nodes
+
+
+def _lowest(low: int, high: int, meets: Callable[[int], bool]) -> int:
+    """The lowest of some numbers that meets, as if all above it did; the highest is known to."""
+    while low < high:
+        middle = (low + high) // 2
+        if meets(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high

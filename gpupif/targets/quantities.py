@@ -59,10 +59,12 @@ class OfClasses(Quantity):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
+        """See `Quantity`."""
         return self.figure.unit
 
     @property
     def high_is_bad(self) -> bool:  # type: ignore[override]
+        """See `Quantity`."""
         return self.figure.high_is_bad
 
     @property
@@ -85,10 +87,12 @@ class OfModel(Quantity):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
+        """See `Quantity`."""
         return self.model.unit
 
     @property
     def high_is_bad(self) -> bool:  # type: ignore[override]
+        """See `Quantity`."""
         return self.model.highest
 
     @property
@@ -120,10 +124,12 @@ class OfScores(Quantity):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
+        """See `Quantity`."""
         return "bits" if self.measure is None else self.measure.unit
 
     @property
     def high_is_bad(self) -> bool:  # type: ignore[override]
+        """See `Quantity`."""
         return self.measure is None or not self.measure.low_is_risky
 
     @property

@@ -12,27 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.known_subsets import AnyKnown, Known, as_attackers, check_known
-from ..attack.request import ScoreRequest
-from ..disclosure.cells import NONE, constant_column
+from ..disclosure.cells import NONE
 from ..disclosure.class_sizes import ClassSizes
 from ..disclosure.classes import risks_of
-from ..encoding.column import Column
-from ..engines.base import SILENT, Engine, EngineResult, Job
-from ..engines.known_subsets import score_attacker
+from ..engines.base import Engine
 from ..errors import InputError, did_you_mean
 from ..measures import Measure, find_measure
-from ..rows.threads import Workers
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import percentiles
 from ..utils.row_sums import sum_rows
 from ..utils.validation import check_exist
 from .counted import CountedTable
+from .counted_scores import CellScores, class_sizes, columns_of, score_counted
 from .quantities import OfClasses, OfModel, OfScores
 from .target import Target, read_targets
 
 # Classes that overlap have no number: what is not known of them.
 _OVERLAPPING = ClassSizes({1: 1}, overlapping=True)
-SIZE = "cohort_size"
 
 
 class TargetValue(NamedTuple):
@@ -42,13 +38,6 @@ class TargetValue(NamedTuple):
     value: float | None
     is_met: bool
     column: Hashable = None
-
-
-class _Extremes(NamedTuple):
-    """What was found of the scores of a column: its lowest and highest, or all scores of the counted rows."""
-
-    low_high: tuple[float, float] | None
-    scores: npt.NDArray[Any] | None
 
 
 @dataclass(frozen=True)
@@ -102,7 +91,7 @@ class TargetSet:
     @property
     def columns(self) -> list[Hashable]:
         """All columns that are needed."""
-        known = [name for one in self._known_by_target.values() for name in _names_of(one)]
+        known = [name for one in self._known_by_target.values() for name in columns_of(one)]
         return list(dict.fromkeys([*self.scored, *known]))
 
     def with_targets(self, targets: Sequence[Target]) -> TargetSet:
@@ -151,7 +140,7 @@ class TargetSet:
         """Raise InputError for what of a target is not there; names: of the table."""
         about = f"target {str(target)!r}"
         quantity, known = target.quantity, self._known_by_target[target]
-        check_exist(about, _names_of(known), names)
+        check_exist(about, columns_of(known), names)
         if isinstance(quantity, OfModel) and quantity.sensitive:
             if not self.sensitive:
                 raise InputError(
@@ -242,85 +231,6 @@ class TargetSet:
         return found
 
 
-def class_sizes(
-    table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
-) -> ClassSizes:
-    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `TargetSet`."""
-    some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in _names_of(known))
-    if isinstance(known, AnyKnown) or some_match:
-        _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine, missing=missing)
-        sizes, place = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
-        rows = np.bincount(place, table.times).astype(np.int64)
-        return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
-    if not known:
-        return ClassSizes.of_classes({table.rows: 1})
-    if table.is_distinct and set(known) == set(table.names):
-        counts = table.times
-    else:
-        with Workers() as workers:
-            counts = table.classes(known, workers).rows.counts
-    sizes, classes = np.unique(counts, return_counts=True)
-    return ClassSizes.of_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
-
-
-def score_counted(
-    table: CountedTable,
-    known: Sequence[Hashable] | AnyKnown,
-    targets: Sequence[Hashable],
-    measures: Sequence[Measure],
-    distances: Mapping[Any, Any],
-    engine: Engine,
-    only_extremes: bool = False,
-    missing: str = "category",
-) -> tuple[Job, dict[str, list[_Extremes]]]:
-    """Scores of cells of counted rows, by measure and target; against any few columns each cell's worst.
-
-    targets: columns, or `NONE` for a column that says nothing. only_extremes: only the lowest and the highest score are
-    needed. missing: see `TargetSet`.
-    """
-    pool = list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
-    every: list[Column] = [
-        *table.columns,
-        *([constant_column(table.rows, len(table.times))] if NONE in targets else []),
-    ]
-    columns = [column for column in every if column.name in {*targets, *pool}]
-    used = [column.name for column in columns]
-    orders = {name: order for name, order in table.orders.items() if name in used}
-    request = ScoreRequest(
-        targets=list(targets),
-        known=pool,
-        used=used,
-        priors={},
-        accuracies={},
-        distances={**_categories(orders), **{name: one for name, one in distances.items() if name in used}},
-        missing=missing,
-        measures=tuple(measures),
-        dtype="float64",
-        any_known=known if isinstance(known, AnyKnown) else None,
-    )
-    job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
-    subsets = request.subsets(table.rows)
-    distinct = table.is_distinct and len(columns) == len(every)
-    only_extremes = only_extremes and subsets is None and not job.wildcards
-    job = replace(job, times=table.times, extremes_only=only_extremes, distinct=distinct)
-    result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
-    places = range(len(targets))
-    if job.extremes_only:
-        assert isinstance(result, EngineResult)
-        return job, {
-            name: [_Extremes((float(found[place][0]), float(found[place][1])), None) for place in places]
-            for name, found in result.extremes.items()
-        }
-    worst = result.by_fold()["" if subsets is None else "worst"]
-    return job, {name: [_Extremes(None, np.asarray(found[place])) for place in places] for name, found in worst.items()}
-
-
-def _categories(orders: Mapping[Hashable, Sequence[Any]]) -> dict[Hashable, Any]:
-    from ..attack.distances import CategoryOrder
-
-    return {name: CategoryOrder(order) for name, order in orders.items()}
-
-
 def _is_of_overlapping(quantity: OfClasses) -> bool:
     """Whether a figure is defined where classes overlap."""
     return quantity.figure.find(risks_of(_OVERLAPPING)) is not None
@@ -345,7 +255,7 @@ def _is_extreme(quantity: Any) -> bool:
     return isinstance(quantity, OfModel) or quantity.percentile in (0, 100)
 
 
-def _extreme(found: _Extremes, percentile: float | None) -> float:
+def _extreme(found: CellScores, percentile: float | None) -> float:
     high = percentile == 100
     if found.low_high is not None:
         return found.low_high[high]
@@ -391,7 +301,3 @@ def worst_of(target: Target, each: Mapping[Hashable, float]) -> TargetValue:
         return TargetValue(target, None, False)
     column = (max if target.at_most else min)(known, key=lambda name: known[name])
     return TargetValue(target, known[column], target.is_met(known[column]), column)
-
-
-def _names_of(known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
-    return list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)

@@ -68,6 +68,7 @@ class FileTable(TreatableTable):
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
+        """The columns that there are still."""
         return self._steps.names
 
     @property
@@ -84,12 +85,15 @@ class FileTable(TreatableTable):
 
     def expect(self, names: Sequence[Hashable]) -> None:
         """See `TreatableTable`. What texts of files of text stand for only all of them say: these are read now."""
-        self._expected = [str(name) for name in dict.fromkeys(names)]
         if self._source.found.format.as_text:
-            typed = self._source.names if self._all_typed else self._expected
-            types = {name: values.labels.type for name, values in self._look(list(typed)).items()}
-            self._source = TypedSource(self._source, types)
+            typed = self._source.names if self._all_typed else dict.fromkeys(map(str, names))
+            found = self._look(list(typed))
+            self._source = TypedSource(self._source, {name: values.labels.type for name, values in found.items()})
             self._begin()
+            self._values = {name: column_values(*values) for name, values in found.items()}
+
+    def ask_together(self, names: Sequence[Hashable]) -> None:
+        self._expected = [str(name) for name in dict.fromkeys(names)]
 
     def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
         use = self._steps.add(step, names, FilePiece)

@@ -166,9 +166,7 @@ class MemoryTable(TreatableTable):
         return self.frame.replaced(self.names, replaced, self._kept)
 
     def _replacement(self, name: Hashable) -> Replacement:
-        column = self._columns[name]
-        rows = column.rows()
-        return Replacement(rows.codes, rows.labels, self._types[name], column.counts())
+        return self._columns[name].replacement(self._types[name])
 
 
 def _encoded(name: Hashable, array: Any) -> MemoryColumn | None:

@@ -105,24 +105,31 @@ class DaskTable(TreatableTable):
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
+        """The columns that there are still."""
         return self._steps.names
 
     @property
     def rows(self) -> int:  # type: ignore[override]
+        """Rows as treated so far, of all partitions."""
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: their values are counted together.
+        """See `TreatableTable`: which types their values have.
 
-        A column without a value in a partition tells no type there: what the first rows do not tell all are asked.
+        A column without a value in a partition tells none there: what the first rows do not tell all are asked.
         """
-        self._expected = list(dict.fromkeys(names))
-        sample = self._steps.sample
-        for name in self._expected:
+        for name in dict.fromkeys(names):
             # What cannot be compared is refused when it is asked for.
             with contextlib.suppress(ColumnTypeError):
-                kind = sample.before(name).labels.type
-                self._kinds[name] = self.values(name).labels.type if pa.types.is_null(kind) else kind
+                self._kinds[name] = self._steps.sample.before(name).labels.type
+        unknown = [name for name, kind in self._kinds.items() if pa.types.is_null(kind)]
+        self.ask_together(unknown)
+        for name in unknown:
+            with contextlib.suppress(ColumnTypeError):
+                self._kinds[name] = self.values(name).labels.type
+
+    def ask_together(self, names: Sequence[Hashable]) -> None:
+        self._expected = list(dict.fromkeys(names))
 
     def sizes(self, level: int) -> list[int]:
         """The rows of each partition before a step."""

@@ -45,6 +45,9 @@ class TreatableTable(WorkingTable):
     def expect(self, names: Sequence[Hashable]) -> None:
         """Those columns will be looked at."""
 
+    def ask_together(self, names: Sequence[Hashable]) -> None:
+        """When the values of one of these columns are asked for, those of the others soon will be."""
+
 
 def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
     """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
@@ -55,6 +58,8 @@ def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Repor
     for number, treatment in enumerate(plan.treatments):
         try:
             check_exist("column", treatment.named(), table.names)
+            alike = [one for one in plan.treatments[number:] if type(one) is type(treatment)]
+            table.ask_together([name for one in alike for name in named_in(one, table.names)])
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
             table.apply(step, named_in(treatment, table.names))
         except GpupifError as error:

@@ -145,3 +145,23 @@ def test_classes_of_nodes_from_those_of_others(words):
                 assert sorted(found.counts.tolist()) == expected
                 assert rolled.classes(node, len(expected)) is not None
                 assert rolled.classes(node, len(expected) - 1) is None
+
+
+def test_classes_of_many_rows(monkeypatch):
+    from gpupif.protection import roll_up
+
+    monkeypatch.setattr(roll_up, "THREAD_ROWS", 100)
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({f"c{place}": rng.integers(0, 40, 3000) for place in range(3)})
+    counted = CountedTable.of(table)
+    levels = levels_of(counted, open_hierarchies({name: {"widths": [2, 10, 20]} for name in table}))
+    with Workers(3) as workers:
+        for node, most in itertools.product(
+            [(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 2, 2), (4, 3, 4)], [None, 40, 700, 3000]
+        ):
+            widths = [{0: 1, 1: 2, 2: 10, 3: 20, 4: 1000}[level] for level in node]
+            rows = zip(*(table[name] // width for name, width in zip(table, widths, strict=True)), strict=True)
+            expected = sorted(Counter(rows).values())
+            found = RollUp(counted, range(3), levels, workers).classes(node, most)
+            assert (found is None) == (most is not None and len(expected) > most)
+            assert found is None or sorted(found.counts.tolist()) == expected

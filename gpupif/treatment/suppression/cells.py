@@ -19,6 +19,9 @@ from .keyed_rows import KeyedRows
 from .matching import MatchingRows
 from .restoring import restore
 
+# Rounds in which rows are grouped on one set of columns without regard to the others.
+MOST_ROUNDS = 4
+
 
 @dataclass(frozen=True)
 class Suppressed:
@@ -90,6 +93,10 @@ def make_groups(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Map
             grouping = Grouping(rows, target, importance)
             if len(grouping.short):
                 short = True
+                if rounds > MOST_ROUNDS:
+                    # A few rows go from one set of columns to the other: those that lack all are alike on each of them.
+                    rows.suppress(grouping.short, list(importance))
+                    grouping = Grouping(rows, target, importance)
                 grouping.run()
     return rounds
 

@@ -16,9 +16,10 @@ from ...encoding.column import Column
 from ...engines.base import Engine
 from ...measures import Measure, as_risk, find_measure
 from ...targets.counted import CountedTable
+from ...targets.counted_scores import SIZE, score_counted
 from ...targets.quantities import OfClasses, OfModel, OfScores
 from ...targets.target import Target
-from ...targets.target_set import SIZE, TargetSet, TargetValue, score_counted
+from ...targets.target_set import TargetSet, TargetValue
 from ..base import PieceColumn
 from .class_targets import ClassTarget
 from .keyed_rows import KeyedRows
