@@ -107,6 +107,8 @@ def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if not pa.types.is_dictionary(kind):
         return column
+    if not len(column):
+        return pa.chunked_array([], kind)
     column = column.unify_dictionaries().combine_chunks()
     chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     codes = chunk.indices.cast(pa.int64()).fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)

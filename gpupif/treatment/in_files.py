@@ -141,7 +141,7 @@ class FileTable(TreatableTable):
         found = {}
         for name, merger in mergers.items():
             merger.flush()
-            labels = merger.values.labels
+            labels = self._steps.typed(name, merger.values.labels)
             if name not in self._steps.types:
                 labels = self._source.labels(labels)
             found[name] = merger.values._replace(labels=plain_labels(labels))

@@ -10,6 +10,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -184,7 +185,10 @@ class DaskTable(TreatableTable):
             parts = self.each(graph, "values", partial(values_in, names, name))
             whole = graph.tree("merge", partial(_total, names), parts)
             found: Sequence[ValueCounts | None] = compute(graph.value(whole), self._report)
-            self._values |= {one: column_values(*own) for one, own in zip(names, found, strict=True) if own is not None}
+            for one, own in zip(names, found, strict=True):
+                if own is not None:
+                    values = column_values(*own)
+                    self._values[one] = replace(values, labels=self._steps.typed(one, values.labels))
         return self._values[name]
 
     def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:

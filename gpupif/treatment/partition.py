@@ -234,5 +234,8 @@ def treated_frame(columns: Mapping[Hashable, Any], treating: Treating, partition
         for name, kind in columns.items():
             place = list(treating.left).index(name)
             if frame.dtypes.iloc[place] != kind:
-                frame.isetitem(place, frame.iloc[:, place].astype(kind))
+                column = frame.iloc[:, place]
+                # What has no value may be of a type that no value can be brought from.
+                absent = [None] * len(column) if column.isna().all() else column
+                frame.isetitem(place, type(column)(absent, index=column.index, dtype=kind))
     return frame

@@ -120,6 +120,10 @@ class Steps:
                 self.types[name] = labels
         return use
 
+    def typed(self, name: Hashable, labels: pa.Array) -> pa.Array:
+        """Labels of a column, of the type that it has also where no row has a value."""
+        return labels if len(labels) else labels.cast(self.sample.find(name).labels.type)
+
     def needed(self, columns: Sequence[Hashable], every: bool) -> tuple[list[StepUse | None], set[Hashable]]:
         """What has to be done for some columns of the treated table, None for steps that do not matter to them.
 

@@ -113,6 +113,7 @@ HALF_EMPTY = {
     "treatment",
     [
         gpupif.DatePart("born", to="quarter"),
+        gpupif.DatePart("born", to="year"),
         gpupif.ShiftDates(["born"], person="person", days=9),
         gpupif.Round("income", base=100),
         gpupif.RandomizedResponse("job", keep=0.5, missing="keep"),
@@ -127,3 +128,15 @@ def test_columns_without_values_in_some_pieces(way, emptied, treatment):
     plan = [treatment, gpupif.Rare("zip", below=3)]
     found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
+
+
+def test_no_rows_are_left(way):
+    plan = [
+        gpupif.SuppressRows(k=121, quasi_identifiers=["sex"]),
+        gpupif.RandomizedResponse("job", keep=0.5, missing="category"),
+        gpupif.DatePart("born", to="year"),
+        gpupif.Rare("zip", below=3),
+    ]
+    found = way.treat(TABLE, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
+    assert_same_treated(found, MEMORY.treat(TABLE, plan, key=KEY))
+    assert len(found.table) == 0
