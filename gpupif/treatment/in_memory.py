@@ -90,7 +90,7 @@ class MemoryTable(TreatableTable):
             self._take_column(name, MemoryColumn.encoded(name, self.frame.column(self.frame.names.index(name))))
         return self._columns[name]
 
-    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
         if isinstance(step, ValueMapStep):
             column, found = self._stored(step.column).mapped(step)
             self.counts.append(StepCounts({step.column: found}))

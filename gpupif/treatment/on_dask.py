@@ -143,8 +143,8 @@ class DaskTable(TreatableTable):
             self._sizes[level] = found
         return found
 
-    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
-        use = self._steps.add(step, names, partial(PartitionPiece, given=self._of_first()))
+    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
+        use = self._steps.add(step, names, partial(PartitionPiece, given=self._of_first()), said)
         self._sizes.append(None)
         self.counts.append(StepCounts())
         if use.removes:

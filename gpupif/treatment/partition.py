@@ -81,7 +81,7 @@ class Treating:
             for use, start in zip(self.uses, starts, strict=True):
                 own = StepCounts()
                 piece = PartitionPiece(start, rows, names, now.find, whole=False, given=given)
-                use.step.apply(piece)
+                use.apply(piece)
                 if counted:
                     piece.settle()
                     own.add(piece.changed, [], piece.rows_before - piece.rows)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..errors import GpupifError
 from ..frames.arrow_columns import without_unused
 from .base import PieceColumn, Step
 from .columns import piece_column, some_rows
@@ -17,6 +20,8 @@ from .plain_piece import PlainPiece
 
 # Rows by which it is seen what a step does to which columns.
 SAMPLE_ROWS = 1 << 10
+# How errors begin that say of which treatment they are.
+SAID = re.compile(r"treatment \d+ \(")
 
 
 class PieceColumns:
@@ -76,13 +81,33 @@ class TableColumns(PieceColumns):
 
 @dataclass(frozen=True)
 class StepUse:
-    """What a step may look at, and what it may change. removes: whether it may take rows away."""
+    """What a step may look at, and what it may change.
+
+    removes: whether it may take rows away. said: of it in errors.
+    """
 
     step: Step
     looks_at: frozenset[Hashable]
     changes: frozenset[Hashable]
     dropped: Sequence[Hashable]
     removes: bool
+    said: str = ""
+
+    def apply(self, piece: PlainPiece) -> None:
+        """Treat some rows; errors say of which treatment they are, whenever that is."""
+        with errors_of(self.said):
+            self.step.apply(piece)
+
+
+@contextlib.contextmanager
+def errors_of(said: str) -> Iterator[None]:
+    """Say of errors that they are of a treatment, unless they say already of which."""
+    try:
+        yield
+    except GpupifError as error:
+        if not said or SAID.match(str(error)):
+            raise
+        raise error.about(said) from error
 
 
 @dataclass
@@ -98,7 +123,7 @@ class Steps:
     uses: list[StepUse] = field(default_factory=list)
     types: dict[Any, pa.DataType] = field(default_factory=dict)
 
-    def add(self, step: Step, names: Sequence[Hashable], kind: Callable[..., PlainPiece]) -> StepUse:
+    def add(self, step: Step, names: Sequence[Hashable], kind: Callable[..., PlainPiece], said: str = "") -> StepUse:
         """One more, tried on the sample; names: columns that it may look at and change, also where it does not there.
         kind: of the piece that the sample is.
 
@@ -111,7 +136,7 @@ class Steps:
         dropped = [name for name in self.names if name not in piece.names]
         changes = frozenset([*piece.replaced, *names]) - {*dropped}
         removes = not piece.replaced and not dropped
-        use = StepUse(step, frozenset([*piece.looked_at, *names]) - {*dropped}, changes, dropped, removes)
+        use = StepUse(step, frozenset([*piece.looked_at, *names]) - {*dropped}, changes, dropped, removes, said)
         self.uses.append(use)
         self.names = list(piece.names)
         for name in changes:

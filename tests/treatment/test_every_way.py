@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.errors import InputError
 from gpupif.treatment.kinds import TREATMENTS
 from tests.helpers.example_plans import EXAMPLES, KEY, PLANS, example_table
 from tests.helpers.treatments import Bins, Drawn, Gone, Noisy, RareAway, RiskyAway, Shifted, Swapped
@@ -140,3 +141,12 @@ def test_no_rows_are_left(way):
     found = way.treat(TABLE, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(TABLE, plan, key=KEY))
     assert len(found.table) == 0
+
+
+def test_errors_are_said_of_the_treatment_they_are_of(way):
+    """Also where rows are treated only when a later one asks for values, or when they are written."""
+    table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
+    for later in ([gpupif.Rare("zip", below=3)], [gpupif.Rare("born", below=3)]):
+        plan = [gpupif.Round("age", base=5), gpupif.Jitter("born", within=10_000), *later]
+        with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a value is moved beyond"):
+            way.treat(table, plan, Pieces((0.5,), chunk_rows=7, part_rows=3), key=bytes(32))
