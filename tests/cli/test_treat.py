@@ -78,3 +78,10 @@ def test_bad_input(run, folder, plan, arguments, fragments):
     for fragment in fragments:
         assert fragment in ended.err
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_plan_without_treatments_warns(run, folder):
+    (folder / "hierarchies.toml").write_text("[hierarchies]\nage = { widths = [5, 10] }\n")
+    with pytest.warns(UserWarning, match=r"plan: hierarchies\.toml: expected treatments"):
+        ended = run("treat", "people.csv", "--plan", "hierarchies.toml", "-o", "out.csv")
+    assert ended.code == 0, ended.err
