@@ -99,6 +99,9 @@ class Protection(Displayable):
         if self.suppressed_rows:
             share = as_percent(self.suppressed_rows / self.rows)
             console.print(f"{self.suppressed_rows:,} rows suppressed ({share})", highlight=False)
+        if self.proposed:
+            named = ", ".join(map(str, self.proposed))
+            console.print(f"Hierarchies proposed for: {named}", highlight=False, markup=False)
         for table in self._tables():
             console.print()
             console.print(table)

@@ -125,7 +125,7 @@ class TargetSet:
                 hint = did_you_mean(target.attacker, self.attackers)
                 raise InputError(
                     f"target {str(target)!r}: no attacker {target.attacker!r}.{hint} There are: {there}. "
-                    "Say what each knows with attackers={name: [columns]}, or before the colon with known=."
+                    "Say what each knows with attackers=, or write known=A,B: before the figure."
                 )
             known = self.attackers[target.attacker]
         elif isinstance(target.known, int):
@@ -162,7 +162,14 @@ class TargetSet:
             )
         if isinstance(known, AnyKnown):
             targets = self.scored if isinstance(quantity, OfScores) else [NONE]
-            check_known(about, known, targets, list(known.pool or ()) if known.known else targets)
+            pool = list(known.pool or ()) if known.known else targets
+            others = min(len(pool) - (name in pool) for name in targets)
+            if isinstance(target.known, int) and target.known > others:
+                raise InputError(
+                    f"{about}: known: expected at most {others}, the number of columns that may be known, "
+                    f"got {target.known}. Give a lower number, or more quasi-identifiers."
+                )
+            check_known(about, known, targets, pool)
 
     @staticmethod
     def _check_column(about: str, column: str | None, names: Sequence[Hashable], what: str) -> None:
