@@ -140,7 +140,7 @@ def protect(
             search = Search(costs, checks, asked.deadline(), done)
             found = search.run()
             if found.node is None:
-                refuse_no_plan(found, search.checked, checks, levels, asked.targets, counted)
+                refuse_no_plan(found, search, checks, levels, asked.targets, counted)
             suppressed = checks.suppressed_rows(found.node)
             frontier = frontier_of(checks.values, costs, levels, asked.targets)
         before = asked.targets.measure(counted, engine)

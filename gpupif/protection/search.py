@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from .lattice import COUNTED, MOST_NODES, Levels, Nodes, Window, around, size_of, spread
 
 
@@ -30,6 +33,11 @@ class NodeChecks(Protocol):
 
     def holds(self, node: Levels) -> bool:
         """Whether it meets the targets that coarser values never hurt."""
+
+    def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
+        """For each node of a window, after one that does not hold, whether it is known not to hold for the same reason;
+        None where that is not known of more nodes than those below.
+        """
 
     def is_met(self, node: Levels) -> bool:
         """Whether it meets the others."""
@@ -79,17 +87,21 @@ class Search:
         if size_of(heights) <= MOST_NODES:
             window = Window.of(self.costs, [range(height + 1) for height in heights])
             return self._search(window)
+        if not self.is_over and not self._holds(tuple(heights)):
+            # Nor does any node below the top.
+            return self._outcome(math.inf, True)
         lowest = self._lowest_levels(heights)
         bound = self._cost(lowest)
         while True:
             best = self._best
             chosen = spread(self.costs, lowest) if best is None else around(self.costs, lowest, best[1])
             self._search(Window.of(self.costs, chosen))
-            if self._best is None or self._best == best or self._over:
+            if self._best is None or self._best == best or self.is_over:
                 return self._outcome(bound, self._best is not None and self._best[0] <= bound)
 
     @property
-    def _over(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether the time is up."""
         return time.monotonic() >= self.deadline
 
     def _cost(self, node: Sequence[int]) -> float:
@@ -111,7 +123,7 @@ class Search:
         def holds(axis: int, level: int) -> bool:
             # When the time is over nothing more is proved.
             node = tuple(level if one == axis else top for one, top in enumerate(heights))
-            return self._over or self._holds(node)
+            return self.is_over or self._holds(node)
 
         return [_lowest(0, height, partial(holds, axis)) for axis, height in enumerate(heights)]
 
@@ -144,7 +156,7 @@ class Search:
             place = window.find(node)
             if place is not None:
                 self._look(still, place)
-        while len(still.likely) and not self._over:
+        while len(still.likely) and not self.is_over:
             self._look(still, window.halving(still.likely, by_cost=True))
         left = self._in_order(window, still.left) if self.checks.selects else still.likely
         bound = float(window.losses[left[0]]) if len(left) else math.inf if self._best is None else self._best[0]
@@ -153,6 +165,7 @@ class Search:
     def _look(self, still: _Open, place: int) -> bool:
         """Check a node, and say what that leaves open; returns whether it meets all targets."""
         window, node = still.window, still.window.node(place)
+        known = node in self._held
         held = self._holds(node)
         met = held and self._is_met(node)
         if met:
@@ -162,6 +175,9 @@ class Search:
             still.likely = window.not_below(still.likely, place)
             if self.checks.selects:
                 still.left = still.left[still.left != place] if held else window.not_below(still.left, place)
+            failing = None if held or known else self.checks.failing(window)
+            if failing is not None:
+                still.likely, still.left = still.likely[~failing[still.likely]], still.left[~failing[still.left]]
         self._tell(len(still.likely))
         return met
 
@@ -170,7 +186,7 @@ class Search:
 
         def meets(levels: Sequence[int]) -> bool:
             node = tuple(levels)
-            if self._over:
+            if self.is_over:
                 return False
             self._dived.append(node)
             met = self._holds(node) and self._is_met(node)
@@ -203,7 +219,7 @@ class Search:
     def _in_order(self, window: Window, left: Nodes) -> Nodes:
         """Look at what is left in the order of cost; returns what is left then."""
         unknown = left if self.checks.prunes else left[:0]
-        while len(unknown) and not self._over:
+        while len(unknown) and not self.is_over:
             place = window.halving(unknown, by_cost=False)
             if self._holds(window.node(place)):
                 unknown = window.not_above(unknown, place)
@@ -211,7 +227,7 @@ class Search:
                 unknown, left = window.not_below(unknown, place), window.not_below(left, place)
             self._tell(len(left))
         for number, place in enumerate(left):
-            if self._over:
+            if self.is_over:
                 return left[number:]
             node = window.node(int(place))
             if self._holds(node) and self._is_met(node):
