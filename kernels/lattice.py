@@ -44,8 +44,9 @@ def sum_below(shape, strides, numbers):
         stride = strides[axis]
         run = stride * shape[axis]
         for start in range(0, numbers.size, run):
-            for node in range(start + stride, start + run):
-                numbers[node] += numbers[node - stride]
+            for level in range(start + stride, start + run, stride):
+                for node in range(level, level + stride):
+                    numbers[node] += numbers[node - stride]
 
 
 @kernel

@@ -65,3 +65,33 @@ def roll_up(keys, counts, digits, tables, slots, most, out_keys, out_counts):
                 break
             slot = (slot + uint64(1)) & last
     return classes
+
+
+@kernel
+def find_row(keys, digits, tables, wanted):
+    """The first row whose key over coarser values is the wanted one, -1 for none; arguments as of `roll_up`."""
+    for row in range(keys.shape[0]):
+        same = True
+        for word in range(keys.shape[1]):
+            if coarser_word(keys, row, word, digits, tables) != wanted[word]:
+                same = False
+                break
+        if same:
+            return row
+    return -1
+
+
+@kernel
+def count_agreeing(keys, counts, digits, tables, out):
+    """Rows counted by the node of a lattice from which on each agrees with another row.
+
+    digits: as of `roll_up`; tables: by these bits how far on that node is, so that those of all digits add up to its
+    place; out.size or more where they never agree.
+    """
+    for row in range(keys.shape[0]):
+        place = 0
+        for digit in range(digits.shape[0]):
+            bits = (keys[row, digits[digit, 0]] >> uint64(digits[digit, 1])) & uint64(digits[digit, 2])
+            place += tables[digits[digit, 3] + int(bits)]
+        if place < out.size:
+            out[place] += counts[row]

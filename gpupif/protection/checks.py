@@ -18,7 +18,7 @@ from ..targets.counted import CountedTable
 from ..targets.quantities import OfModel
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, TargetValue, value_of_classes
-from .lattice import Levels
+from .lattice import Levels, Window
 from .levels import ColumnLevels
 from .roll_up import Classes, RollUp
 
@@ -75,6 +75,8 @@ class Checks:
         others = [one for one in targets.targets if one not in pruning]
         self._pruning, self._others = _Part.of(pruning, targets), _Part.of(others, targets)
         self.prunes, self.selects = bool(pruning), bool(others)
+        # Where a class of fewer rows than it must have was found last: the columns, the node and how many it must have.
+        self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
         self.values: dict[Levels, dict[Target, TargetValue]] = {}
 
     def __enter__(self) -> Checks:
@@ -90,9 +92,20 @@ class Checks:
 
     def holds(self, node: Levels) -> bool:
         """See `NodeChecks`."""
+        self._small = None
         if self._suppression is not None:
             return self._suppressed(node) is not None
         return self._meets(self._pruning, node)
+
+    def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
+        """See `NodeChecks`."""
+        if self._small is None:
+            return None
+        columns, node, least = self._small
+        rolled = self._rolled[columns]
+        found = rolled.classes(node)
+        assert found is not None
+        return rolled.sizes_of_smallest(node, found, window) < least
 
     def is_met(self, node: Levels) -> bool:
         """See `NodeChecks`."""
@@ -122,12 +135,15 @@ class Checks:
     def _meets(self, part: _Part, node: Levels) -> bool:
         if self._suppression is None:
             for known, targets in part.of_classes.items():
-                found = self._classes(known, node, _most_classes(targets, self._table.rows))
+                least = _least(targets)
+                found = self._classes(known, node, self._table.rows // least if least > 1 else None)
                 if found is None:
                     return False
                 values = _values(targets, found.counts)
                 self._keep(node, values)
                 if not all(one.is_met for one in values):
+                    if int(found.counts.min()) < least:
+                        self._small = (known, node, least)
                     return False
             if part.others is None:
                 return True
@@ -182,10 +198,9 @@ class Checks:
         return {name: order for name, order in self._table.orders.items() if name not in coarser}
 
 
-def _most_classes(targets: Sequence[Target], rows: int) -> int | None:
-    """As many classes may be if all have as many rows as they must; None: any number."""
-    least = max(one.smallest_class_of_all or 0 for one in targets)
-    return rows // least if least > 1 else None
+def _least(targets: Sequence[Target]) -> int:
+    """How many rows each class must have, at least; 0: any number."""
+    return max(one.smallest_class_of_all or 0 for one in targets)
 
 
 def _values(targets: Sequence[Target], counts: npt.NDArray[np.int64]) -> list[TargetValue]:

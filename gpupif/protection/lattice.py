@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,8 @@ from gpupif.kernels import lattice as kernels
 # Nodes of which is counted how many are below each of the others; of more a sample is.
 COUNTED = 1 << 17
 SAMPLE, CANDIDATES = 1 << 10, 1 << 7
+# So few pairs of nodes for each node of the lattice are compared faster than all nodes are counted.
+PAIRS = 4
 # Nodes that are held at once; a larger lattice is searched in windows.
 MOST_NODES = 1 << 20
 
@@ -51,6 +55,11 @@ class Window:
         levels = np.stack([np.array(one, np.uint8)[own] for one, own in zip(chosen, grid, strict=True)], axis=1)
         return cls(levels, losses[order], order, np.array(shape), chosen)
 
+    @cached_property
+    def strides(self) -> Nodes:
+        """By axis how far a node and that with the next level are apart, in the order of their levels."""
+        return np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
+
     @property
     def nodes(self) -> Nodes:
         """All nodes."""
@@ -84,26 +93,39 @@ class Window:
         by_cost: holding, it takes all that cost as much, else those above it. Most nodes that are left to look at fail,
         so that what holding takes counts more; and of that those above, where other nodes tend to hold too.
         """
-        if len(nodes) <= COUNTED and len(self.losses) <= COUNTED:
-            there = np.zeros(len(self.losses), np.int64)
+        if len(nodes) ** 2 <= PAIRS * len(self.losses):
+            sample, places = nodes, np.arange(len(nodes))
+            below, above = self._near(sample, places)
+        elif len(nodes) <= COUNTED and len(self.losses) <= COUNTED:
+            there = np.zeros(len(self.losses), np.int32)
             there[self.place[nodes]] = 1
-            above = self._summed(there[::-1].copy())[::-1][self.place[nodes]]
-            below = self._summed(there)[self.place[nodes]]
+            above = self.sums_above(there)[self.place[nodes]]
+            below = self.sums_below(there)[self.place[nodes]]
             sample, places = nodes, np.arange(len(nodes))
         else:
             sample = nodes[:: max(1, len(nodes) // SAMPLE)]
             places = np.arange(0, len(sample), max(1, len(sample) // CANDIDATES))
-            below, above = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-            kernels.count_below(self.levels, sample[places], sample, below)
-            kernels.count_above(self.levels, sample[places], sample, above)
+            below, above = self._near(sample, places)
         share = 0.25 if by_cost else 0.0
         holding = above ** (1 - share) * (len(sample) - places) ** share
         return int(sample[places[np.argmax(np.minimum(below / 2, holding))]])
 
-    def _summed(self, numbers: Nodes) -> Nodes:
-        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
-        kernels.sum_below(self.shape, strides, numbers)
-        return numbers
+    def sums_below(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """For each node the sum of some numbers over those nowhere above it; nodes are in the order of their levels."""
+        sums = numbers.copy()
+        kernels.sum_below(self.shape, self.strides, sums)
+        return sums
+
+    def sums_above(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The same over those nowhere below it."""
+        return self.sums_below(numbers[::-1])[::-1]
+
+    def _near(self, sample: Nodes, places: Nodes) -> tuple[Nodes, Nodes]:
+        """For some of a sample of nodes, how many of it are nowhere above each, and nowhere below."""
+        below, above = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+        kernels.count_below(self.levels, sample[places], sample, below)
+        kernels.count_above(self.levels, sample[places], sample, above)
+        return below, above
 
 
 def size_of(heights: Sequence[int]) -> int:

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.roll_up import coarsen, roll_up
+from gpupif.kernels.roll_up import coarsen, count_agreeing, find_row, roll_up
 
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
 from ..targets.counted import CountedTable
+from .lattice import Window
 from .levels import ColumnLevels
 
 Levels = tuple[int, ...]
@@ -104,6 +105,39 @@ class RollUp:
         """The codes of each column of classes, at their levels."""
         return self.layout.unpack(classes.keys)
 
+    def sizes_of_smallest(self, node: Sequence[int], classes: Classes, window: Window) -> npt.NDArray[np.int64]:
+        """How large the class of a row is at each node of a window: a row of the smallest of the classes at a node."""
+        own = tuple(node[axis] for axis in self._own)
+        smallest = classes.keys[int(classes.counts.argmin())]
+        row = find_row(self._base.keys, *self._lookups(self._bottom, own), smallest)
+        codes = [int(one[0]) for one in self.layout.unpack(self._base.keys[row : row + 1])]
+        size = len(window.losses)
+        steps = [self._agreeing(at, code, window, size) for at, code in enumerate(codes)]
+        tables = [self._joined(digit, steps, np.int64) for digit in self._digits]
+        digits = self._places(tables)
+        joined = np.concatenate([*tables, np.zeros(1, np.int64)])
+        workers, rows = self._workers, len(self._base.counts)
+        threads = max(1, min(workers.threads, rows // max(THREAD_ROWS, size)))
+
+        def count(first: int, last: int) -> npt.NDArray[np.int64]:
+            found = np.zeros(size, np.int64)
+            count_agreeing(self._base.keys[first:last], self._base.counts[first:last], digits, joined, found)
+            return found
+
+        edges = [rows * place // threads for place in range(threads + 1)]
+        return window.sums_below(sum(workers.run(count, list(pairwise(edges)))))[window.place]
+
+    def _agreeing(self, at: int, code: int, window: Window, never: int) -> npt.NDArray[np.int64]:
+        """Of a column, by code how far on in a window the level is from which on it is the same as another."""
+        if at not in self._axis:
+            return np.where(np.arange(self._cardinalities[at]) == code, 0, never)
+        axis = self._axis[at]
+        found = np.full(self._cardinalities[at], never)
+        for step, level in reversed(list(enumerate(window.chosen[axis]))):
+            coarser = self._levels[axis].coded.levels[level].codes
+            found[coarser == coarser[code]] = step * window.strides[axis]
+        return found
+
     def _finer(self, own: Levels) -> tuple[Levels, Classes]:
         """The fewest classes that are known of a node that is nowhere coarser."""
         for size, node in self._sizes:
@@ -157,26 +191,36 @@ class RollUp:
     def _lookups(self, finer: Levels, own: Levels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
         """The digits and their tables from the codes at some levels to those at others."""
         tables = [self._table_of(number, digit, finer, own) for number, digit in enumerate(self._digits)]
+        return self._places(tables), np.concatenate([*tables, np.zeros(1, np.uint64)])
+
+    def _places(self, tables: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """The digits as kernels have them, where their tables follow each other."""
         starts = np.cumsum([0, *(len(table) for table in tables)])
         digits = [
             (digit.word, digit.shift, (1 << digit.bits) - 1, start)
             for digit, start in zip(self._digits, starts[:-1], strict=True)
         ]
-        return np.array(digits, np.int64).reshape(-1, 4), np.concatenate([*tables, np.zeros(1, np.uint64)])
+        return np.array(digits, np.int64).reshape(-1, 4)
 
     def _table_of(self, number: int, digit: _Digit, finer: Levels, own: Levels) -> npt.NDArray[np.uint64]:
         axes = [self._own.index(self._axis[at]) for at in digit.columns if at in self._axis]
         key = (number, tuple(finer[axis] for axis in axes), tuple(own[axis] for axis in axes))
         if key not in self._tables:
-            table = np.zeros(1, np.uint64)
-            for at in digit.columns:
-                field = self.layout.fields[at]
-                codes = np.zeros(field.mask + 1, np.uint64)
-                new = self._step(at, finer, own)
-                codes[: len(new)] = new.astype(np.uint64) << np.uint64(field.shift)
-                table = (codes[:, None] | table[None, :]).ravel()
-            self._tables[key] = table
+            steps = {
+                at: self._step(at, finer, own).astype(np.uint64) << np.uint64(self.layout.fields[at].shift)
+                for at in digit.columns
+            }
+            self._tables[key] = self._joined(digit, steps, np.uint64)
         return self._tables[key]
+
+    def _joined(self, digit: _Digit, steps: Any, kind: type[np.generic]) -> npt.NDArray[Any]:
+        """By the bits of a digit the sum of what stands for the codes of its columns."""
+        table = np.zeros(1, kind)
+        for at in digit.columns:
+            codes = np.zeros(self.layout.fields[at].mask + 1, kind)
+            codes[: len(steps[at])] = steps[at]
+            table = (codes[:, None] + table[None, :]).ravel()
+        return table
 
     def _step(self, at: int, finer: Levels, own: Levels) -> npt.NDArray[Any]:
         """Of a column, by code at a level the code at another."""

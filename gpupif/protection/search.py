@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from .lattice import COUNTED, MOST_NODES, Levels, Nodes, Window, around, size_of, spread
 
 
@@ -30,6 +33,11 @@ class NodeChecks(Protocol):
 
     def holds(self, node: Levels) -> bool:
         """Whether it meets the targets that coarser values never hurt."""
+
+    def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
+        """For each node of a window, after one that does not hold, whether it is known not to hold for the same reason;
+        None where that is not known of more nodes than those below.
+        """
 
     def is_met(self, node: Levels) -> bool:
         """Whether it meets the others."""
@@ -157,6 +165,7 @@ class Search:
     def _look(self, still: _Open, place: int) -> bool:
         """Check a node, and say what that leaves open; returns whether it meets all targets."""
         window, node = still.window, still.window.node(place)
+        known = node in self._held
         held = self._holds(node)
         met = held and self._is_met(node)
         if met:
@@ -166,6 +175,9 @@ class Search:
             still.likely = window.not_below(still.likely, place)
             if self.checks.selects:
                 still.left = still.left[still.left != place] if held else window.not_below(still.left, place)
+            failing = None if held or known else self.checks.failing(window)
+            if failing is not None:
+                still.likely, still.left = still.likely[~failing[still.likely]], still.left[~failing[still.left]]
         self._tell(len(still.likely))
         return met
 

@@ -31,6 +31,9 @@ class Checks:
     def holds(self, node):
         return any(all(map(int.__le__, one, node)) for one in self._least)
 
+    def failing(self, window):
+        return None
+
     def is_met(self, node):
         return self._met(node)
 
@@ -152,6 +155,38 @@ def test_classes_of_nodes_from_those_of_others(words):
                 assert sorted(found.counts.tolist()) == expected
                 assert rolled.classes(node, len(expected)) is not None
                 assert rolled.classes(node, len(expected) - 1) is None
+
+
+@pytest.mark.parametrize("chosen", [[range(4)] * 3, [[0, 3], [1, 2], [0, 1, 3]], [[2], [0, 1, 2, 3], [1]]])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_size_of_a_class_at_every_node(monkeypatch, chosen, threads):
+    from gpupif.protection import roll_up
+
+    monkeypatch.setattr(roll_up, "THREAD_ROWS", 20)
+    rng = np.random.default_rng(8)
+    table = pd.DataFrame({f"c{place}": rng.integers(0, 30, 150) for place in range(4)})
+    counted = CountedTable.of(table)
+    # The last column stays as it is.
+    levels = levels_of(counted, open_hierarchies({f"c{place}": {"widths": [3, 15]} for place in range(3)}))
+    window = lattice.Window.of([[0.0, 1.0, 3.0, 7.0 + place] for place in range(3)], list(map(list, chosen)))
+    widths = {0: 1, 1: 3, 2: 15, 3: 1000}
+    with Workers(threads) as workers:
+        rolled = RollUp(counted, range(4), levels, workers)
+        rows = table.to_numpy()
+        sizes = np.stack(
+            [sizes_at(rows, [widths[one] for one in window.node(place)]) for place in window.nodes], axis=1
+        )
+        for node in [(0, 0, 0), (1, 2, 1), (3, 3, 3)]:
+            classes = rolled.classes(node)
+            found = rolled.sizes_of_smallest(node, classes, window)
+            own = sizes_at(rows, [widths[one] for one in node])
+            assert found.tolist() in sizes[own == own.min()].tolist()
+
+
+def sizes_at(rows, widths):
+    """By row how many agree with it over coarser values; the last column stays as it is."""
+    coarse = rows // [*widths, 1]
+    return (coarse[:, None] == coarse[None]).all(axis=2).sum(axis=1)
 
 
 def test_classes_of_many_rows(monkeypatch):

@@ -210,3 +210,17 @@ def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan).table)
     assert done.record.treatments == gpupif.treat(TABLE, plan).record.treatments
     assert nothing_left(tmp_path)
+
+
+def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
+    """Dates are no values of which Arrow makes a dictionary of none."""
+    table = pd.DataFrame(
+        {"sex": ["f"] * 9 + ["m"], "born": pd.date_range("2001-01-01", periods=10).strftime("%Y-%m-%d")}
+    )
+    (tmp_path / "in").mkdir()
+    for number, part in enumerate((table[:9], table[9:])):
+        part.to_csv(tmp_path / "in" / f"{number}.csv", index=False)
+    plan = [gpupif.SuppressRows(k=2, quasi_identifiers=["sex"]), gpupif.Jitter("born", within=2)]
+    done = gpupif.treat_files(str(tmp_path / "in" / "*.csv"), tmp_path / "out.parquet", plan, key=bytes(32))
+    expected = gpupif.treat(table, plan, key=bytes(32)).table
+    assert pd.read_parquet(done.table)["born"].astype(str).tolist() == expected["born"].astype(str).tolist()
