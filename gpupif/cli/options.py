@@ -70,7 +70,7 @@ Hierarchies = Annotated[
     typer.Option(
         "--hierarchies",
         metavar="H.toml",
-        help="Hierarchies of the columns: a table [hierarchies] in a file of TOML, JSON or YAML, such as a plan. For "
+        help="Hierarchies of the columns: the table 'hierarchies' in a file of TOML, JSON or YAML, such as a plan. For "
         "each column { widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, or the path of a .csv "
         "file as ARX keeps them. Those that it lacks are proposed.",
     ),
@@ -106,7 +106,7 @@ Compression = Annotated[
     str | None,
     output_option(
         metavar="auto|zstd|lz4|snappy|none",
-        help="Of the scores; auto is zstd, of Feather lz4, of CSV none.",
+        help="Of what is written; auto is zstd, of Feather lz4, of CSV none.",
         show_default="auto",
     ),
 ]

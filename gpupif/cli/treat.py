@@ -66,8 +66,10 @@ def treat(
 
     found = find_input(table, sep)
     with configured(quiet, device, None, memory_limit, temp, compression):
+        from ..errors import warn
         from ..io.write import check_output, write_text
         from ..treatment.files import treat_files
+        from ..treatment.plan import Plan
 
         records = {"--record": record, "--public-record": public_record}
         _check_apart({"--output": output, "--plan": plan, "--key-file": key_file, **records})
@@ -75,10 +77,16 @@ def treat(
         for file in records.values():
             if file is not None:
                 check_output(file, overwrite or resume, inputs, endings=(".json",))
+        asked = Plan.load(plan)
+        if not asked.treatments:
+            warn(
+                f"plan: {plan}: expected treatments, a list [[treatment]], got none: all is written as it is.",
+                UserWarning,
+            )
         done = treat_files(
             found,
             output,
-            plan,
+            asked,
             key=key_file,
             seed=seed,
             rows_per_file=rows_per_file,

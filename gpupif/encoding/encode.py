@@ -156,7 +156,8 @@ def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
     else:
         labels = pa.chunked_array([chunk.dictionary for chunk in chunks], kind)
         shifts = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])[:-1].tolist()
-    codes = np.concatenate([_indices(chunk.indices, shift) for chunk, shift in zip(chunks, shifts, strict=True)])
+    parts = [_indices(chunk.indices, shift) for chunk, shift in zip(chunks, shifts, strict=True)]
+    codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if pa.types.is_null(kind) or len(labels) == 0:
         return _renumber(name, np.full(len(codes), -1, np.int8), 0, 0, pa.nulls(0))
     merged, code_of = merge_labels(name, labels)

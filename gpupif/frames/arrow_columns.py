@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.categories import categories_of
 from ..encoding.plain import family
 from ..errors import ColumnTypeError
+from ..rows.keys import code_type
+from .categories import categories_of
 from .replacement import Replacement
 
 # Of what pandas notes, what says nothing of values, as its attributes may.
@@ -80,11 +81,10 @@ def other_column(column: Replacement, kind: pa.DataType) -> pa.Array:
     target = other_type(column.labels.type, column.before, kind)
     if not pa.types.is_dictionary(target):
         labels = in_type(column.labels, target)
-        missing = column.codes == len(labels)
         if pa.types.is_null(labels.type) or not len(labels):
             return pa.nulls(len(column.codes), target)
-        return labels.take(pa.array(column.codes, mask=missing))
-    found = categories_of(column.codes, column.labels, None, column.counts)
+        return labels.take(pa.array(column.row_places(code_type(len(labels) + 1)), mask=column.missing))
+    found = categories_of(column)
     values = in_type(found.values, target.value_type)
     numbers = pa.array(found.numbers.astype(np.int32, copy=False), mask=found.numbers < 0)
     return pa.DictionaryArray.from_arrays(numbers, values)
@@ -107,6 +107,8 @@ def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if not pa.types.is_dictionary(kind):
         return column
+    if not len(column):
+        return pa.chunked_array([], kind)
     column = column.unify_dictionaries().combine_chunks()
     chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     codes = chunk.indices.cast(pa.int64()).fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)

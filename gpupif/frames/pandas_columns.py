@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..encoding.categories import categories_of
 from ..encoding.plain import family, plain_type
+from .categories import categories_of
 from .replacement import Replacement
 
 
@@ -37,7 +37,7 @@ def some_rows(column: pd.Series[Any], kept: npt.NDArray[Any]) -> pd.Series[Any]:
 
 def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.Categorical:
     order = None if dtype is None else pa.array(dtype.categories, from_pandas=True)
-    found = categories_of(column.codes, column.labels, order, column.counts)
+    found = categories_of(column, order)
     categories: Any = pd.Index(found.values.to_pandas())
     if dtype is not None and found.ordered and len(categories):
         categories = dtype.categories[dtype.categories.get_indexer(categories)]
@@ -50,10 +50,10 @@ def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:
     """Numbers of NumPy, in their old type where they fit into it; nullable ones of pandas where one is missing."""
     values = column.labels.to_numpy(zero_copy_only=False)
     if dtype.kind == "f":
-        return np.append(values, np.nan).astype(dtype)[column.codes]
+        return column.taken(np.append(values, np.nan).astype(dtype))
     fits = np.iinfo(dtype).min <= values.min() and values.max() <= np.iinfo(dtype).max
-    numbers = np.append(values, values[:1]).astype(dtype if fits else values.dtype)[column.codes]
-    missing = column.codes == len(values)
+    numbers = column.taken(np.append(values, values[:1]).astype(dtype if fits else values.dtype))
+    missing = column.missing
     return pd.arrays.IntegerArray(numbers, missing) if missing.any() else numbers
 
 
@@ -62,7 +62,7 @@ def _natural(column: Replacement, dtype: Any) -> Any:
     kind = plain_type(column.labels.type)
     if isinstance(dtype, pd.ArrowDtype):
         return pd.ArrowDtype(kind)
-    missing = bool((column.codes == len(column.labels)).any())
+    missing = bool(column.missing.any())
     nullable = missing or (isinstance(dtype, pd.api.extensions.ExtensionDtype) and hasattr(dtype, "numpy_dtype"))
     named = {"whole": "Int64", "boolean": "boolean"} if nullable else {"whole": "int64", "boolean": "bool"}
     return pd.api.types.pandas_dtype(named.get(family(kind)) or column.labels[:1].to_pandas().dtype)
@@ -71,15 +71,13 @@ def _natural(column: Replacement, dtype: Any) -> Any:
 def _taken(column: Replacement, dtype: Any, like: pd.Series[Any]) -> Any:
     """Values of a type of pandas by codes; missing ones as the column had them, if it had any."""
     size = len(column.labels)
-    numbers = column.codes.astype(np.int64)
-    missing = numbers == size
-    numbers[missing] = -1
+    missing = column.missing
     if dtype.kind == "O" and isinstance(dtype, np.dtype):
         values = np.empty(size + 1, dtype=object)
         values[:size] = column.labels.to_pylist()
         absent = like[like.isna()]
         values[size] = absent.iloc[0] if len(absent) else None
-        return values[column.codes]
+        return column.taken(values)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
         dtype = pd.api.types.pandas_dtype("boolean" if dtype.kind == "b" else f"Int{8 * dtype.itemsize}")
     labels = pd.Series(column.labels.to_pandas() if size else [], dtype=None if size else dtype)
@@ -87,4 +85,6 @@ def _taken(column: Replacement, dtype: Any, like: pd.Series[Any]) -> Any:
         labels = labels.astype(dtype)
     except (ValueError, TypeError, OverflowError):
         dtype = labels.dtype
-    return labels.array.take(numbers, allow_fill=bool(missing.any()))
+    return labels.array.take(
+        column.renumbered(np.append(np.arange(size), -1), np.int64), allow_fill=bool(missing.any())
+    )

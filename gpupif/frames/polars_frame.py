@@ -35,11 +35,15 @@ class PolarsFrame(Frame):
         """See `Frame`; raises ColumnTypeError for a type that Arrow does not know."""
         import polars as pl
 
+        from .polars_columns import dictionary_of
+
         series = self._table.get_columns()[position]
         try:
             if series.dtype == pl.Object:
                 raise pa.ArrowInvalid("objects")
-            array = series.to_arrow(compat_level=pl.CompatLevel.oldest())
+            array = dictionary_of(series) if isinstance(series.dtype, pl.Categorical | pl.Enum) else None
+            if array is None:
+                array = series.to_arrow(compat_level=pl.CompatLevel.oldest())
         except pa.ArrowException as error:
             raise ColumnTypeError(series.name, f"Polars type {series.dtype}") from error
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])

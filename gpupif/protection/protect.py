@@ -70,7 +70,8 @@ def protect(
         Share of the rows, from 0 to below 1, that may be suppressed: those in classes of fewer than k rows, with a
         target on k. All other targets are then of the rows that are left.
     cells:
-        Suppress in these rows single cells in place of the rows, as few as make all targets hold.
+        Suppress single cells in place of these rows, as few as make all targets hold. `suppress` limits the rows by
+        which levels are chosen; where it takes more to make a target hold, cells of further rows are suppressed too.
     time_limit:
         Seconds after which no further node is checked (None: no limit): the best one that was found is then the result,
         with how much cheaper another one may be. So it is where the search is broken off (Ctrl-C).
@@ -140,7 +141,7 @@ def protect(
             search = Search(costs, checks, asked.deadline(), done)
             found = search.run()
             if found.node is None:
-                refuse_no_plan(found, search.checked, checks, levels, asked.targets, counted)
+                refuse_no_plan(found, search, checks, levels, asked.targets, counted)
             suppressed = checks.suppressed_rows(found.node)
             frontier = frontier_of(checks.values, costs, levels, asked.targets)
         before = asked.targets.measure(counted, engine)

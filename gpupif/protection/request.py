@@ -17,7 +17,7 @@ from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..targets.counted import CountedTable
 from ..targets.target import Target, read_targets
-from ..targets.target_set import TargetSet
+from ..targets.target_set import TargetSet, named_columns
 from ..treatment.base import Treatment
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress
@@ -200,8 +200,11 @@ def _columns(
     if quasi_identifiers is None:
         return None
     known = [name for one in attackers.values() for name in _columns_of(one)]
-    known += [name for target in limits if isinstance(target.known, tuple) for name in target.known]
-    return list(dict.fromkeys([*quasi_identifiers, *sensitive, *known]))
+    scored = [*quasi_identifiers, *sensitive]
+    for target in limits:
+        if isinstance(target.known, tuple):
+            known += named_columns(target.known, scored)
+    return list(dict.fromkeys([*scored, *known]))
 
 
 def _check_named(

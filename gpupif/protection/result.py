@@ -36,10 +36,11 @@ class FrontierNode:
 class Protection(Displayable):
     """The least treatment with which a table meets targets; made by `gpupif.protect`. Prints as tables.
 
-    plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or
-    whose cells it suppresses. levels: by column how coarse it becomes; heights: by column the highest level. losses: by
-    column the bits over all rows that this takes; loss: these times the weights of the columns, added up; loss_share:
-    of the loss with everything at its top.
+    plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away; where
+    it suppresses cells, those in classes of fewer than k at these levels, but cells of further rows may be too. levels:
+    by column how coarse it becomes; heights: by column the highest level. losses: by column the bits over all rows that
+    this takes; loss: these times the weights of the columns, added up; loss_share: of the loss with everything at its
+    top.
 
     risk: what the treated table has of each target, measured again: the table treated by the plan, then scored as any
     is. before: the same of the table as it is.
@@ -99,6 +100,9 @@ class Protection(Displayable):
         if self.suppressed_rows:
             share = as_percent(self.suppressed_rows / self.rows)
             console.print(f"{self.suppressed_rows:,} rows suppressed ({share})", highlight=False)
+        if self.proposed:
+            named = ", ".join(map(str, self.proposed))
+            console.print(f"Hierarchies proposed for: {named}", highlight=False, markup=False)
         for table in self._tables():
             console.print()
             console.print(table)

@@ -84,24 +84,28 @@ class Search:
         heights = [len(one) - 1 for one in self.costs]
         if self.checks.selects or size_of(heights) > COUNTED:
             self._dive(heights)
-        if self._over:
+        if self.is_over:
             # A window takes longer to lay out than may be left.
             return self._outcome(0.0, False)
         if size_of(heights) <= MOST_NODES:
             window = Window.of(self.costs, [range(height + 1) for height in heights])
             return self._search(window)
+        if not self.is_over and not self._holds(tuple(heights)):
+            # Nor does any node below the top.
+            return self._outcome(math.inf, True)
         lowest = self._lowest_levels(heights)
         bound = self._cost(lowest)
         while True:
             best = self._best
             chosen = spread(self.costs, lowest) if best is None else around(self.costs, lowest, best[1])
             self._search(Window.of(self.costs, chosen))
-            if self._best is None or self._best == best or self._over:
+            if self._best is None or self._best == best or self.is_over:
                 bound = max(bound, self._bound_by_parts(heights))
                 return self._outcome(bound, self._best is not None and self._best[0] <= bound)
 
     @property
-    def _over(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether the time is up."""
         return time.monotonic() >= self.deadline
 
     def _cost(self, node: Sequence[int]) -> float:
@@ -123,7 +127,7 @@ class Search:
         def holds(axis: int, level: int) -> bool:
             # When the time is over nothing more is proved.
             node = tuple(level if one == axis else top for one, top in enumerate(heights))
-            return self._over or self._holds(node)
+            return self.is_over or self._holds(node)
 
         return [_lowest(0, height, partial(holds, axis)) for axis, height in enumerate(heights)]
 
@@ -139,7 +143,7 @@ class Search:
         for axes in _parts(self.costs):
             costs = [one if axis in axes else [0.0] * len(one) for axis, one in enumerate(self.costs)]
             chosen = [range(height + 1) if axis in axes else [height] for axis, height in enumerate(heights)]
-            if not self._over:
+            if not self.is_over:
                 part = Search(costs, _Pruning(self._holds, self.checks.failing), self.deadline)
                 total += part._search(Window.of(costs, chosen)).bound
         return total
@@ -170,10 +174,10 @@ class Search:
             nodes = nodes[: int((window.losses <= self._best[0]).sum())]
         still = _Open(window, nodes, nodes)
         for node in self._dived:
-            place = None if self._over else window.find(node)
+            place = None if self.is_over else window.find(node)
             if place is not None:
                 self._look(still, place)
-        while len(still.likely) and not self._over:
+        while len(still.likely) and not self.is_over:
             self._look(still, window.halving(still.likely, by_cost=True))
         left = self._in_order(window, still.left) if self.checks.selects else still.likely
         bound = float(window.losses[left[0]]) if len(left) else math.inf if self._best is None else self._best[0]
@@ -203,7 +207,7 @@ class Search:
 
         def meets(levels: Sequence[int]) -> bool:
             node = tuple(levels)
-            if self._over:
+            if self.is_over:
                 return False
             self._dived.append(node)
             met = self._holds(node) and self._is_met(node)
@@ -236,7 +240,7 @@ class Search:
     def _in_order(self, window: Window, left: Nodes) -> Nodes:
         """Look at what is left in the order of cost; returns what is left then."""
         unknown = left if self.checks.prunes else left[:0]
-        while len(unknown) and not self._over:
+        while len(unknown) and not self.is_over:
             place = window.halving(unknown, by_cost=False)
             if self._holds(window.node(place)):
                 unknown = window.not_above(unknown, place)
@@ -244,7 +248,7 @@ class Search:
                 unknown, left = window.not_below(unknown, place), window.not_below(left, place)
             self._tell(len(left))
         for number, place in enumerate(left):
-            if self._over:
+            if self.is_over:
                 return left[number:]
             node = window.node(int(place))
             if self._holds(node) and self._is_met(node):

@@ -8,16 +8,17 @@ from typing import NoReturn
 from ..attack.known_subsets import AnyKnown
 from ..errors import InputError
 from ..targets.counted import CountedTable
+from ..targets.quantities import OfScores
 from ..targets.target_set import TargetSet, TargetValue
 from ..utils.display import as_cell, plural
 from .checks import Checks
 from .levels import ColumnLevels
-from .search import Outcome
+from .search import Outcome, Search
 
 
 def refuse_no_plan(
     found: Outcome,
-    checked: int,
+    search: Search,
     checks: Checks,
     levels: Sequence[ColumnLevels],
     targets: TargetSet,
@@ -27,13 +28,18 @@ def refuse_no_plan(
     top = tuple(one.height for one in levels)
     failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
     listed = " ".join(_said(value, targets, table) for value in failing)
+    checked = f"{search.checked:,} {plural(search.checked, 'check')}"
     if not found.complete:
-        raise InputError(
-            f"time_limit: no treatment was found that meets the targets, in {checked:,} {plural(checked, 'check')}. "
-            f"Raise it, or relax a target.{f' {listed}' if listed else ''}"
+        said = f"no treatment was found that meets the targets, in {checked}."
+        advice = (
+            f"time_limit: {said} Raise it, or relax a target."
+            if search.is_over
+            else f"targets: {said} There are too many nodes to look at all. Relax a target, or give fewer levels in "
+            "hierarchies=."
         )
+        raise InputError(f"{advice} {listed}".rstrip())
     if not failing:
-        listed = f"Together they are not met at any of {checked:,} nodes that were checked."
+        listed = f"Together they are not met at any node, in {checked}."
     raise InputError(f"targets: no treatment meets them. {listed}")
 
 
@@ -42,10 +48,11 @@ def _said(value: TargetValue, targets: TargetSet, table: CountedTable) -> str:
     target = value.target
     known = targets.known(target)
     names: Sequence[Hashable] = list(known.pool or ()) if isinstance(known, AnyKnown) else known
-    fixed = [name for name in names if name not in targets.quasi_identifiers]
+    fixed = [name for name in names if name not in targets.quasi_identifiers and name != value.column]
     came = "not defined" if value.value is None else as_cell(value.value)
     said = f"{str(target)!r} is not even met with each quasi-identifier at its top level, where it is {came}"
-    if value.column is not None and value.column not in targets.quasi_identifiers:
+    of_values = not (isinstance(target.quantity, OfScores) and target.quantity.is_of_size)
+    if of_values and value.column is not None and value.column not in targets.quasi_identifiers:
         return (
             f"{said} in column {value.column!r}, which stands in the way: it is sensitive and stays as it is, with "
             f"{_distribution(value.column, table)}. Relax the target, or make the column coarser before."

@@ -139,6 +139,11 @@ class OfScores(Quantity):
         return f"{self._statistic} {self.measure.name}" + (f"({self.column})" if self.column else "")
 
     @property
+    def is_of_size(self) -> bool:
+        """Whether it follows from how many rows agree, whatever the values of the column."""
+        return self.measure is not None and self.measure.is_size
+
+    @property
     def _statistic(self) -> str:
         named = {None: "mean", 0.0: "min", 100.0: "max"}
         return named.get(self.percentile, f"p{self.percentile:g}" if self.percentile is not None else "")

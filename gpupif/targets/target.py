@@ -180,7 +180,7 @@ def _limit(text: str, number: str | None) -> float:
         limit = float((number or "").strip().replace("_", "x"))
     except ValueError:
         limit = math.nan
-    if math.isnan(limit):
+    if not math.isfinite(limit):
         came = "nothing" if number is None else repr(number.strip())
         raise InputError(f"target {text!r}: expected a number as the limit, got {came}.")
     return limit

@@ -125,13 +125,13 @@ class TargetSet:
                 hint = did_you_mean(target.attacker, self.attackers)
                 raise InputError(
                     f"target {str(target)!r}: no attacker {target.attacker!r}.{hint} There are: {there}. "
-                    "Say what each knows with attackers={name: [columns]}, or before the colon with known=."
+                    "Say what each knows with attackers=, or write known=A,B: before the figure."
                 )
             known = self.attackers[target.attacker]
         elif isinstance(target.known, int):
             known = AnyKnown(target.known)
         elif target.known is not None:
-            known = target.known
+            known = named_columns(target.known, self.scored)
         if isinstance(known, AnyKnown):
             return known if known.pool is not None else replace(known, among=pool)
         return pool if known is None else list(known)
@@ -147,6 +147,12 @@ class TargetSet:
                     f"{about}: {quantity.model.name} is of a sensitive attribute: name one with sensitive=."
                 )
             self._check_column(about, quantity.column, self.sensitive, "sensitive attribute")
+            learnt = self._learnt(known)
+            if not learnt or quantity.column not in (None, *map(str, learnt)):
+                raise InputError(
+                    f"{about}: the attacker knows column {quantity.column or str(self.sensitive[0])!r} and has nothing "
+                    "left to learn of it. Leave it out of what the attacker knows."
+                )
         elif isinstance(quantity, OfScores):
             self._check_column(about, quantity.column, self.scored, "column that is scored")
         elif isinstance(quantity, OfClasses) and isinstance(known, AnyKnown) and not _is_of_overlapping(quantity):
@@ -156,7 +162,14 @@ class TargetSet:
             )
         if isinstance(known, AnyKnown):
             targets = self.scored if isinstance(quantity, OfScores) else [NONE]
-            check_known(about, known, targets, list(known.pool or ()) if known.known else targets)
+            pool = list(known.pool or ()) if known.known else targets
+            others = min(len(pool) - (name in pool) for name in targets)
+            if isinstance(target.known, int) and target.known > others:
+                raise InputError(
+                    f"{about}: known: expected at most {others}, the number of columns that may be known, "
+                    f"got {target.known}. Give a lower number, or more quasi-identifiers."
+                )
+            check_known(about, known, targets, pool)
 
     @staticmethod
     def _check_column(about: str, column: str | None, names: Sequence[Hashable], what: str) -> None:
@@ -183,7 +196,12 @@ class TargetSet:
         if kind == "classes":
             sizes = class_sizes(table, known, engine, self.missing)
             return {one: value_of_classes(one, sizes) for one in targets}
-        return self._values_of_cells(known, targets, table, engine, self.sensitive if kind == "models" else self.scored)
+        columns = self._learnt(known) if kind == "models" else self.scored
+        return self._values_of_cells(known, targets, table, engine, columns)
+
+    def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
+        """The sensitive attributes that an attacker does not know anyway."""
+        return [name for name in self.sensitive if isinstance(known, AnyKnown) or name not in known]
 
     def _values_of_cells(
         self,
@@ -229,6 +247,12 @@ class TargetSet:
                     )
             found[target] = worst_of(target, each)
         return found
+
+
+def named_columns(texts: Sequence[str], names: Sequence[Hashable]) -> list[Hashable]:
+    """The columns that a target names, whose names need not be texts; those that are not there as they are named."""
+    by_text = {str(name): name for name in names}
+    return [by_text.get(text, text) for text in texts]
 
 
 def _is_of_overlapping(quantity: OfClasses) -> bool:

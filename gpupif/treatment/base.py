@@ -97,10 +97,14 @@ class Piece(ABC):
 
 
 class WorkingTable(ABC):
-    """A table as treated so far. names: its columns; rows: how many it has."""
+    """A table as treated so far. names: its columns; rows: how many it has.
+
+    index: row labels beside the columns, which no treatment changes; None where the kind has none.
+    """
 
     names: Sequence[Hashable]
     rows: int
+    index: Any = None
 
     @abstractmethod
     def values(self, name: Hashable) -> ColumnValues:

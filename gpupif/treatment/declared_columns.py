@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..errors import InputError
 from ..utils.validation import as_list
@@ -14,6 +14,8 @@ from .base import Piece, Step, Tools, Treatment, WorkingTable
 @dataclass(frozen=True)
 class DeclaredColumns(Treatment):
     """Refuse a table with other columns than these, or without one of them; change nothing.
+
+    So is one whose index says more than the place of a row: one with a name, or of anything but whole numbers.
 
     A plan that is to leave nothing out begins with it: a column that comes to the table later is not handed on before
     somebody has said what is to be done with it.
@@ -38,7 +40,21 @@ class DeclaredColumns(Treatment):
                 f"expected every column to be declared, got none for {listed}. Declare them (of Safe Harbor, say what "
                 "they hold), or drop them first."
             )
+        if _labels_rows(table.index):
+            named = [name for name in table.index.names if name is not None]
+            of = f" ({', '.join(map(repr, named))})" if named else ""
+            raise InputError(
+                f"expected every column to be declared, got an index{of} that goes with the rows as it is. Make "
+                "columns of it, to be declared, by reset_index(), or take it away by reset_index(drop=True)."
+            )
         return NoStep()
+
+
+def _labels_rows(index: Any) -> bool:
+    """Whether an index may say whose row it is."""
+    if index is None or type(index).__name__ == "RangeIndex":
+        return False
+    return any(name is not None for name in index.names) or getattr(index.dtype, "kind", "O") not in "iu"
 
 
 class NoStep(Step):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Sequence
@@ -159,6 +160,14 @@ def _files(output: Path) -> Sequence[Path]:
     return [output] if is_file(output) else sorted(output.rglob("*.parquet"))
 
 
+def _read_by(plan: Plan) -> dict[str, str]:
+    """What the files hold that a plan names, by path."""
+    named = [getattr(one, name) for one in plan.treatments for name in one.files]
+    named += [one.to_plan() for one in plan.hierarchies.values()]
+    paths = [Path(one) for one in named if isinstance(one, str | os.PathLike)]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
+
+
 def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> dict[str, Any]:
     """Settings that must be the same when a run is taken up again, by name; the first that is not is named."""
     described = describe_files(source.found.path, source.stamps)
@@ -167,7 +176,9 @@ def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> di
         FORMAT_OF_FILES: FORMAT,
         "files": {file["path"]: file for file in described["files"]},
         "plan": digest(plan.to_dict()),
-        "key": None if key is None else key.digest,
+        "files of the plan": digest(_read_by(plan)),
+        # Not that of records, by which no seeds are told apart.
+        "key": None if key is None else digest(key.secret("resume").hex()),
         "temp": None if options.temp is None else str(options.temp.resolve()),
         "rows per file": options.rows_per_file,
     }

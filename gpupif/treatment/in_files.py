@@ -95,8 +95,8 @@ class FileTable(TreatableTable):
     def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = [str(name) for name in dict.fromkeys(names)]
 
-    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
-        use = self._steps.add(step, names, FilePiece)
+    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
+        use = self._steps.add(step, names, FilePiece, said)
         self.counts.append(StepCounts(dropped=list(use.dropped)))
         if use.removes:
             self._rows = None
@@ -141,7 +141,7 @@ class FileTable(TreatableTable):
         found = {}
         for name, merger in mergers.items():
             merger.flush()
-            labels = merger.values.labels
+            labels = self._steps.typed(name, merger.values.labels)
             if name not in self._steps.types:
                 labels = self._source.labels(labels)
             found[name] = merger.values._replace(labels=plain_labels(labels))

@@ -57,6 +57,7 @@ class MemoryTable(TreatableTable):
         self.frame = frame
         self.rows = frame.rows
         self.names = list(frame.names)
+        self.index = frame.index
         self.counts: list[StepCounts] = []
         self._columns: dict[Hashable, MemoryColumn] = {}
         self._types: dict[Hashable, pa.DataType] = {}
@@ -89,7 +90,7 @@ class MemoryTable(TreatableTable):
             self._take_column(name, MemoryColumn.encoded(name, self.frame.column(self.frame.names.index(name))))
         return self._columns[name]
 
-    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
+    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
         if isinstance(step, ValueMapStep):
             column, found = self._stored(step.column).mapped(step)
             self.counts.append(StepCounts({step.column: found}))
@@ -165,9 +166,7 @@ class MemoryTable(TreatableTable):
         return self.frame.replaced(self.names, replaced, self._kept)
 
     def _replacement(self, name: Hashable) -> Replacement:
-        column = self._columns[name]
-        rows = column.rows()
-        return Replacement(rows.codes, rows.labels, self._types[name], column.counts())
+        return self._columns[name].replacement(self._types[name])
 
 
 def _encoded(name: Hashable, array: Any) -> MemoryColumn | None:

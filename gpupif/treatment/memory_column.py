@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ..encoding.encode import encode_column
+from ..frames.replacement import Replacement
 from .base import ColumnValues, PieceColumn, ValueMapStep
 from .columns import Changes, column_values, counts_of, piece_column, places_among, recoded
 from .plain_piece import ValuesPiece
@@ -40,6 +42,10 @@ class MemoryColumn:
             self._codes = recoded(self._codes, self._now, len(self.labels) + 1)
             self._now, self._counts = None, counts
         return PieceColumn(self._codes, self.labels)
+
+    def replacement(self, before: pa.DataType) -> Replacement:
+        """What it is now, in the place of a column with values of the type `before`."""
+        return Replacement(self._codes, self.labels, before, self.counts(), self._now)
 
     def counts(self) -> npt.NDArray[np.int64]:
         """Rows by code of what it is now, missing ones last."""

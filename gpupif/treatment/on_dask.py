@@ -6,9 +6,11 @@ that its columns have in the whole table, go with it.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from ..attack.arguments import Arguments
 from ..dask.graph import Graph, Result
 from ..dask.watch import compute
 from ..encoding.merge import ValueCounts, total_values
-from ..errors import InputError
+from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..frames.pandas_columns import other_column
@@ -83,6 +85,7 @@ class DaskTable(TreatableTable):
         check_unique(list(table.columns))
         self.counts: list[StepCounts] = []
         self.table = table
+        self.index = table._meta.index
         self._report = report
         self._graph = Graph()
         self._partitions = self._graph.take(table)
@@ -97,7 +100,8 @@ class DaskTable(TreatableTable):
             listed = ", ".join(map(str, table.columns))
             raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
         frame = open_frame(next(sample for rows, sample in found if rows))
-        sample = PieceColumns(lambda name: frame.column(frame.names.index(name)))
+        self._kinds: dict[Hashable, pa.DataType] = {}
+        sample = PieceColumns(lambda name: frame.column(frame.names.index(name)), self._kinds)
         self._steps = Steps(list(table.columns), sample, frame.rows)
 
     @property
@@ -111,7 +115,19 @@ class DaskTable(TreatableTable):
         return sum(self.sizes(len(self._steps.uses)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: nothing is computed before it is asked for."""
+        """See `TreatableTable`: which types their values have.
+
+        A column without a value in a partition tells none there: what the first rows do not tell all are asked.
+        """
+        for name in dict.fromkeys(names):
+            # What cannot be compared is refused when it is asked for.
+            with contextlib.suppress(ColumnTypeError):
+                self._kinds[name] = self._steps.sample.before(name).labels.type
+        unknown = [name for name, kind in self._kinds.items() if pa.types.is_null(kind)]
+        self.ask_together(unknown)
+        for name in unknown:
+            with contextlib.suppress(ColumnTypeError):
+                self._kinds[name] = self.values(name).labels.type
 
     def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = list(dict.fromkeys(names))
@@ -127,8 +143,8 @@ class DaskTable(TreatableTable):
             self._sizes[level] = found
         return found
 
-    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
-        use = self._steps.add(step, names, partial(PartitionPiece, given=self._of_first()))
+    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
+        use = self._steps.add(step, names, partial(PartitionPiece, given=self._of_first()), said)
         self._sizes.append(None)
         self.counts.append(StepCounts())
         if use.removes:
@@ -151,7 +167,7 @@ class DaskTable(TreatableTable):
             for own, start in zip(starts, before, strict=False):
                 own.append(start)
         given = [GivenFacts({one.key: one.parts[place] for one in self._facts}) for place in range(len(starts))]
-        treating = Treating(self._steps.uses[:level], list(self.table.columns), list(self._steps.names))
+        treating = Treating(self._steps.uses[:level], list(self.table.columns), list(self._steps.names), self._kinds)
         shared = graph.given(f"{stage}-steps", treating)
         starting = [_Starts(own) for own in starts]
         return graph.each(stage, function, shared, self._partitions, starting, given)
@@ -169,7 +185,10 @@ class DaskTable(TreatableTable):
             parts = self.each(graph, "values", partial(values_in, names, name))
             whole = graph.tree("merge", partial(_total, names), parts)
             found: Sequence[ValueCounts | None] = compute(graph.value(whole), self._report)
-            self._values |= {one: column_values(*own) for one, own in zip(names, found, strict=True) if own is not None}
+            for one, own in zip(names, found, strict=True):
+                if own is not None:
+                    values = column_values(*own)
+                    self._values[one] = replace(values, labels=self._steps.typed(one, values.labels))
         return self._values[name]
 
     def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
@@ -208,7 +227,7 @@ class DaskTable(TreatableTable):
 
     def _nothing(self) -> Any:
         """What makes a frame without rows."""
-        treating = Treating([], list(self.table.columns), list(self._steps.names))
+        treating = Treating([], list(self.table.columns), list(self._steps.names), self._kinds)
         return treating, self.table._meta.iloc[:0], _Starts([]), GivenFacts({})
 
     def _divisions(self) -> Sequence[Any]:
@@ -216,7 +235,8 @@ class DaskTable(TreatableTable):
 
     def done(self) -> Any:
         """The treated frame, lazy; what was done is counted now, and of which types and categories its columns are."""
-        names = [name for name in self._steps.names if name in self._steps.types]
+        touched = frozenset[Hashable]().union(*(use.changes for use in self._steps.uses))
+        names = [name for name in self._steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
         watched = list(dict.fromkeys([*names, *(name for name in categorical if name in self._steps.names)]))
         graph = self._graph.copy()

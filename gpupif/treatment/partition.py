@@ -57,11 +57,15 @@ class TreatedPartition(NamedTuple):
 
 @dataclass(frozen=True)
 class Treating:
-    """Steps, for partitions with these columns; left: those that there are afterwards."""
+    """Steps, for partitions with these columns; left: those that there are afterwards.
+
+    kinds: types of values that columns have in the whole table, see `PieceColumns`.
+    """
 
     uses: Sequence[StepUse]
     names: Sequence[Hashable]
     left: Sequence[Hashable]
+    kinds: Mapping[Hashable, pa.DataType]
 
     def run(self, partition: Any, starts: Sequence[int], given: GivenFacts, counted: bool = False) -> TreatedPartition:
         """Treat a partition."""
@@ -72,18 +76,17 @@ class Treating:
             # One without rows may have another type.
             return frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object)
 
-        now = PieceColumns(column)
+        now = PieceColumns(column, self.kinds)
         with frame.active(), config(threads=task_threads()):
             for use, start in zip(self.uses, starts, strict=True):
                 own = StepCounts()
-                if rows:
-                    piece = PartitionPiece(start, rows, names, now.find, whole=False, given=given)
-                    use.step.apply(piece)
-                    if counted:
-                        piece.settle()
-                        own.add(piece.changed, [], piece.rows_before - piece.rows)
-                    now.take(piece)
-                    rows, names = piece.rows, list(piece.names)
+                piece = PartitionPiece(start, rows, names, now.find, whole=False, given=given)
+                use.apply(piece)
+                if counted:
+                    piece.settle()
+                    own.add(piece.changed, [], piece.rows_before - piece.rows)
+                now.take(piece)
+                rows, names = piece.rows, list(piece.names)
                 counts.append(own)
         return TreatedPartition(now, rows, counts, frame)
 
@@ -169,7 +172,7 @@ def ends_of(
     orders = treated.before.orders()
     for name in watched:
         column = treated.columns.find(name)
-        before = PieceColumns(treated.columns.given).find(name).labels.type
+        before = treated.columns.before(name).labels.type
         counts = counts_of(column)
         labels = column.labels.filter(pa.array(counts[:-1] > 0))
         text = family(labels.type) == "text" and (name in categorical or family(before) != "text")
@@ -224,12 +227,15 @@ def treated_frame(columns: Mapping[Hashable, Any], treating: Treating, partition
     replaced = {}
     for name in columns:
         column = treated.columns.find(name)
-        before = PieceColumns(treated.columns.given).find(name).labels.type
+        before = treated.columns.before(name).labels.type
         replaced[name] = Replacement(column.codes, column.labels, before)
     with treated.before.active():
         frame = treated.before.replaced(treating.left, replaced, treated.columns.kept)
         for name, kind in columns.items():
             place = list(treating.left).index(name)
             if frame.dtypes.iloc[place] != kind:
-                frame.isetitem(place, frame.iloc[:, place].astype(kind))
+                column = frame.iloc[:, place]
+                # What has no value may be of a type that no value can be brought from.
+                absent = [None] * len(column) if column.isna().all() else column
+                frame.isetitem(place, type(column)(absent, index=column.index, dtype=kind))
     return frame

@@ -11,12 +11,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import GpupifError, InputError, warn
+from ..errors import InputError, warn
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
 from .base import Step, Tools, Treatment, WorkingTable
 from .randomness.key import Key
 from .record import StepCounts, TreatmentRecord, TreatmentsRecord
+from .steps import errors_of
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -38,8 +39,8 @@ class TreatableTable(WorkingTable):
     counts: list[StepCounts]
 
     @abstractmethod
-    def apply(self, step: Step, names: Sequence[Hashable] = ()) -> None:
-        """Have all rows treated. names: columns that the step may look at and change."""
+    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
+        """Have all rows treated. names: columns that the step may look at and change; said: of it in errors."""
 
     @abstractmethod
     def expect(self, names: Sequence[Hashable]) -> None:
@@ -56,14 +57,13 @@ def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Repor
     table.expect([name for one in reading for name in named_in(one, table.names)])
     report.stage("treat", len(plan.treatments), "treatments")
     for number, treatment in enumerate(plan.treatments):
-        try:
+        said = f"treatment {number + 1} ({treatment.do})"
+        with errors_of(said):
             check_exist("column", treatment.named(), table.names)
             alike = [one for one in plan.treatments[number:] if type(one) is type(treatment)]
             table.ask_together([name for one in alike for name in named_in(one, table.names)])
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
-            table.apply(step, named_in(treatment, table.names))
-        except GpupifError as error:
-            raise error.about(f"treatment {number + 1} ({treatment.do})") from error
+            table.apply(step, named_in(treatment, table.names), said)
         applied.append(Applied(treatment, step))
         report.advance()
     return applied

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..errors import GpupifError
 from ..frames.arrow_columns import without_unused
 from .base import PieceColumn, Step
 from .columns import piece_column, some_rows
@@ -17,16 +20,20 @@ from .plain_piece import PlainPiece
 
 # Rows by which it is seen what a step does to which columns.
 SAMPLE_ROWS = 1 << 10
+# How errors begin that say of which treatment they are.
+SAID = re.compile(r"treatment \d+ \(")
 
 
 class PieceColumns:
     """The columns of some rows, encoded when they are asked for.
 
-    given: makes a column as it came, with all rows that there were. kept: a mask of those that are left, None for all.
+    given: makes a column as it came, with all rows that there were. kinds: the types of values that columns have in the
+    whole table, of those that may have none here. kept: a mask of the rows that are left, None for all.
     """
 
-    def __init__(self, given: Callable[[Hashable], Any]) -> None:
+    def __init__(self, given: Callable[[Hashable], Any], kinds: Mapping[Hashable, pa.DataType] | None = None) -> None:
         self.given = given
+        self.kinds = {} if kinds is None else kinds
         self.kept: npt.NDArray[np.bool_] | None = None
         self.now: dict[Hashable, PieceColumn] = {}
         self.replaced: set[Hashable] = set()
@@ -34,9 +41,16 @@ class PieceColumns:
     def find(self, name: Hashable) -> PieceColumn:
         """A column as it is now."""
         if name not in self.now:
-            column = piece_column(name, self.given(name))
+            column = self.before(name)
             self.now[name] = column if self.kept is None else some_rows(column, self.kept)
         return self.now[name]
+
+    def before(self, name: Hashable) -> PieceColumn:
+        """A column as it came."""
+        column = piece_column(name, self.given(name))
+        if pa.types.is_null(column.labels.type) and name in self.kinds:
+            return PieceColumn(column.codes, pa.array([], self.kinds[name]))
+        return column
 
     def take(self, piece: PlainPiece) -> None:
         """They are now as a step has left its piece of them."""
@@ -67,13 +81,33 @@ class TableColumns(PieceColumns):
 
 @dataclass(frozen=True)
 class StepUse:
-    """What a step may look at, and what it may change. removes: whether it may take rows away."""
+    """What a step may look at, and what it may change.
+
+    removes: whether it may take rows away. said: of it in errors.
+    """
 
     step: Step
     looks_at: frozenset[Hashable]
     changes: frozenset[Hashable]
     dropped: Sequence[Hashable]
     removes: bool
+    said: str = ""
+
+    def apply(self, piece: PlainPiece) -> None:
+        """Treat some rows; errors say of which treatment they are, whenever that is."""
+        with errors_of(self.said):
+            self.step.apply(piece)
+
+
+@contextlib.contextmanager
+def errors_of(said: str) -> Iterator[None]:
+    """Say of errors that they are of a treatment, unless they say already of which."""
+    try:
+        yield
+    except GpupifError as error:
+        if not said or SAID.match(str(error)):
+            raise
+        raise error.about(said) from error
 
 
 @dataclass
@@ -89,7 +123,7 @@ class Steps:
     uses: list[StepUse] = field(default_factory=list)
     types: dict[Any, pa.DataType] = field(default_factory=dict)
 
-    def add(self, step: Step, names: Sequence[Hashable], kind: Callable[..., PlainPiece]) -> StepUse:
+    def add(self, step: Step, names: Sequence[Hashable], kind: Callable[..., PlainPiece], said: str = "") -> StepUse:
         """One more, tried on the sample; names: columns that it may look at and change, also where it does not there.
         kind: of the piece that the sample is.
 
@@ -102,7 +136,7 @@ class Steps:
         dropped = [name for name in self.names if name not in piece.names]
         changes = frozenset([*piece.replaced, *names]) - {*dropped}
         removes = not piece.replaced and not dropped
-        use = StepUse(step, frozenset([*piece.looked_at, *names]) - {*dropped}, changes, dropped, removes)
+        use = StepUse(step, frozenset([*piece.looked_at, *names]) - {*dropped}, changes, dropped, removes, said)
         self.uses.append(use)
         self.names = list(piece.names)
         for name in changes:
@@ -110,6 +144,10 @@ class Steps:
             if not pa.types.is_null(labels):
                 self.types[name] = labels
         return use
+
+    def typed(self, name: Hashable, labels: pa.Array) -> pa.Array:
+        """Labels of a column, of the type that it has also where no row has a value."""
+        return labels if len(labels) else labels.cast(self.sample.find(name).labels.type)
 
     def needed(self, columns: Sequence[Hashable], every: bool) -> tuple[list[StepUse | None], set[Hashable]]:
         """What has to be done for some columns of the treated table, None for steps that do not matter to them.

@@ -125,7 +125,7 @@ class TreatedSource(Source):
             if use is None:
                 continue
             piece = FilePiece(start, rows, table.column_names, now.find, whole=False)
-            use.step.apply(piece)
+            use.apply(piece)
             if self.counted:
                 piece.settle()
                 self.counts[number].add(piece.changed, [], piece.rows_before - piece.rows)

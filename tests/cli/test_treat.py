@@ -78,3 +78,11 @@ def test_bad_input(run, folder, plan, arguments, fragments):
     for fragment in fragments:
         assert fragment in ended.err
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_plan_without_treatments_warns(run, folder):
+    (folder / "hierarchies.toml").write_text("[hierarchies]\nage = { widths = [5, 10] }\n")
+    ended = run("treat", "people.csv", "--plan", "hierarchies.toml", "-o", "out.csv")
+    assert ended.code == 0, ended.err
+    assert "plan: hierarchies.toml: expected treatments" in ended.err

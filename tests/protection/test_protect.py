@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+import gpupif.protection.search as searching
 from tests.helpers import naive_protection as naive
 
 HEIGHTS = {"age": (3, 3), "home": (6, 2), "job": (4, 2), "sex": (2, 1)}
@@ -208,6 +209,10 @@ UNREACHABLE = [
         {"targets": "nb: k>=50", "attackers": {"nb": ["age", "ill"]}, "sensitive": "ill"},
         "column 'ill' stands in the way",
     ),
+    (
+        {"targets": "mean cohort_size(ill)>=61", "sensitive": "ill"},
+        "top level, where it is 60: the table has 60 rows",
+    ),
 ]
 
 
@@ -218,12 +223,43 @@ def test_unreachable_targets_say_why(arguments, message):
         gpupif.protect(table, hierarchies=given(hierarchies), **arguments)
 
 
+def test_large_lattices_do_not_blame_the_time(monkeypatch):
+    monkeypatch.setattr(searching, "MOST_NODES", 10)
+    table, hierarchies = people(0)
+    with pytest.raises(gpupif.InputError, match=r"targets: no treatment meets them\. 'k>=100'"):
+        gpupif.protect(table, "k>=100", hierarchies=given(hierarchies))
+    with pytest.raises(gpupif.InputError, match=r"targets: no treatment was found .* too many nodes"):
+        gpupif.protect(table, "pif95<=-1", hierarchies=given(hierarchies))
+
+
+def test_attributes_that_the_attacker_knows_are_not_learnt():
+    table, hierarchies = people(0)
+    arguments = {"hierarchies": given(hierarchies), "quasi_identifiers": NAMES, "sensitive": ["ill", "pay"]}
+    table = table.assign(pay=np.arange(len(table)) % 30)
+    found = gpupif.protect(table, "known=sex,ill: alpha<=0.4", **arguments)
+    assert found.is_met
+    assert found.risk[0].column == "pay"
+    node = next(one for one in found.frontier if one.levels == found.levels)
+    assert found.risk[0].value == node.values["known=sex,ill: alpha<=0.4"]
+
+
+def test_columns_that_have_numbers_as_names():
+    table, hierarchies = people(0)
+    numbered = table[NAMES].rename(columns={"age": 7})
+    other = given({7 if name == "age" else name: one for name, one in hierarchies.items()})
+    known = [7, *NAMES[1:]]
+    found = gpupif.protect(numbered, "known=7,sex: k>=5", hierarchies=other, quasi_identifiers=known)
+    same = gpupif.protect(table[NAMES], "known=age,sex: k>=5", hierarchies=given(hierarchies))
+    assert list(found.levels.values()) == list(same.levels.values())
+
+
 BAD = [
     ({"targets": []}, "targets: expected at least one"),
     ({"targets": 5}, "targets: expected limits as text"),
     ({"targets": "k<=5"}, "k is safe where it is high: write k>=5"),
     ({"targets": "t<=0.1"}, "t is of a sensitive attribute: name one"),
     ({"targets": "nb: k>=2"}, "no attacker 'nb'"),
+    ({"targets": "known=ill: alpha<=0.9", "sensitive": "ill"}, "the attacker knows column 'ill' and has nothing"),
     ({"targets": "known=9: k>=2"}, "known=9: k>=2.*at most 5"),
     ({"targets": "known=agee: k>=2"}, "no column 'agee'.*'age'"),
     ({"targets": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),

@@ -121,6 +121,13 @@ def searching_parts(costs):
     return parts
 
 
+def test_large_lattices_without_a_node_are_proved_so_at_the_top(monkeypatch):
+    monkeypatch.setattr(searching, "MOST_NODES", 300)
+    found = Search([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6])).run()
+    assert found.node is None
+    assert found.complete
+
+
 def test_windows_keep_within_their_size(monkeypatch):
     monkeypatch.setattr(lattice, "MOST_NODES", 64)
     costs = [[0.0, 1.0, 2.0, 5.0 + axis] for axis in range(10)]

@@ -82,6 +82,7 @@ BAD = {
     "k>5": "write k>=5",
     "k>=": "expected a number as the limit, got nothing",
     "k>=five": "expected a number as the limit, got 'five'",
+    "k>=inf": "expected a number as the limit, got 'inf'",
     "k": "expected what is limited, >= or <=, and a number",
     "pif<=3": "expected a percentile behind pif, as in pif95",
     "pif101<=3": "expected a percentile from 0 to 100",

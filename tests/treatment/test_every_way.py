@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.errors import InputError
 from gpupif.treatment.kinds import TREATMENTS
 from tests.helpers.example_plans import EXAMPLES, KEY, PLANS, example_table
 from tests.helpers.treatments import Bins, Drawn, Gone, Noisy, RareAway, RiskyAway, Shifted, Swapped
@@ -100,3 +101,52 @@ def test_counts_of_changed_cells_are_those_of_the_values():
             gone = sum(old is not None and new is None for old, new in zip(before, after, strict=True))
             assert record.changed == {column: differ}
             assert record.suppressed == ({column: gone} if gone else {})
+
+
+HALF_EMPTY = {
+    "values come late": lambda column: column.mask(np.arange(len(column)) < len(column) * 2 // 3),
+    "values end early": lambda column: column.mask(np.arange(len(column)) >= len(column) // 3),
+}
+
+
+@pytest.mark.parametrize("emptied", HALF_EMPTY.values(), ids=HALF_EMPTY)
+@pytest.mark.parametrize(
+    "treatment",
+    [
+        gpupif.DatePart("born", to="quarter"),
+        gpupif.DatePart("born", to="year"),
+        gpupif.ShiftDates(["born"], person="person", days=9),
+        gpupif.Round("income", base=100),
+        gpupif.RandomizedResponse("job", keep=0.5, missing="keep"),
+        gpupif.Pram("zip", invariant=0.5, missing="category"),
+        gpupif.Swap(["born"], within=["sex"], share=0.7),
+        gpupif.SuppressRows(where="cig > 3", columns=["zip"], known=["sex", "zip"]),
+    ],
+    ids=lambda treatment: treatment.do,
+)
+def test_columns_without_values_in_some_pieces(way, emptied, treatment):
+    table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
+    plan = [treatment, gpupif.Rare("zip", below=3)]
+    found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
+    assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
+
+
+def test_no_rows_are_left(way):
+    plan = [
+        gpupif.SuppressRows(k=121, quasi_identifiers=["sex"]),
+        gpupif.RandomizedResponse("job", keep=0.5, missing="category"),
+        gpupif.DatePart("born", to="year"),
+        gpupif.Rare("zip", below=3),
+    ]
+    found = way.treat(TABLE, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
+    assert_same_treated(found, MEMORY.treat(TABLE, plan, key=KEY))
+    assert len(found.table) == 0
+
+
+def test_errors_are_said_of_the_treatment_they_are_of(way):
+    """Also where rows are treated only when a later one asks for values, or when they are written."""
+    table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
+    for later in ([gpupif.Rare("zip", below=3)], [gpupif.Rare("born", below=3)]):
+        plan = [gpupif.Round("age", base=5), gpupif.Jitter("born", within=10_000), *later]
+        with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a value is moved beyond"):
+            way.treat(table, plan, Pieces((0.5,), chunk_rows=7, part_rows=3), key=bytes(32))

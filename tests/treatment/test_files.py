@@ -210,3 +210,46 @@ def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan).table)
     assert done.record.treatments == gpupif.treat(TABLE, plan).record.treatments
     assert nothing_left(tmp_path)
+
+
+def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
+    """Dates are no values of which Arrow makes a dictionary of none."""
+    table = pd.DataFrame(
+        {"sex": ["f"] * 9 + ["m"], "born": pd.date_range("2001-01-01", periods=10).strftime("%Y-%m-%d")}
+    )
+    (tmp_path / "in").mkdir()
+    for number, part in enumerate((table[:9], table[9:])):
+        part.to_csv(tmp_path / "in" / f"{number}.csv", index=False)
+    plan = [gpupif.SuppressRows(k=2, quasi_identifiers=["sex"]), gpupif.Jitter("born", within=2)]
+    done = gpupif.treat_files(str(tmp_path / "in" / "*.csv"), tmp_path / "out.parquet", plan, key=bytes(32))
+    expected = gpupif.treat(table, plan, key=bytes(32)).table
+    assert pd.read_parquet(done.table)["born"].astype(str).tolist() == expected["born"].astype(str).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::gpupif.errors.SeedWarning")
+def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_path, monkeypatch):
+    source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
+    (tmp_path / "people.csv").write_text("zip3,people\n021,900000\n941,15000\n100,20001\n")
+    (tmp_path / "sex.csv").write_text("f;person;*\nm;person;*\n")
+    plan = gpupif.Plan(
+        [gpupif.Zip3("zip", tmp_path / "people.csv"), gpupif.Recode("sex", level=1), gpupif.Noise("income", scale=9)],
+        hierarchies={"sex": str(tmp_path / "sex.csv")},
+    )
+
+    def fail(*_):
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
+        with pytest.raises(OSError, match="gone"):
+            gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
+    with pytest.raises(OutputError, match="other key"):
+        gpupif.treat_files(source, tmp_path / "out", plan, seed=2, resume=True)
+    for name in ("people.csv", "sex.csv"):
+        text = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(text.replace("15000", "25000").replace("person", "people"))
+        with pytest.raises(OutputError, match="other files of the plan"):
+            gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
+        (tmp_path / name).write_text(text)
+    gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
+    assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan, seed=1).table)

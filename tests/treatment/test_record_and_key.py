@@ -53,6 +53,21 @@ def test_a_public_record_has_no_counts_that_reveal(done):
     assert done.record.to_dict()["rows"] == len(TABLE)
 
 
+def test_a_public_record_tells_nothing_of_how_often_values_are():
+    """What is kept of an epsilon with replacements by the prior is a function of the rarest value's share."""
+    plan = [
+        gpupif.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
+        gpupif.Swap(["income"], within=["sex"], share=0.5),
+    ]
+    done = gpupif.treat(TABLE, plan, key=KEY)
+    one, other = done.record.to_dict()["treatments"]
+    assert {"keep", "epsilon", "replaced_by_each"} < set(one["found"])
+    assert other["found"]["rows_swapped"] > 0
+    one, other = done.record.public().to_dict()["treatments"]
+    assert set(one["found"]) == {"values", "values_from"}
+    assert "found" not in other
+
+
 def test_the_record_prints_as_a_table(done):
     text = str(done.record)
     assert f"{len(TABLE)} rows treated" in text

@@ -52,6 +52,32 @@ def test_every_column_is_declared():
         gpupif.treat(TABLE, plan({**DECLARED, "fax": "fax"}))
 
 
+@pytest.mark.parametrize("made", [pd.DataFrame, pytest.param("dask", marks=pytest.mark.dask)])
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index(["Ann", "Bo", "Cy"]),
+        pd.Index([71, 20, 33], name="record"),
+        pd.MultiIndex.from_arrays([["Ann", "Bo", "Cy"], [1, 2, 3]]),
+        pd.DatetimeIndex(["1936-07-01", "1937-01-01", "2001-05-17"]),
+    ],
+)
+def test_an_index_is_no_way_around(made, index):
+    table = pd.DataFrame({"age": [90, 89, 25]}, index=index)
+    if made == "dask":
+        if isinstance(index, pd.MultiIndex):
+            pytest.skip("Dask has none")
+        table = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=2, sort=False)
+    with pytest.raises(InputError, match=r"got an index.*reset_index\(drop=True\)"):
+        gpupif.treat(table, Plan.safe_harbor({"age": "age"}))
+
+
+def test_an_index_of_places_goes_with_the_rows():
+    table = pd.DataFrame({"age": [90, 89, 25]})
+    assert gpupif.treat(table[table["age"] > 80], Plan.safe_harbor({"age": "age"})).table.index.tolist() == [0, 1]
+    assert gpupif.treat(table.iloc[[2, 0]], Plan.safe_harbor({"age": "age"})).table.index.tolist() == [2, 0]
+
+
 def test_eighteen_categories_and_their_paragraphs():
     named = {letter for kind in KINDS.values() if len(kind.paragraph) == 1 for letter in kind.paragraph}
     assert named == set("ABCDEFGHIJKLMNOPQR")

@@ -93,8 +93,8 @@ class RandomizedResponse(Treatment):
             "epsilon": epsilon if math.isfinite(epsilon) else None,
             "replaced_by_each": drawn if self.replaced == PRIOR else drawn[0] if drawn else 0.0,
         }
-        # By the shares of values both are facts of the table.
-        hidden = ("epsilon", "replaced_by_each") if self.replaced == PRIOR else ()
+        # By the shares of values these are facts of the table; by epsilon what is kept tells the rarest.
+        hidden = ("keep", "epsilon", "replaced_by_each") if self.replaced == PRIOR else ()
         return TransitionStep(self.column, draws, domain, replacement, facts, hidden)
 
 

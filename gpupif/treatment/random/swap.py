@@ -122,4 +122,4 @@ class SwapStep(Step):
         return dict(self.counted)
 
     def revealing(self) -> Sequence[str]:
-        return ("rows_alone_in_their_class",)
+        return ("rows_swapped", "rows_alone_in_their_class")

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from ...engines.choose import choose_engine, requested_device
+from ...errors import InputError
 from ...rows.threads import Workers
 from ...targets.target_set import TargetSet, TargetValue
 from ..base import PieceColumn
@@ -30,6 +31,8 @@ def suppress_to_targets(
     missing: how missing values are read, None for both ways. Also what the rows have of each target then, by reading.
     Raises InputError for targets that cannot be reached.
     """
+    if not len(columns[0].codes):
+        raise InputError("table: expected at least one row, got none.")
     readings = READINGS if missing is None else (missing,)
     codes, sizes = [column.codes for column in columns], [len(column.labels) for column in columns]
     measured = MeasuredTargets(targets, readings, names, columns, choose_engine(requested_device()))

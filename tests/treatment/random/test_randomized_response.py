@@ -257,7 +257,7 @@ def test_the_record():
     }
     assert public.revealing() == ()
     prior = prepared(people(), RandomizedResponse("drug", keep=0.5, replaced="prior"), KEY)
-    assert set(prior.revealing()) == {"epsilon", "replaced_by_each"} <= set(prior.record())
+    assert set(prior.revealing()) == {"keep", "epsilon", "replaced_by_each"} <= set(prior.record())
     assert prepared(people(), RandomizedResponse("drug", keep=1), KEY).record()["epsilon"] is None
 
 

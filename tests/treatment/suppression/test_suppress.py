@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpupif
+from gpupif.errors import InputError
 from gpupif.targets.counted import CountedTable
 from gpupif.targets.target_set import TargetSet
 from tests.helpers import naive_suppression as naive
@@ -203,3 +204,11 @@ def test_bad_input(name):
 def test_no_columns():
     with pytest.raises(gpupif.InputError, match="columns: expected at least one column"):
         treat(people(), gpupif.Suppress([], k=2))
+
+
+@pytest.mark.parametrize("asked", [{"k": 1}, {"k": 3}, {"targets": ["max csf<=0.5"]}, {"where": "csf > 0.5"}])
+def test_a_table_without_rows_is_refused(asked):
+    table = pd.DataFrame({"a": ["x", "y"], "b": ["x", "y"]})
+    plan = [gpupif.SuppressRows(k=2, quasi_identifiers=["a"]), gpupif.Suppress(["a", "b"], **asked)]
+    with pytest.raises(InputError, match=r"treatment 2 \(suppress\): expected at least one row, got none"):
+        gpupif.treat(table, plan)

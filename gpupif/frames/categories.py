@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from gpupif.kernels import codes as kernels
 
+from ..encoding.column import Column, value_order
+from ..rows.keys import code_type
 from ..utils.arrays import read_only
-from .column import Column, value_order
+from .replacement import Replacement
 
 
 class Categories(NamedTuple):
@@ -27,34 +29,25 @@ class Categories(NamedTuple):
     ordered: bool
 
 
-def categories_of(
-    codes: npt.NDArray[Any],
-    labels: pa.Array,
-    order: Sequence[Any] | None = None,
-    counts: npt.NDArray[Any] | None = None,
-) -> Categories:
-    """The labels that occur, in a given order where all of them are in it, else in that of their values.
-
-    codes: numbers of labels, len(labels) for a missing value. counts: rows by code, None: they are counted.
-    """
+def categories_of(column: Replacement, order: Sequence[Any] | None = None) -> Categories:
+    """The labels that occur, in a given order where all of them are in it, else in that of their values."""
+    labels, counts = column.labels, column.counts
     size = len(labels)
     if counts is None:
         counters = np.zeros((size + 1, 4 if size < 1 << 16 else 1), np.int64)
-        kernels.count_values(read_only(codes), 0, counters)
+        kernels.count_values(read_only(column.row_places(code_type(size + 1))), 0, counters)
         counts = counters.sum(axis=1)
     there = np.flatnonzero(counts[:size])
     values = labels.take(pa.array(there))
     rank = _places(values, order)
     if rank is None:
-        column = Column("", codes[:0], np.ones(len(values), np.int64), values, False)
-        sequence, ordered = np.argsort(value_order(column), kind="stable"), False
+        sequence = np.argsort(value_order(Column("", there[:0], np.ones(len(values), np.int64), values, False)))
     else:
-        sequence, ordered = np.argsort(rank, kind="stable"), True
-    new_codes = np.full(size + 1, -1, np.int64)
-    new_codes[there[sequence]] = np.arange(len(there))
-    numbers = np.empty(len(codes), _signed(len(there)))
-    kernels.recode(read_only(codes), 0, new_codes, numbers)
-    return Categories(numbers, values.take(pa.array(sequence)), ordered)
+        sequence = np.argsort(rank)
+    numbers = np.full(size + 1, -1, np.int64)
+    numbers[there[sequence]] = np.arange(len(there))
+    made = column.renumbered(numbers, _signed(len(there)))
+    return Categories(made, values.take(pa.array(sequence)), rank is not None)
 
 
 def _places(values: pa.Array, order: Sequence[Any] | None) -> npt.NDArray[np.int64] | None:
