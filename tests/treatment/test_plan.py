@@ -298,6 +298,8 @@ BAD = {
         {"treatment": [{"do": "nothing"}, {"do": "nothing", "x": 1}]},
         r"treatment 2 \(nothing\)",
     ),
+    "nothing": ({}, r"expected treatments, a list \[\[treatment\]\], got nothing.*treatment = \[\]"),
+    "hierarchies alone": ({"hierarchies": AGES}, r"expected treatments.*got only \[hierarchies\]"),
     "hierarchies in a list": ({"hierarchies": [1]}, "hierarchies: expected a table by column"),
     "levels that do not nest": ({"hierarchies": {"a": {"widths": [2, 3]}}}, "column 'a': widths 2 .* do not nest"),
     "a hierarchy that is none": ({"hierarchies": {"a": {"digit": 2}}}, "column 'a': .*Did you mean 'digits'"),
@@ -358,3 +360,10 @@ def test_every_treatment_has_types_that_a_plan_checks():
         assert not set(types_of(kind)) & set(SECRETS)
         assert set(kind.files) <= set(types_of(kind))
         assert getattr(gpupif, kind.__name__) is kind
+
+
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_a_plan_may_say_that_nothing_is_done(tmp_path, ending):
+    plan = gpupif.Plan([], AGES)
+    plan.save(tmp_path / f"plan.{ending}")
+    assert gpupif.Plan.load(tmp_path / f"plan.{ending}") == plan
