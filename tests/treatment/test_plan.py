@@ -282,7 +282,7 @@ BAD = {
         "source: expected a table of keys and values or text",
     ),
     "what the treatment refuses": (everything(share=2), r"treatment 1 \(everything\): share: expected a number from 0"),
-    "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. Add one"),
+    "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. If the name is right, add one"),
     "a level above the top": ({"hierarchies": AGES, **everything(level=5)}, "from 0 to 4, the top .* got 5"),
     "a level below": ({"hierarchies": AGES, **everything(level=-1)}, "from 0 to 4"),
     "another column's hierarchy": (
@@ -367,3 +367,11 @@ def test_a_plan_may_say_that_nothing_is_done(tmp_path, ending):
     plan = gpupif.Plan([], AGES)
     plan.save(tmp_path / f"plan.{ending}")
     assert gpupif.Plan.load(tmp_path / f"plan.{ending}") == plan
+
+
+def test_hierarchies_are_of_columns_of_the_table():
+    table = pd.DataFrame({"age": [1, 2], "sex": ["f", "m"]})
+    with pytest.raises(InputError, match=r"hierarchies: no column 'agee' in the table\. Did you mean 'age'\?"):
+        gpupif.treat(table, gpupif.Plan([gpupif.Drop(["sex"])], {"agee": {"widths": [5]}}))
+    # Of one that goes it may be.
+    assert list(gpupif.treat(table, gpupif.Plan([gpupif.Drop(["age"])], AGES)).table) == ["sex"]
