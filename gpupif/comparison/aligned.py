@@ -53,6 +53,7 @@ class AlignedTables(ABC):
 def rows_differ(rows: int, others: int) -> InputError:
     """The error of tables whose rows cannot belong together by their places."""
     return InputError(
-        f"after: expected the {rows:,} rows of the table before, got {others:,}. Where rows were taken away, name the "
-        "column that tells which is which: row_id=."
+        f"after: expected the {rows:,} rows of the table before, got {others:,}. Where rows were taken away, as "
+        "suppress_rows does, name a column of both tables that tells which is which: row_id=. Or treat with remove = "
+        "false in suppress_rows: the rows stay, without their quasi-identifiers."
     )

@@ -166,9 +166,16 @@ class Plan:
             raise InputError(f"{said}: {HIERARCHIES}: expected a table by column, got {brief(hierarchies)}.")
         treatments = [_treatment(said, number, one, folder) for number, one in enumerate(listed, 1)]
         try:
-            return cls(treatments, open_hierarchies(hierarchies, folder))
+            made = cls(treatments, open_hierarchies(hierarchies, folder))
         except InputError as error:
             raise InputError(f"{said}: {str(error).removeprefix('plan: ')}") from None
+        if TREATMENT not in given:
+            came = f"only [{HIERARCHIES}]" if given else "nothing"
+            raise InputError(
+                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. Where the table is to stay as it is, "
+                f"say so: {TREATMENT} = []."
+            )
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as text, numbers, lists and dictionaries of such, with keys that are not as by default."""
@@ -270,6 +277,9 @@ def _has_none(value: Any) -> bool:
 
 def _as_toml(document: Mapping[str, Any]) -> str:
     lines = [toml_comment("A plan of treatments: gpupif treat TABLE --plan this file.")]
+    if not document[TREATMENT]:
+        # A list that is not there may have been forgotten.
+        lines += ["", f"{TREATMENT} = []"]
     if document.get(HIERARCHIES):
         lines += ["", f"[{HIERARCHIES}]"]
         lines += [f"{toml_key(name)} = {toml_value(one)}" for name, one in document[HIERARCHIES].items()]

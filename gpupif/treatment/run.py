@@ -52,6 +52,7 @@ class TreatableTable(WorkingTable):
 
 def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
     """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
+    check_exist("hierarchies", plan.hierarchies, table.names)
     applied: list[Applied] = []
     reading = [one for one in plan.treatments if one.reads_values]
     table.expect([name for one in reading for name in named_in(one, table.names)])

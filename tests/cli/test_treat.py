@@ -82,7 +82,7 @@ def test_bad_input(run, folder, plan, arguments, fragments):
 
 @pytest.mark.filterwarnings("default")
 def test_a_plan_without_treatments_warns(run, folder):
-    (folder / "hierarchies.toml").write_text("[hierarchies]\nage = { widths = [5, 10] }\n")
-    ended = run("treat", "people.csv", "--plan", "hierarchies.toml", "-o", "out.csv")
+    (folder / "nothing.toml").write_text("treatment = []\n[hierarchies]\nage = { widths = [5, 10] }\n")
+    ended = run("treat", "people.csv", "--plan", "nothing.toml", "-o", "out.csv")
     assert ended.code == 0, ended.err
-    assert "plan: hierarchies.toml: expected treatments" in ended.err
+    assert "plan: nothing.toml: expected treatments" in ended.err

@@ -282,7 +282,7 @@ BAD = {
         "source: expected a table of keys and values or text",
     ),
     "what the treatment refuses": (everything(share=2), r"treatment 1 \(everything\): share: expected a number from 0"),
-    "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. Add one"),
+    "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. If the name is right, add one"),
     "a level above the top": ({"hierarchies": AGES, **everything(level=5)}, "from 0 to 4, the top .* got 5"),
     "a level below": ({"hierarchies": AGES, **everything(level=-1)}, "from 0 to 4"),
     "another column's hierarchy": (
@@ -298,6 +298,8 @@ BAD = {
         {"treatment": [{"do": "nothing"}, {"do": "nothing", "x": 1}]},
         r"treatment 2 \(nothing\)",
     ),
+    "nothing": ({}, r"expected treatments, a list \[\[treatment\]\], got nothing.*treatment = \[\]"),
+    "hierarchies alone": ({"hierarchies": AGES}, r"expected treatments.*got only \[hierarchies\]"),
     "hierarchies in a list": ({"hierarchies": [1]}, "hierarchies: expected a table by column"),
     "levels that do not nest": ({"hierarchies": {"a": {"widths": [2, 3]}}}, "column 'a': widths 2 .* do not nest"),
     "a hierarchy that is none": ({"hierarchies": {"a": {"digit": 2}}}, "column 'a': .*Did you mean 'digits'"),
@@ -358,3 +360,18 @@ def test_every_treatment_has_types_that_a_plan_checks():
         assert not set(types_of(kind)) & set(SECRETS)
         assert set(kind.files) <= set(types_of(kind))
         assert getattr(gpupif, kind.__name__) is kind
+
+
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_a_plan_may_say_that_nothing_is_done(tmp_path, ending):
+    plan = gpupif.Plan([], AGES)
+    plan.save(tmp_path / f"plan.{ending}")
+    assert gpupif.Plan.load(tmp_path / f"plan.{ending}") == plan
+
+
+def test_hierarchies_are_of_columns_of_the_table():
+    table = pd.DataFrame({"age": [1, 2], "sex": ["f", "m"]})
+    with pytest.raises(InputError, match=r"hierarchies: no column 'agee' in the table\. Did you mean 'age'\?"):
+        gpupif.treat(table, gpupif.Plan([gpupif.Drop(["sex"])], {"agee": {"widths": [5]}}))
+    # Of one that goes it may be.
+    assert list(gpupif.treat(table, gpupif.Plan([gpupif.Drop(["age"])], AGES)).table) == ["sex"]

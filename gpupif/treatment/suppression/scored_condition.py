@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...attack.arguments import Arguments, Knowledge
 from ...attack.known_subsets import FOLDS, AnyKnown, as_attackers, as_known
 from ...errors import InputError
-from ...measures import is_measure, suggest_measure
+from ...measures import MEASURES, is_measure, suggest_measure
 from ...results.condition import Condition, parse_condition
 from ...results.outputs import ScoredAttacker, ScoreView
 from ...results.selection import Selection
@@ -114,7 +114,11 @@ def _measure_of(name: str, attackers: Sequence[str]) -> str:
             middle = name[len(prefix) : len(name) - len(suffix)]
             if name.startswith(prefix) and name.endswith(suffix) and is_measure(middle):
                 return middle
-    raise InputError(f"where: expected the name of a measure of cells or rows, got {name!r}.{suggest_measure(name)}")
+    of_rows = ", ".join(measure.name for measure in MEASURES.values() if measure.is_row_measure)
+    raise InputError(
+        f"where: expected the name of a measure of cells or rows, got {name!r}.{suggest_measure(name)} Of rows there "
+        f"are {of_rows}; of cells csf, cig, pointwise_information and others, which `gpupif measures` lists."
+    )
 
 
 def as_names(argument: str, columns: Any) -> list[Hashable]:

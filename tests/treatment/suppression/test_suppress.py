@@ -168,6 +168,10 @@ BAD = {
     "two ways": ({"k": 2, "where": "csf > 1"}, "got where and k"),
     "k below 1": ({"k": 0}, "k: expected a whole number of rows, 1 or more; got 0"),
     "an unknown measure": ({"where": "csv > 0.9"}, "where: .*'csv'. Did you mean 'csf'?"),
+    "a sum of a row": (
+        {"where": "rig > 40"},
+        "got 'rig'.*Of rows there are class_size, reidentification_risk, individual_risk, unique; of cells csf",
+    ),
     "a column's score": ({"where": "csf_age > 0.9"}, "where: expected the name of a measure"),
     "no condition": ({"where": "csf = 0.9"}, "There is no '=='"),
     "no target": ({"targets": ["q>=2"]}, "'q' is nothing that is measured"),
