@@ -43,7 +43,11 @@ def protect(
         float, typer.Option(metavar="0.04", help="Share of the rows that may be suppressed to reach a target on k.")
     ] = 0.0,
     cells: Annotated[
-        bool, typer.Option("--cells", help="With --suppress: suppress single cells of these rows, as few as it takes.")
+        bool,
+        typer.Option(
+            "--cells",
+            help="With --suppress: single cells, as few as it takes; whole rows where they are in too many rows.",
+        ),
     ] = False,
     weight: Annotated[
         list[str] | None,

@@ -8,7 +8,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,23 @@ from ..targets.target import Target
 from ..targets.target_set import TargetSet, TargetValue, worst_of
 from ..treatment.plan import Plan
 from ..treatment.treat import treat
+from ..treatment.treated import Treated
 from ..utils.config import resources
 
 
-def measured_again(table: Any, plan: Plan, targets: TargetSet, cells: bool) -> list[TargetValue]:
-    """What a table of any kind has of each target once it is treated by a plan, in their order.
+@dataclass(frozen=True)
+class Measured:
+    """A treated table. values: of each target, in their order. rows: taken away, or with cells that were suppressed;
+    cells: how many were, of rows that are left.
+    """
+
+    values: Sequence[TargetValue]
+    rows: int
+    cells: int
+
+
+def measured_again(table: Any, plan: Plan, targets: TargetSet, cells: bool = False) -> Measured:
+    """What a table of any kind has of each target once it is treated by a plan.
 
     cells: whether single cells are suppressed: then they are read as a value of their own, and as any value, and the
     worse counts.
@@ -40,12 +52,14 @@ def measured_again(table: Any, plan: Plan, targets: TargetSet, cells: bool) -> l
         # They were said of the table as it is.
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         warnings.simplefilter("ignore", NothingKnownWarning)
-        treated = _treated(table, plan, opened)
-        found = measure_table(treated, targets)
+        done = _treated(table, plan, opened)
+        found = measure_table(done.table, targets)
         if not cells:
-            return found
-        others = measure_table(treated, replace(targets, missing="wildcard"))
-        return [_worse(one, other) for one, other in zip(found, others, strict=True)]
+            return Measured(found, done.record.rows_removed or 0, 0)
+        others = measure_table(done.table, replace(targets, missing="wildcard"))
+        worse = [_worse(one, other) for one, other in zip(found, others, strict=True)]
+        last = done.record.treatments[-1]
+        return Measured(worse, int(last.found["rows"]), sum((last.suppressed or {}).values()))
 
 
 def measure_table(table: Any, targets: TargetSet) -> list[TargetValue]:
@@ -53,14 +67,14 @@ def measure_table(table: Any, targets: TargetSet) -> list[TargetValue]:
     return [_value(table, target, targets) for target in targets.targets]
 
 
-def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Any:
-    """The treated table; of files that are read in streams files in a folder that is deleted again."""
+def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
+    """The table treated; of files that are read in streams files in a folder that is deleted again."""
     if isinstance(table, str | os.PathLike | Input) and CountRequest().in_streams(table):
         from ..treatment.files import treat_files
 
         folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=resources().temp))
-        return treat_files(table, Path(folder) / "treated.parquet", plan).table
-    return treat(table, plan).table
+        return treat_files(table, Path(folder) / "treated.parquet", plan)
+    return treat(table, plan)
 
 
 def _worse(one: TargetValue, other: TargetValue) -> TargetValue:

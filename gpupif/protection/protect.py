@@ -70,8 +70,9 @@ def protect(
         Share of the rows, from 0 to below 1, that may be suppressed: those in classes of fewer than k rows, with a
         target on k. All other targets are then of the rows that are left.
     cells:
-        Suppress single cells in place of these rows, as few as make all targets hold. `suppress` limits the rows by
-        which levels are chosen; where it takes more to make a target hold, cells of further rows are suppressed too.
+        Suppress single cells in place of these rows, as few as make all targets hold, of further rows too where a
+        target needs it. Where that would be in more rows than `suppress` allows, these whole rows are suppressed after
+        all: ``.rows_with_cells`` is then how many it would have been.
     time_limit:
         Seconds after which no further node is checked (None: no limit): the best one that was found is then the result,
         with how much cheaper another one may be. So it is where the search is broken off (Ctrl-C).
@@ -147,21 +148,28 @@ def protect(
         before = asked.targets.measure(counted, engine)
         seconds["search"] = clock() - began
         began = clock()
-        plan = asked.plan({one.name: level for one, level in zip(levels, found.node, strict=True)}, suppressed)
+        chosen = {one.name: level for one, level in zip(levels, found.node, strict=True)}
+        cells = asked.cells and bool(suppressed)
         report.stage("measure again", None, "")
-        after = measured_again(table, plan, asked.targets, asked.cells and bool(suppressed))
+        plan = asked.plan(chosen, suppressed, cells)
+        after, refused = measured_again(table, plan, asked.targets, cells), None
+        if cells and not asked.allows(after.rows, counted.rows):
+            plan, refused = asked.plan(chosen, suppressed, cells=False), after.rows
+            after = measured_again(table, plan, asked.targets)
         seconds["treat and measure again"] = clock() - began
     most = sum(one[-1] for one in costs)
     return Protection(
         plan=plan,
         rows=counted.rows,
-        suppressed_rows=suppressed,
-        levels={one.name: level for one, level in zip(levels, found.node, strict=True)},
+        suppressed_rows=after.rows,
+        suppressed_cells=after.cells,
+        rows_with_cells=refused,
+        levels=chosen,
         heights={one.name: one.height for one in levels},
         losses={one.name: one.losses[level] for one, level in zip(levels, found.node, strict=True)},
         loss=found.loss,
         loss_share=found.loss / most if most else 0.0,
-        risk=after,
+        risk=after.values,
         before=before,
         checks=search.checked,
         nodes=size_of([one.height for one in levels]),

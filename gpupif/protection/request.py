@@ -139,7 +139,7 @@ class AskedOfTable:
 
     @property
     def cells(self) -> bool:
-        """Whether single cells are suppressed, not rows."""
+        """Whether single cells are to be suppressed, not rows."""
         return self.request.cells
 
     def weight(self, name: Hashable) -> float:
@@ -156,12 +156,18 @@ class AskedOfTable:
         most = math.floor(self.request.suppress * rows)
         return Suppression(self.request._smallest, most) if most else None
 
-    def plan(self, levels: Mapping[Hashable, int], suppressed: int) -> Plan:
-        """What is done to the table at a node; suppressed: how many rows are, or have cells that are."""
+    def allows(self, suppressed: int, rows: int) -> bool:
+        """Whether so many rows may be suppressed of all."""
+        return suppressed <= math.floor(self.request.suppress * rows)
+
+    def plan(self, levels: Mapping[Hashable, int], suppressed: int, cells: bool) -> Plan:
+        """What is done to the table at a node; suppressed: how many rows are too few, cells: whether of these, and of
+        others where it takes that, single cells are suppressed.
+        """
         treatments: list[Treatment] = [Recode(name, level=level) for name, level in levels.items() if level]
         used = {name: self.hierarchies[name] for name, level in levels.items() if level}
         known = list(self.targets.quasi_identifiers)
-        if suppressed and self.cells:
+        if suppressed and cells:
             request = self.request
             treatments.append(
                 Suppress(

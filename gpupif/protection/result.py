@@ -36,11 +36,12 @@ class FrontierNode:
 class Protection(Displayable):
     """The least treatment with which a table meets targets; made by `gpupif.protect`. Prints as tables.
 
-    plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away; where
-    it suppresses cells, those in classes of fewer than k at these levels, but cells of further rows may be too. levels:
-    by column how coarse it becomes; heights: by column the highest level. losses: by column the bits over all rows that
-    this takes; loss: these times the weights of the columns, added up; loss_share: of the loss with everything at its
-    top.
+    plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or,
+    where it suppresses single cells, those that have such; suppressed_cells: how many these are. rows_with_cells: where
+    single cells were asked for, and would have been suppressed in more rows than may be, in how many, so that whole
+    rows are taken away; else None. levels: by column how coarse it becomes; heights: by column the highest level.
+    losses: by column the bits over all rows that this takes; loss: these times the weights of the columns, added up;
+    loss_share: of the loss with everything at its top.
 
     risk: what the treated table has of each target, measured again: the table treated by the plan, then scored as any
     is. before: the same of the table as it is.
@@ -54,6 +55,8 @@ class Protection(Displayable):
     plan: Plan
     rows: int
     suppressed_rows: int
+    suppressed_cells: int
+    rows_with_cells: int | None
     levels: Mapping[Hashable, int]
     heights: Mapping[Hashable, int]
     losses: Mapping[Hashable, float]
@@ -99,7 +102,16 @@ class Protection(Displayable):
         )
         if self.suppressed_rows:
             share = as_percent(self.suppressed_rows / self.rows)
-            console.print(f"{self.suppressed_rows:,} rows suppressed ({share})", highlight=False)
+            rows = f"{self.suppressed_rows:,} {plural(self.suppressed_rows, 'row')}"
+            cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')}"
+            done = f"{cells} suppressed, in {rows}" if self.suppressed_cells else f"{rows} suppressed"
+            console.print(f"{done} ({share})", highlight=False)
+        if self.rows_with_cells is not None:
+            console.print(
+                f"Single cells would have been suppressed in {self.rows_with_cells:,} rows, more than may be: whole "
+                "rows are instead",
+                highlight=False,
+            )
         if self.proposed:
             named = ", ".join(map(str, self.proposed))
             console.print(f"Hierarchies proposed for: {named}", highlight=False, markup=False)

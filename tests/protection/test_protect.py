@@ -137,6 +137,23 @@ def test_cells_are_suppressed_in_place_of_rows():
     for missing in ("category", "wildcard"):
         assert gpupif.risk(after, NAMES, missing=missing).k >= 3
     assert cells.is_met
+    holes = after.isna()
+    assert cells.suppressed_rows == holes.any(axis=1).sum()
+    assert cells.suppressed_cells == holes.sum().sum()
+    assert (rows.suppressed_cells, rows.rows_with_cells, cells.rows_with_cells) == (0, None, None)
+
+
+def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
+    table, hierarchies = people(0)
+    arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
+    targets = ["k>=3", "max csf<=0.5"]
+    rows = gpupif.protect(table, targets, **arguments)
+    cells = gpupif.protect(table, targets, cells=True, **arguments)
+    assert cells.is_met
+    assert cells.rows_with_cells > 6 >= cells.suppressed_rows == rows.suppressed_rows
+    assert (cells.suppressed_cells, cells.plan) == (0, rows.plan)
+    assert len(gpupif.treat(table, cells.plan).table) == len(table) - cells.suppressed_rows
+    assert f"would have been suppressed in {cells.rows_with_cells} rows, more than may be" in str(cells)
 
 
 def test_any_kind_of_table_has_the_same_plan(tmp_path):

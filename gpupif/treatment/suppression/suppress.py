@@ -131,7 +131,7 @@ class Suppress(Treatment):
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         found, values = suppress_to_targets(table.codes(needed), needed, targets, importance, self.missing)
         facts = table.facts_of({str(place): found.cells[needed.index(name)] for place, name in enumerate(names)})
-        return SuppressStep(names, facts, found.rounds, found.restored, values)
+        return SuppressStep(names, facts, found.rounds, found.restored, values, int(found.cells.any(axis=0).sum()))
 
 
 _OF_K = ("quasi_identifiers", "importance")
@@ -170,7 +170,8 @@ def _check_importance(importance: Any, names: Sequence[Hashable]) -> None:
 class SuppressStep(Step):
     """Suppression prepared. facts: by place of a column which of its cells become missing.
 
-    rounds, restored, values: of targets, see `Suppressed` and `MeasuredTargets.values`.
+    rounds, restored, values: of targets, see `Suppressed` and `MeasuredTargets.values`; rows: those with a cell that is
+    suppressed.
     """
 
     columns: Sequence[Hashable]
@@ -178,6 +179,7 @@ class SuppressStep(Step):
     rounds: int | None = None
     restored: int | None = None
     values: Mapping[str, Sequence[TargetValue]] | None = None
+    rows: int | None = None
 
     def apply(self, piece: Piece) -> None:
         facts = piece.facts(self.facts)
@@ -191,10 +193,10 @@ class SuppressStep(Step):
         for reading, several in self.values.items():
             for one in several:
                 targets.setdefault(str(one.target), {})[reading] = None if one.value is None else float(one.value)
-        return {"rounds": self.rounds, "restored": self.restored, "targets": targets}
+        return {"rounds": self.rounds, "restored": self.restored, "rows": self.rows, "targets": targets}
 
     def revealing(self) -> Sequence[str]:
-        return ("rounds", "restored")
+        return ("rounds", "restored", "rows")
 
 
 def suppress_in(piece: Piece, name: Hashable, rows: Any) -> None:
