@@ -14,6 +14,8 @@ from gpupif.targets.counted import ColumnGroups, CountedTable
 from gpupif.targets.target_set import TargetSet
 from tests.helpers import naive_protection as naive
 
+pytestmark = pytest.mark.every_engine
+
 KNOWN = ["a", "b", "c"]
 IMPROVING = [
     "k>=2",

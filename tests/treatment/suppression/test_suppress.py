@@ -15,6 +15,8 @@ from gpupif.targets.target_set import TargetSet
 from tests.helpers import naive_suppression as naive
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
+pytestmark = pytest.mark.every_engine
+
 KNOWN = ["home", "sex"]
 
 
