@@ -49,9 +49,11 @@ def test_keys_of_another_size(tmp_path, came, said):
 def test_what_is_no_key(tmp_path):
     with pytest.raises(InputError, match=r"nowhere' cannot be read: No such file.*Key.new\(\).save"):
         gpupif.Key.of(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"' is a folder\. gpupif\.Key\.new"), warnings.catch_warnings():
+    table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.RandomizedResponse("x", keep=0.5)]
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gpupif.treat(pd.DataFrame({"x": ["a", "b"]}), [gpupif.RandomizedResponse("x", keep=0.5)], key=tmp_path)
+        with pytest.raises(InputError, match=r"' is a folder\. gpupif\.Key\.new"):
+            gpupif.treat(table, plan, key=tmp_path)
     with pytest.raises(InputError, match=r"and 'beef' cannot be read"):
         gpupif.Key.of("beef")
     with pytest.raises(InputError, match=r"type int\. For tests, write gpupif.Key.from_seed"):
