@@ -191,8 +191,8 @@ def check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Pa
                 )
             other = "another" if what in SINGULAR else "other"
             raise OutputError(
-                f"{output}: the run to be resumed had {other} {what} ({shown}). Give what it had, or start again without "
-                "resume (--resume)."
+                f"{output}: the run to be resumed had {other} {what} ({shown}). Give what it had, or start again "
+                "without resume (--resume)."
             )
 
 

@@ -173,8 +173,8 @@ class Plan:
         if TREATMENT not in given:
             came = f"only [{HIERARCHIES}]" if given else "nothing"
             raise InputError(
-                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. Where the table is to stay as it is, "
-                f"say so: {TREATMENT} = []."
+                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. Where the table is to stay as it "
+                f"is, say so: {TREATMENT} = []."
             )
         return made
 

@@ -111,7 +111,7 @@ def errors_of(said: str) -> Iterator[None]:
 
 
 def of_treatment(error: GpupifError, said: str) -> GpupifError:
-    """An error said of a treatment, which ends in its word: that word is not said again. said: "treatment 2 (noise)"."""
+    """An error said of a treatment, such as "treatment 2 (noise)", whose word is not said again."""
     do = said.rpartition("(")[2].removesuffix(")")
     return error.about(said, f"{do}: ", f"{do} of ")
 

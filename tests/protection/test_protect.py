@@ -287,7 +287,10 @@ BAD = [
     ({"targets": "k>=2", "weights": [1]}, "weights: expected {column: importance}"),
     ({"targets": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
     ({"targets": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
-    ({"targets": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}}, "column 'age'.*have no place .* a place there[.]$"),
+    (
+        {"targets": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}},
+        "column 'age'.*have no place .* a place there[.]$",
+    ),
     ({"targets": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
 ]
 

@@ -31,7 +31,8 @@ class ShiftDates(Treatment):
     the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of
     dates of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing;
     required where there are any. format: how else dates are written, in texts or whole numbers of any of the columns,
-    with the signs of ``strptime``: ``"%m/%d/%Y"``; so they are written again. One person in 2 days + 1 is not shifted: which is not known.
+    with the signs of ``strptime``: ``"%m/%d/%Y"``; so they are written again. One person in 2 days + 1
+    is not shifted: which is not known.
     """
 
     do: ClassVar[str] = "shift_dates"
