@@ -19,9 +19,12 @@ class GpupifError(Exception):
         # Made anew from its message, whatever its class makes that of.
         return _with_message, (type(self), *self.args)
 
-    def about(self, argument: str) -> GpupifError:
-        """The same error, said of what came as an argument, in place of ``table``."""
-        return _with_message(type(self), f"{argument}: {str(self).removeprefix('table: ')}")
+    def about(self, argument: str, *words: str) -> GpupifError:
+        """The same error, said of what came as an argument, in place of ``table: `` or other words at its beginning."""
+        message = str(self)
+        for word in ("table: ", *words):
+            message = message.removeprefix(word)
+        return _with_message(type(self), f"{argument}: {message}")
 
 
 def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:

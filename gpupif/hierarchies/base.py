@@ -49,22 +49,21 @@ class Hierarchy(ABC):
             return pa.array([], pa.string())
         return self.find(plain_array(values), level)
 
-    def groups(self, values: pa.Array, level: int) -> pa.Array:
+    def groups(self, values: pa.Array, level: int, mend: str = "") -> pa.Array:
         """The names (text) of the groups of some different values, none of them missing, at level 1 to `height`.
 
-        Raises InputError for a value that has no place in the hierarchy, naming it.
+        Raises InputError for a value that has no place in the hierarchy, naming it. mend: what else can be done then.
         """
         found = self.groups_or_null(values, level)
         if found.null_count:
-            self._refuse(values.filter(pc.is_null(found)))
+            self._refuse(values.filter(pc.is_null(found)), mend)
         return found
 
-    def _refuse(self, values: pa.Array) -> None:
+    def _refuse(self, values: pa.Array, mend: str) -> None:
         more = f" and {len(values) - 1:,} more" if len(values) > 1 else ""
         raise InputError(
             f"{self.said}: {brief(values[0].as_py())}{more} {'have' if more else 'has'} no place in its hierarchy; "
-            f"expected {self.expected}. Give values that have none a place there, or say by unmapped= what becomes of "
-            "them."
+            f"expected {self.expected}. Give values that have none a place there{mend}."
         )
 
     @property

@@ -31,6 +31,8 @@ from .steps import RunFindings, Steps, about_run, stored_scores
 FORMAT, FORMAT_OF_FILES = 10, "format of temporary files"
 # The setting that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
+# Settings of which a run has one.
+SINGULAR = ("device", "key", "plan", "temp")
 
 
 def score_source(
@@ -187,9 +189,10 @@ def check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Pa
                     f"{output}: the run to be resumed was begun by another version of gpupif ({what}: {shown}). Start "
                     "again without resume (--resume)."
                 )
+            other = "another" if what in SINGULAR else "other"
             raise OutputError(
-                f"{output}: the run to be resumed had other {what} ({shown}). Give what it had, or start again without "
-                "resume (--resume)."
+                f"{output}: the run to be resumed had {other} {what} ({shown}). Give what it had, or start again "
+                "without resume (--resume)."
             )
 
 

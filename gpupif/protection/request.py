@@ -98,6 +98,11 @@ class ProtectRequest:
         """The columns that are read; None: all."""
         return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
 
+    @property
+    def named_by(self) -> dict[Hashable, str]:
+        """What named the columns that are read but for quasi-identifiers, as errors say it."""
+        return _named_by(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
+
     def on(self, table: CountedTable) -> AskedOfTable:
         """The same of a table; raises InputError for what does not fit it."""
         names = table.names
@@ -192,8 +197,8 @@ def columns_read(
     names: Sequence[str],
 ) -> list[str] | None:
     """Of a file's columns, `names`, those that are read, None for all; arguments as of `protect`. Raises InputError."""
-    several = as_attackers(attackers) or {}
-    return CountRequest(_columns(read_targets(targets), quasi_identifiers, sensitive, several)).pick(names)
+    asked = read_targets(targets), quasi_identifiers, sensitive, as_attackers(attackers) or {}
+    return CountRequest(_columns(*asked), argument="quasi_identifiers", named_by=_named_by(*asked)).pick(names)
 
 
 def _columns(
@@ -205,12 +210,28 @@ def _columns(
     """The columns that are read; None: all."""
     if quasi_identifiers is None:
         return None
-    known = [name for one in attackers.values() for name in _columns_of(one)]
+    return list(dict.fromkeys([*quasi_identifiers, *_named_by(limits, quasi_identifiers, sensitive, attackers)]))
+
+
+def _named_by(
+    limits: Sequence[Target],
+    quasi_identifiers: Sequence[Hashable] | None,
+    sensitive: Sequence[Hashable],
+    attackers: Mapping[str, Known],
+) -> dict[Hashable, str]:
+    """What named columns, as errors say it, where those are read that are named; not of quasi-identifiers."""
+    if quasi_identifiers is None:
+        return {}
     scored = [*quasi_identifiers, *sensitive]
+    said: dict[Hashable, str] = dict.fromkeys(sensitive, "sensitive")
+    for attacker, one in attackers.items():
+        for name in _columns_of(one):
+            said.setdefault(name, f"attackers: {attacker!r}")
     for target in limits:
         if isinstance(target.known, tuple):
-            known += named_columns(target.known, scored)
-    return list(dict.fromkeys([*scored, *known]))
+            for name in named_columns(target.known, scored):
+                said.setdefault(name, f"target {str(target)!r}")
+    return {name: argument for name, argument in said.items() if name not in quasi_identifiers}
 
 
 def _check_named(

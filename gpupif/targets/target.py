@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
@@ -26,13 +26,15 @@ class Target:
 
     quantity: what is limited. limit: the last value that is safe. known: what the attacker knows, where the target says
     so: columns, or any so many; attacker: by which name another argument says so. Without either the attacker knows the
-    quasi-identifiers, or where cells are scored all columns but the scored one.
+    quasi-identifiers, or where cells are scored all columns but the scored one. written: the text that it was read
+    from, which says it to those who wrote it.
     """
 
     quantity: Quantity
     limit: float
     known: tuple[str, ...] | int | None = None
     attacker: str | None = None
+    written: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, text: Any) -> Target:
@@ -49,7 +51,7 @@ class Target:
         limit = _limit(text, found["number"])
         _check_operator(text, quantity, _OPERATORS.get(found["operator"], found["operator"]), limit)
         known, attacker = _read_attacker(text, said)
-        return cls(quantity, limit, known, attacker)
+        return cls(quantity, limit, known, attacker, text.strip())
 
     @classmethod
     def of_figure(cls, text: Any) -> Target:
@@ -119,6 +121,8 @@ class Target:
     def __str__(self) -> str:
         if math.isinf(self.limit):
             return self.figure
+        if self.written is not None:
+            return self.written
         sign = "<=" if self.at_most else ">="
         short = f"{self.limit:g}"
         return f"{self.figure}{sign}{short if float(short) == self.limit else repr(self.limit)}"

@@ -20,6 +20,7 @@ from .base import Treatment
 from .fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .kinds import TREATMENTS
 from .safe_harbor import safe_harbor_treatments
+from .steps import of_treatment
 
 # The keys of a plan.
 HIERARCHIES, TREATMENT = "hierarchies", "treatment"
@@ -75,7 +76,7 @@ class Plan:
             treatment.check()
             treatment.check_hierarchies(self.hierarchies)
         except InputError as error:
-            raise InputError(f"{said}: {error}") from None
+            raise of_treatment(error, said) from None
         return treatment
 
     @classmethod
@@ -172,8 +173,8 @@ class Plan:
         if TREATMENT not in given:
             came = f"only [{HIERARCHIES}]" if given else "nothing"
             raise InputError(
-                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. Where the table is to stay as it is, "
-                f"say so: {TREATMENT} = []."
+                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. Where the table is to stay as it "
+                f"is, say so: {TREATMENT} = []."
             )
         return made
 

@@ -135,7 +135,8 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
 def _warn_of_readers(file: Path) -> None:
     """Warn where others than its owner may read the file of a key."""
     with contextlib.suppress(OSError):
-        if file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        mode = file.stat().st_mode
+        if not stat.S_ISDIR(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
             warn(
                 f"key: {file} can be read by others than its owner; who has the key can undo what was drawn. Change "
                 f"its rights: chmod 600 {file}.",

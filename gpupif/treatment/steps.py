@@ -107,7 +107,13 @@ def errors_of(said: str) -> Iterator[None]:
     except GpupifError as error:
         if not said or SAID.match(str(error)):
             raise
-        raise error.about(said) from error
+        raise of_treatment(error, said) from error
+
+
+def of_treatment(error: GpupifError, said: str) -> GpupifError:
+    """An error said of a treatment, such as "treatment 2 (noise)", whose word is not said again."""
+    do = said.rpartition("(")[2].removesuffix(")")
+    return error.about(said, f"{do}: ", f"{do} of ")
 
 
 @dataclass

@@ -56,6 +56,10 @@ REFUSED = [
     (("--target", "k<=3"), "k is safe where it is high: write k>=3"),
     (("--target", "k>=300"), "--target: no treatment meets them. 'k>=300' is not even met"),
     (("--target", "k>=3", "--weight", "agee=2"), "--weight: column 'agee' is no quasi-identifier. Did you mean 'age'?"),
+    (
+        ("--target", "known=age,hair: k>=3", "--quasi-identifiers", "age"),
+        "target 'known=age,hair: k>=3': no column 'hair'",
+    ),
     (("--target", "k>=3", "--weight", "age"), "--weight: expected COLUMN=NUMBER"),
     (("--target", "k>=3", "--weight", "age=1", "--weight", "age=2"), "--weight: column 'age' is named twice"),
     (("--target", "k>=3", "--suppress", "4"), "--suppress: expected a share of the rows"),

@@ -283,6 +283,18 @@ BAD = [
     ({"targets": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
     ({"targets": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
     ({"targets": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
+    (
+        {"targets": "known=age,hair: k>=5", "quasi_identifiers": ["age", "sex"]},
+        "^target 'known=age,hair: k>=5': no column 'hair' in the table",
+    ),
+    (
+        {"targets": "nb: k>=5", "quasi_identifiers": ["age", "sex"], "attackers": {"nb": ["hair"]}},
+        "^attackers: 'nb': no column 'hair' in the table",
+    ),
+    (
+        {"targets": "k>=5", "quasi_identifiers": ["age", "sex"], "sensitive": "illl"},
+        "^sensitive: no column 'illl' in the table. Did you mean 'ill'",
+    ),
     ({"targets": "k>=2", "suppress": 1.0}, "suppress: expected a share"),
     ({"targets": "k>=2", "suppress": 4}, "Divide percentages by 100"),
     ({"targets": "pif95<=2", "suppress": 0.1}, "suppress: expected with a target on k"),
@@ -292,7 +304,10 @@ BAD = [
     ({"targets": "k>=2", "weights": [1]}, "weights: expected {column: importance}"),
     ({"targets": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
     ({"targets": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
-    ({"targets": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}}, "column 'age'.*has|have no place"),
+    (
+        {"targets": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}},
+        "column 'age'.*have no place .* a place there[.]$",
+    ),
     ({"targets": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
 ]
 

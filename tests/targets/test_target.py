@@ -54,6 +54,7 @@ def test_words_that_mean_the_same():
     assert Target.of("p95 rig<=3") == Target.of("pif95<=3")
     assert Target.of("cohort_size >= 5") == Target.of("min cohort_size>=5")
     assert Target.of("fig(a:b (c))<=1") == Target.of("mean cig(a:b (c))<=1")
+    assert str(Target.of(" uniques <= 0 ")) == "uniques <= 0"
     assert read_targets(["k>=5", "k >= 5.0"]) == [Target.of("k>=5")]
 
 

@@ -202,9 +202,9 @@ def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
         patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
         with pytest.raises(OSError, match="gone"):
             gpupif.treat_files(source, tmp_path / "out", plan, key=KEY, resume=True)
-    with pytest.raises(OutputError, match="other plan"):
+    with pytest.raises(OutputError, match="had another plan"):
         gpupif.treat_files(source, tmp_path / "out", plan[:1], key=KEY, resume=True)
-    with pytest.raises(OutputError, match="other key"):
+    with pytest.raises(OutputError, match="had another key"):
         gpupif.treat_files(source, tmp_path / "out", plan, key=KEY[::-1], resume=True)
     done = gpupif.treat_files(source, tmp_path / "out", plan, key=KEY, resume=True)
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan).table)
@@ -243,7 +243,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
         patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
         with pytest.raises(OSError, match="gone"):
             gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
-    with pytest.raises(OutputError, match="other key"):
+    with pytest.raises(OutputError, match="had another key"):
         gpupif.treat_files(source, tmp_path / "out", plan, seed=2, resume=True)
     for name in ("people.csv", "sex.csv"):
         text = (tmp_path / name).read_text()

@@ -282,7 +282,7 @@ BAD = {
         "source: expected a table of keys and values or text",
     ),
     "what the treatment refuses": (everything(share=2), r"treatment 1 \(everything\): share: expected a number from 0"),
-    "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. If the name is right, add one"),
+    "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. If the name is right"),
     "a level above the top": ({"hierarchies": AGES, **everything(level=5)}, "from 0 to 4, the top .* got 5"),
     "a level below": ({"hierarchies": AGES, **everything(level=-1)}, "from 0 to 4"),
     "another column's hierarchy": (

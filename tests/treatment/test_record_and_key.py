@@ -167,3 +167,10 @@ def test_errors_name_the_treatment():
         gpupif.treat(TABLE, [Gone(("zip",)), Bins("agee")])
     with pytest.raises(InputError, match=r"treatment 2 \(test_bins\): column: no column 'zip'"):
         gpupif.treat(TABLE, [Gone(("zip",)), Bins("zip")])
+
+
+def test_a_treatment_is_named_once():
+    with pytest.raises(InputError, match=r"^treatment 1 \(recode\): column 'age': no place in the mapping"):
+        gpupif.treat(TABLE, [gpupif.Recode("age", mapping={-5: 1})])
+    with pytest.raises(InputError, match=r"^plan: treatment 1 \(jitter\): column 'age': within: expected"):
+        gpupif.Plan([gpupif.Jitter("age", 0)])

@@ -14,6 +14,7 @@ from ...errors import InputError
 from ...utils.validation import as_list, check_exist, whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
 from ..randomness.draws import Draws, whole_steps
+from ..written_dates import check_format
 from .base import Present, check_missing_rule, column_of, draws_for
 from .jitter import MOST_STEPS
 from .units import units_of
@@ -29,7 +30,9 @@ class ShiftDates(Treatment):
     table that is treated by this key at this place of a plan. Intervals between dates of a person stay as they are, and
     the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of
     dates of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing;
-    required where there are any. One person in 2 days + 1 is not shifted: which is not known.
+    required where there are any. format: how else dates are written, in texts or whole numbers of any of the columns,
+    with the signs of ``strptime``: ``"%m/%d/%Y"``; so they are written again. One person in 2 days + 1
+    is not shifted: which is not known.
     """
 
     do: ClassVar[str] = "shift_dates"
@@ -39,6 +42,7 @@ class ShiftDates(Treatment):
     person: Hashable
     days: int
     missing: str | None = None
+    format: str | None = None
 
     def check(self) -> None:
         columns = as_list(f"{self.do}: columns", self.columns)
@@ -50,6 +54,7 @@ class ShiftDates(Treatment):
             )
         whole_number(f"{self.do}: days", self.days, "days", 1, MOST_STEPS)
         check_missing_rule(self.do, self.missing, (ROW, SUPPRESS))
+        check_format(self.do, self.format)
 
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
         check_exist(f"{self.do}: person", [self.person], table.names)
@@ -61,15 +66,17 @@ class ShiftDates(Treatment):
             )
         columns = as_list("columns", self.columns)
         for name in columns:
-            units_of(name, table.values(name).labels, dates=True, numbers=False)
+            units_of(name, table.values(name).labels, dates=True, numbers=False, written=self.format)
         draws = draws_for(self.do, tools, self.person)
         of_rows = draws_for(self.do, tools, self.person, "rows without a person")
-        return ShiftStep(columns, self.person, draws, of_rows, int(self.days), self.missing == SUPPRESS)
+        return ShiftStep(columns, self.person, draws, of_rows, int(self.days), self.missing == SUPPRESS, self.format)
 
 
 @dataclass(frozen=True)
 class ShiftStep(Step):
-    """Dates of some columns. draws: of persons; of_rows: where there is none. suppress: whether dates then go."""
+    """Dates of some columns. draws: of persons; of_rows: where there is none. suppress: whether dates then go.
+    written: how dates are, if not in ISO form.
+    """
 
     columns: Sequence[Hashable]
     person: Hashable
@@ -77,12 +84,13 @@ class ShiftStep(Step):
     of_rows: Draws
     days: int
     suppress: bool
+    written: str | None = None
 
     def apply(self, piece: Piece) -> None:
         shifts, nobody = self._shifts(piece)
         for name in self.columns:
             missing, labels, places = Present.of(piece[name])
-            units = units_of(name, labels, dates=True, numbers=False)
+            units = units_of(name, labels, dates=True, numbers=False, written=self.written)
             if self.suppress:
                 places, missing = places[~nobody[~missing]], missing | nobody
             piece[name] = column_of(units.stepped(places, shifts[~missing]), missing)

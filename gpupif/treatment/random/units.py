@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief
+from ..written_dates import dates_as_written, may_be_written
 
 # Ticks of a day, by unit of time.
 DAYS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -91,14 +92,16 @@ class Units:
         )
 
 
-def units_of(column: Hashable, labels: pa.Array, dates: bool, numbers: bool) -> Units:
+def units_of(column: Hashable, labels: pa.Array, dates: bool, numbers: bool, written: str | None = None) -> Units:
     """Values as amounts, whatever their type, texts of dates too; raises ColumnTypeError, or InputError for a text that
-    is no date.
+    is no date. written: how dates are written in texts or whole numbers, where it is not in ISO form.
     """
     kind = labels.type
     if pa.types.is_null(kind):
         # A column without any value.
         return Units(column, kind, np.empty(0, np.int64))
+    if written is not None and may_be_written(kind):
+        return _dates_as(column, labels, written)
     if numbers and pa.types.is_integer(kind):
         try:
             return Units(column, kind, labels.cast(pa.int64()).to_numpy())
@@ -118,6 +121,16 @@ def units_of(column: Hashable, labels: pa.Array, dates: bool, numbers: bool) -> 
     expected = " or ".join(["numbers"] * numbers + ["dates"] * dates)
     mend = "Convert them, or leave the column out of this treatment."
     raise ColumnTypeError(column, str(kind), expected, mend)
+
+
+def _dates_as(column: Hashable, labels: pa.Array, written: str) -> Units:
+    read = dates_as_written(labels, written)
+    if read.null_count:
+        value = labels.filter(read.is_null())[0].as_py()
+        raise InputError(
+            f"column {column!r}: expected dates as {written}, got {brief(value)}. Say by format= how they are written."
+        )
+    return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=written)
 
 
 def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:

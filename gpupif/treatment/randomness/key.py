@@ -126,9 +126,8 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         # Not what came where it may be the key itself: messages are logged.
         start = os.fsencode(path)[:SIZE]
         came = "what came" if len(start) == SIZE and _is_digits(start) else f"{os.fspath(path)!r}"
-        raise InputError(
-            f"key: expected the path of a file with the key, and {came} cannot be read: {error.strerror}. {MADE_BY}."
-        ) from None
+        wrong = "is a folder" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror}"
+        raise InputError(f"key: expected the path of a file with the key, and {came} {wrong}. {MADE_BY}.") from None
 
 
 def _is_digits(text: bytes) -> bool:

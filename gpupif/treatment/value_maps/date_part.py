@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -10,11 +9,11 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.date_units import moments, unit_names
 from ...utils.validation import brief, check_word
 from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..written_dates import check_format, dates_as_written, may_be_written
 from .numbers import is_text
 
 PARTS = ("year", "quarter", "month")
@@ -41,11 +40,7 @@ class DatePart(ValueMap):
     def check(self) -> None:
         check_word(f"date_part: column {self.column!r}: to", self.to, PARTS)
         check_word(f"date_part: column {self.column!r}: unmapped", self.unmapped, WITHOUT_PLACE)
-        if self.format is not None and (not isinstance(self.format, str) or "%" not in self.format):
-            raise InputError(
-                f"date_part: column {self.column!r}: format: expected signs of strptime such as '%m/%d/%Y', got "
-                f"{brief(self.format)}."
-            )
+        check_format(f"date_part: column {self.column!r}", self.format)
 
     def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
         def mapper(values: pa.Array) -> pa.Array:
@@ -67,8 +62,8 @@ class DatePart(ValueMap):
 def _dates(column: Hashable, values: pa.Array, written: str | None) -> pa.Array:
     """Values as dates or times by the clock there, null for those that are none."""
     kind = values.type
-    if written is not None and (is_text(kind) or pa.types.is_integer(kind)):
-        return _written_dates(texts(values), written)
+    if written is not None and may_be_written(kind):
+        return dates_as_written(values, written)
     if not (is_text(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         hint = (
             "Of years, pool those that tell a high age (bottom_code); of dates written as numbers say how: "
@@ -76,20 +71,3 @@ def _dates(column: Hashable, values: pa.Array, written: str | None) -> pa.Array:
         )
         raise ColumnTypeError(column, kind, "dates, times with a date, or texts of these", hint)
     return moments(values.cast(pa.string()) if is_text(kind) else values)
-
-
-def _written_dates(values: pa.Array, written: str) -> pa.Array:
-    found = pc.strptime(values, format=written, unit="s", error_is_null=True)
-    # Arrow takes 31 February for a day of March, and more: what does not read back the same is read by Python.
-    same = pc.fill_null(pc.equal(pc.strftime(found, format=written), values), False)
-    if pc.all(same).as_py() is False:
-        strict = pa.array([_strictly(text, written) for text in values.filter(pc.invert(same)).to_pylist()], found.type)
-        found = pc.replace_with_mask(found, pc.invert(same), strict)
-    return found
-
-
-def _strictly(text: str, written: str) -> datetime.datetime | None:
-    try:
-        return datetime.datetime.strptime(text, written).replace(tzinfo=None)
-    except ValueError:
-        return None

@@ -111,7 +111,8 @@ def by_hierarchy(hierarchy: Hierarchy, level: int, strict: bool) -> Groups:
     """Groups of a level. strict: whether the hierarchy says which values it has no place for."""
 
     def groups(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        found = hierarchy.groups(values, level) if strict else hierarchy.groups_or_null(values, level)
+        mend = ", or say by unmapped= what becomes of them"
+        found = hierarchy.groups(values, level, mend) if strict else hierarchy.groups_or_null(values, level)
         return found, np.asarray(found.is_valid())
 
     return groups

@@ -272,3 +272,21 @@ def test_no_key(treatment):
     values = [DAY] if isinstance(treatment, ShiftDates) else [1]
     with pytest.raises(InputError, match=f"key: {treatment.do} of column .* draws by a secret key, and none was given"):
         prepared(pa.table({"x": values, "p": ["a"]}), treatment, None)
+
+
+def test_dates_are_shifted_as_they_are_written():
+    days = ["2024-01-31", "2024-02-05", "1999-12-01", None]
+    texts = ["01/31/2024", "02/05/2024", "12/01/1999", None]
+    numbers = pa.array([20240131, 20240205, 19991201, None])
+    table = pa.table({"person": [1, 1, 2, 3], "iso": days, "us": texts, "number": numbers})
+    iso = gpupif.treat(table, [ShiftDates(["iso"], "person", 30)], key=KEY).table["iso"].to_pylist()
+    us = gpupif.treat(table, [ShiftDates(["us"], "person", 30, format="%m/%d/%Y")], key=KEY).table["us"]
+    number = gpupif.treat(table, [ShiftDates(["number"], "person", 30, format="%Y%m%d")], key=KEY).table["number"]
+    assert iso != days
+    assert us.to_pylist() == [day and f"{day[5:7]}/{day[8:]}/{day[:4]}" for day in iso]
+    assert number.to_pylist() == [day and int(day.replace("-", "")) for day in iso]
+    assert number.type == numbers.type
+    with pytest.raises(InputError, match=r"column 'us': expected dates as %d/%m/%Y, got '01/31/2024'.*format="):
+        gpupif.treat(table, [ShiftDates(["us"], "person", 30, format="%d/%m/%Y")], key=KEY)
+    with pytest.raises(InputError, match="format: expected signs of strptime"):
+        gpupif.Plan([ShiftDates(["us"], "person", 30, format="us")])

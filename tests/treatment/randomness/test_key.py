@@ -6,8 +6,10 @@ import hashlib
 import hmac
 import pickle
 import stat
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gpupif
@@ -47,6 +49,11 @@ def test_keys_of_another_size(tmp_path, came, said):
 def test_what_is_no_key(tmp_path):
     with pytest.raises(InputError, match=r"nowhere' cannot be read: No such file.*Key.new\(\).save"):
         gpupif.Key.of(tmp_path / "nowhere")
+    table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.RandomizedResponse("x", keep=0.5)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match=r"' is a folder\. gpupif\.Key\.new"):
+            gpupif.treat(table, plan, key=tmp_path)
     with pytest.raises(InputError, match=r"and 'beef' cannot be read"):
         gpupif.Key.of("beef")
     with pytest.raises(InputError, match=r"type int\. For tests, write gpupif.Key.from_seed"):
