@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
@@ -17,14 +17,15 @@ from ..utils.validation import as_list, check_exist, check_unique, check_weights
 @dataclass(frozen=True)
 class CountRequest:
     """columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
-    weights. argument: what errors call `columns`. missing: as of `gpupif.toxic_pairs`. Raises InputError for
-    a word that it cannot be.
+    weights. argument: what errors call `columns`; named_by: those of them that others name. missing: as of
+    `gpupif.toxic_pairs`. Raises InputError for a word that it cannot be.
     """
 
     columns: Sequence[Hashable] | None = None
     weights: Hashable = None
     missing: str = "category"
     argument: str = "columns"
+    named_by: Mapping[Hashable, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.missing == "wildcard":
@@ -46,7 +47,9 @@ class CountRequest:
         wanted = as_list(self.argument, self.columns)
         if not wanted:
             raise InputError(f"{self.argument}: expected at least one column, got an empty list.")
-        check_exist(self.argument, wanted, names)
+        for argument in dict.fromkeys([self.argument, *self.named_by.values()]):
+            own = [name for name in wanted if self.named_by.get(name, self.argument) == argument]
+            check_exist(argument, own, names)
         return wanted
 
     def read(self, chosen: Sequence[Hashable]) -> list[Hashable]:

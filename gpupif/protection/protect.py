@@ -123,7 +123,7 @@ def protect(
         cells=cells,
         time_limit=time_limit,
     )
-    counted = CountedTable.of(table, request.columns, "quasi_identifiers")
+    counted = CountedTable.of(table, request.columns, "quasi_identifiers", request.named_by)
     asked = request.on(counted)
     levels = levels_of(counted, asked.hierarchies)
     warn_of_unique([one.coded.column for one in levels], counted.rows)

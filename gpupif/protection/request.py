@@ -17,13 +17,13 @@ from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..targets.counted import CountedTable
 from ..targets.target import Target, read_targets
-from ..targets.target_set import TargetSet, named_columns
+from ..targets.target_set import TargetSet, named_by_attackers, named_columns
 from ..treatment.base import Treatment
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress
 from ..treatment.suppression.suppress_rows import SuppressRows
 from ..treatment.value_maps.recode import Recode
-from ..utils.validation import as_columns, brief, is_number
+from ..utils.validation import as_columns, brief, check_exist, is_number
 from .checks import Suppression
 
 
@@ -98,6 +98,11 @@ class ProtectRequest:
         """The columns that are read; None: all."""
         return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
 
+    @property
+    def named_by(self) -> dict[Hashable, str]:
+        """By column that is no quasi-identifier, what errors say of where it was named."""
+        return _named_by(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
+
     def on(self, table: CountedTable) -> AskedOfTable:
         """The same of a table; raises InputError for what does not fit it."""
         names = table.names
@@ -110,6 +115,8 @@ class ProtectRequest:
             known = [name for name in names if name not in self.sensitive]
         if not known:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
+        for name, said in named_by_attackers(self.attackers).items():
+            check_exist(said, [name], names)
         for argument, mapping in (("hierarchies", self.given), ("weights", self.weights)):
             _check_named(argument, mapping, known, names)
         proposed = [name for name in known if name not in self.given]
@@ -192,8 +199,10 @@ def columns_read(
     names: Sequence[str],
 ) -> list[str] | None:
     """Of a file's columns, `names`, those that are read, None for all; arguments as of `protect`. Raises InputError."""
-    several = as_attackers(attackers) or {}
-    return CountRequest(_columns(read_targets(targets), quasi_identifiers, sensitive, several)).pick(names)
+    several, limits = as_attackers(attackers) or {}, read_targets(targets)
+    read = _columns(limits, quasi_identifiers, sensitive, several)
+    named_by = _named_by(limits, quasi_identifiers, sensitive, several)
+    return CountRequest(read, argument="quasi_identifiers", named_by=named_by).pick(names)
 
 
 def _columns(
@@ -211,6 +220,20 @@ def _columns(
         if isinstance(target.known, tuple):
             known += named_columns(target.known, scored)
     return list(dict.fromkeys([*scored, *known]))
+
+
+def _named_by(
+    limits: Sequence[Target],
+    quasi_identifiers: Sequence[Hashable] | None,
+    sensitive: Sequence[Hashable],
+    attackers: Mapping[str, Known],
+) -> dict[Hashable, str]:
+    """By column that is no quasi-identifier, what errors say of where it was named."""
+    found: dict[Hashable, str] = {}
+    for one in limits:
+        found |= dict.fromkeys(one.known, f"target {str(one)!r}") if isinstance(one.known, tuple) else {}
+    found |= {**named_by_attackers(attackers), **dict.fromkeys(sensitive, "sensitive")}
+    return {name: said for name, said in found.items() if name not in (quasi_identifiers or ())}
 
 
 def _check_named(

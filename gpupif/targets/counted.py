@@ -56,14 +56,21 @@ class CountedTable:
     is_distinct: bool = False
 
     @classmethod
-    def of(cls, table: Any, columns: Sequence[Hashable] | None = None, argument: str = "columns") -> CountedTable:
+    def of(
+        cls,
+        table: Any,
+        columns: Sequence[Hashable] | None = None,
+        argument: str = "columns",
+        named_by: Mapping[Hashable, str] | None = None,
+    ) -> CountedTable:
         """Of a table of any kind, or a path; columns: over which rows are compared (None: all).
 
-        Missing values are a value of their own. argument: what errors call `columns`. Raises InputError, where the
+        Missing values are a value of their own. argument: what errors call `columns`; named_by: those of them that
+        others name. Raises InputError, where the
         different rows do not fit into half of the memory that `gpupif.config` allows too, TableReadError, OutputError,
         DeviceError.
         """
-        request = CountRequest(columns, argument=argument)
+        request = CountRequest(columns, argument=argument, named_by=named_by or {})
         room = int(MEMORY_SHARE * resources().memory)
         with Reporter() as report, announce_compilation(), open_counts(table, request, report) as counts:
             places = list(range(len(counts.names)))
