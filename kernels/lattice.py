@@ -8,10 +8,10 @@ from gpupif.kernels.jit import kernel, subroutine
 @subroutine
 def is_below(levels, one, other):
     """Whether a node is nowhere above another, which may be itself."""
+    above = 0
     for axis in range(levels.shape[1]):
-        if levels[one, axis] > levels[other, axis]:
-            return False
-    return True
+        above += levels[one, axis] > levels[other, axis]
+    return above == 0
 
 
 @kernel

@@ -24,7 +24,7 @@ from ..marginals.request import CountRequest
 from ..targets.counted import CountedTable
 from ..targets.quantities import OfClasses, OfModel, OfScores
 from ..targets.target import Target
-from ..targets.target_set import TargetSet
+from ..targets.target_set import TargetSet, named_by_attackers
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_columns, check_exist
 from .advice import Advice, Change, rank
@@ -124,7 +124,12 @@ def advise(
     started = time.perf_counter()
     needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
-    counted = CountedTable.of(table, needed, f"{argument}, sensitive" if attributes else argument)
+    counted = CountedTable.of(
+        table,
+        needed,
+        f"{argument}, sensitive" if attributes else argument,
+        named_by_attackers(as_attackers(attackers) or {}, [*(known or ()), *attributes]),
+    )
     if known is None:
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..attack.known_subsets import AnyKnown, Known, as_attackers
+from ..attack.known_subsets import Known, as_attackers
 from ..errors import InputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
@@ -17,13 +17,13 @@ from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..targets.counted import CountedTable
 from ..targets.target import Target, read_targets
-from ..targets.target_set import TargetSet, named_columns
+from ..targets.target_set import TargetSet, named_by_attackers, named_columns
 from ..treatment.base import Treatment
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress
 from ..treatment.suppression.suppress_rows import SuppressRows
 from ..treatment.value_maps.recode import Recode
-from ..utils.validation import as_columns, brief, is_number
+from ..utils.validation import as_columns, brief, check_exist, is_number
 from .checks import Suppression
 
 
@@ -115,6 +115,8 @@ class ProtectRequest:
             known = [name for name in names if name not in self.sensitive]
         if not known:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
+        for name, said in named_by_attackers(self.attackers).items():
+            check_exist(said, [name], names)
         for argument, mapping in (("hierarchies", self.given), ("weights", self.weights)):
             _check_named(argument, mapping, known, names)
         proposed = [name for name in known if name not in self.given]
@@ -223,10 +225,7 @@ def _named_by(
     if quasi_identifiers is None:
         return {}
     scored = [*quasi_identifiers, *sensitive]
-    said: dict[Hashable, str] = dict.fromkeys(sensitive, "sensitive")
-    for attacker, one in attackers.items():
-        for name in _columns_of(one):
-            said.setdefault(name, f"attackers: {attacker!r}")
+    said = {**named_by_attackers(attackers), **dict.fromkeys(sensitive, "sensitive")}
     for target in limits:
         if isinstance(target.known, tuple):
             for name in named_columns(target.known, scored):
@@ -244,12 +243,6 @@ def _check_named(
             hint = did_you_mean(str(name), others)
             listed = ", ".join(map(repr, known))
             raise InputError(f"{argument}: column {name!r} is no quasi-identifier.{hint} There are: {listed}.")
-
-
-def _columns_of(known: Known) -> list[Hashable]:
-    if isinstance(known, AnyKnown):
-        return list(known.among or ())
-    return list(known or ())
 
 
 def _as_weights(weights: Any) -> dict[Hashable, float]:

@@ -2,10 +2,10 @@
 
 A node that fails a target which coarser values never hurt takes all nodes below with it; a node that holds takes all
 that cost as much. So of what is open always that node is checked which halves it best (as Kohlmayer et al., Flash
-(2012), tag nodes along paths). Where it is known why a node fails, all that fail for the same reason go too: a row whose
-class is too small is in a class of known size at every node. Targets that coarser values may hurt are first searched in the same way, as if they
-never were, for a good node soon; what that passed over is then looked at in the order of cost, so that the first that
-holds is the best.
+(2012), tag nodes along paths). Where it is known why a node fails, all that fail for the same reason go too: a row
+whose class is too small is in a class of known size at every node. Targets that coarser values may hurt are first
+searched in the same way, as if they never were, for a good node soon; what that passed over is then looked at in the
+order of cost, so that the first that holds is the best.
 """
 
 from __future__ import annotations

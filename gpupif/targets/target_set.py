@@ -140,7 +140,7 @@ class TargetSet:
         """Raise InputError for what of a target is not there; names: of the table."""
         about = f"target {str(target)!r}"
         quantity, known = target.quantity, self._known_by_target[target]
-        check_exist(about, columns_of(known), names)
+        check_exist(about if target.attacker is None else f"attackers: {target.attacker!r}", columns_of(known), names)
         if isinstance(quantity, OfModel) and quantity.sensitive:
             if not self.sensitive:
                 raise InputError(
@@ -247,6 +247,16 @@ class TargetSet:
                     )
             found[target] = worst_of(target, each)
         return found
+
+
+def named_by_attackers(attackers: Mapping[str, Known], others: Sequence[Hashable] = ()) -> dict[Hashable, str]:
+    """By column that attackers know and that is none of others, what errors say of where it was named first."""
+    found: dict[Hashable, str] = {}
+    for attacker, known in attackers.items():
+        for name in (known.among or ()) if isinstance(known, AnyKnown) else (known or ()):
+            if name not in others:
+                found.setdefault(name, f"attackers: {attacker!r}")
+    return found
 
 
 def named_columns(texts: Sequence[str], names: Sequence[Hashable]) -> list[Hashable]:

@@ -173,12 +173,14 @@ class Treatment(ABC):
     The types of fields are what a plan may have there, and have to be known when the class is made.
 
     do: its word in a plan. is_random: whether it draws by the key. reads_values: whether it looks at what columns hold.
-    files: keys that may be the path of a file, which begins at the plan's folder. Fields that name columns of the table
-    tell which it looks at; `named` is the place to say so where they do not.
+    files: keys that may be the path of a file, which begins at the plan's folder. value_lists: keys that list values of
+    columns, which public records leave out. Fields that name columns of the table tell which it looks at; `named` is
+    the place to say so where they do not.
     """
 
     do: ClassVar[str]
     files: ClassVar[Sequence[str]] = ()
+    value_lists: ClassVar[Sequence[str]] = ()
     is_random: ClassVar[bool] = False
     reads_values: ClassVar[bool] = True
 

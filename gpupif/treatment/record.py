@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # Packages that have a part in what comes out.
 PACKAGES = ("numpy", "pandas", "pyarrow")
+# Keys of hierarchies that list values. And what public records have in their place: digests could be tried.
+LISTS_OF_HIERARCHIES = ("values", "common")
+LEFT_OUT = "left out"
 
 
 @dataclass
@@ -42,6 +45,7 @@ class StepCounts:
 class TreatmentRecord:
     """One treatment. asked: as a plan has it. changed, suppressed: cells by column, those suppressed among the changed
     ones; None where the record is public, as `rows_removed`. found: what the treatment says of itself.
+    revealing: names of what is found, value_lists: of what was asked, that a public record has not.
     """
 
     asked: Mapping[str, Any]
@@ -51,6 +55,7 @@ class TreatmentRecord:
     suppressed: Mapping[str, int] | None = None
     rows_removed: int | None = None
     revealing: Sequence[str] = ()
+    value_lists: Sequence[str] = ()
 
     @classmethod
     def of(cls, treatment: Treatment, step: Step, counts: StepCounts) -> TreatmentRecord:
@@ -64,12 +69,21 @@ class TreatmentRecord:
             suppressed={name: changes.suppressed for name, changes in named.items() if changes.suppressed},
             rows_removed=counts.rows_removed,
             revealing=tuple(step.revealing()),
+            value_lists=tuple(treatment.value_lists),
         )
 
     def public(self) -> TreatmentRecord:
-        """Without counts that reveal."""
+        """Without counts that reveal, and lists of values."""
         found = {name: value for name, value in self.found.items() if name not in self.revealing}
-        return replace(self, changed=None, suppressed=None, rows_removed=None, found=found, revealing=())
+        return replace(
+            self,
+            asked=_without(self.asked, self.value_lists),
+            changed=None,
+            suppressed=None,
+            rows_removed=None,
+            found=found,
+            revealing=(),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; without what is left out."""
@@ -82,6 +96,13 @@ class TreatmentRecord:
         }
         said = {name: as_json(value) for name, value in parts.items() if value is not None}
         return {**as_json(self.asked), **said}
+
+
+def _without(document: Any, names: Sequence[str]) -> Any:
+    """A document that says of some of its keys that they are there, and not what is."""
+    if not isinstance(document, Mapping):
+        return document
+    return {name: LEFT_OUT if name in names else value for name, value in document.items()}
 
 
 @dataclass(frozen=True)
@@ -123,11 +144,13 @@ class TreatmentsRecord(Displayable):
         """The record that may go with the treated table: without counts that reveal.
 
         It says what was done and with what probabilities, and leaves out how many cells and rows it was done to, of
-        which table, how long it took, and the hash of the key.
+        which table, how long it took, and the hash of the key. Of mappings and of hierarchies that list values it says
+        that there were such, for they may be of the table, in the order of how often they occur.
         """
         return replace(
             self,
             treatments=[one.public() for one in self.treatments],
+            hierarchies={name: _without(one, LISTS_OF_HIERARCHIES) for name, one in self.hierarchies.items()},
             input=None,
             rows=None,
             rows_removed=None,

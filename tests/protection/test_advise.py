@@ -267,3 +267,9 @@ def test_bad_input(options, words):
 def test_unknown_columns(argument):
     with pytest.raises(ColumnNotFoundError, match=f"^{argument}: no column 'nam'"):
         advise(gpupif.datasets.pif_example(), **{argument: ["nam"]})
+
+
+@pytest.mark.parametrize("columns", [{}, {"quasi_identifiers": ["gender"]}])
+def test_errors_say_which_attacker_knows_a_column_that_is_not_there(columns):
+    with pytest.raises(ColumnNotFoundError, match=r"^attackers: 'boss': no column 'nam' in"):
+        advise(gpupif.datasets.pif_example(), {}, "boss: pif95", attackers={"boss": ["gender", "nam"]}, **columns)

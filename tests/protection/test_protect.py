@@ -282,6 +282,13 @@ BAD = [
     ({"targets": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),
     ({"targets": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
     ({"targets": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
+    ({"targets": "k>=2", "sensitive": "illl", "quasi_identifiers": ["age"]}, "sensitive: no column 'illl'.*'ill'"),
+    ({"targets": "nb: k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
+    (
+        {"targets": "nb: k>=2", "attackers": {"nb": ["agee"]}, "quasi_identifiers": ["age"]},
+        "attackers: 'nb': no column 'agee'.*'age'",
+    ),
+    ({"targets": "k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
     ({"targets": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
     (
         {"targets": "known=age,hair: k>=5", "quasi_identifiers": ["age", "sex"]},

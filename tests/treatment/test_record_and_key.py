@@ -68,6 +68,33 @@ def test_a_public_record_tells_nothing_of_how_often_values_are():
     assert "found" not in other
 
 
+def test_a_public_record_lists_no_values():
+    jobs = list(TABLE["job"].dropna().unique())
+    plan = gpupif.Plan(
+        [
+            gpupif.Recode("sex", level=1),
+            gpupif.Recode("job", mapping=dict.fromkeys(jobs, "any"), unmapped="keep"),
+            gpupif.RandomizedResponse("sex", keep=0.5, values=["*", "unused"], missing="category"),
+        ],
+        hierarchies={
+            "sex": {"values": {one: ["*"] for one in TABLE["sex"].dropna().unique()}},
+            "note": {"common": ["often", "seldom"], "keep": [1]},
+            "kept": {"widths": [2]},
+        },
+    )
+    record = gpupif.treat(TABLE, plan, key=KEY).record
+    public = record.public().to_dict()
+    assert public["hierarchies"] == {
+        "sex": {"values": "left out"},
+        "note": {"common": "left out", "keep": [1]},
+        "kept": {"widths": [2]},
+    }
+    level, mapping, drawn = public["treatments"]
+    assert (level["level"], mapping["mapping"], drawn["values"], drawn["keep"]) == (1, "left out", "left out", 0.5)
+    assert not any(f'"{one}"' in json.dumps(public) for one in [*jobs, "seldom", "unused"])
+    assert record.to_dict()["treatments"][1]["mapping"] == dict.fromkeys(jobs, "any")
+
+
 def test_the_record_prints_as_a_table(done):
     text = str(done.record)
     assert f"{len(TABLE)} rows treated" in text

@@ -20,7 +20,8 @@ class Jitter(Treatment):
     """Move each date by whole days, or each number by whole units, up to `within` either way, all equally often.
 
     Rows are moved apart from each other: for dates of one person, whose intervals are to be kept, there is
-    `ShiftDates`. The time of day stays. Texts of dates in ISO form are dates, too. Missing values stay missing.
+    `ShiftDates`. The time of day stays. Texts of dates in ISO form are dates, too, other texts that are
+    numbers these. Missing values stay missing.
 
     This is no differential privacy, and little protection: by dates known to a fortnight Narayanan and Shmatikov (2008)
     found most people of a published table again.
@@ -37,20 +38,21 @@ class Jitter(Treatment):
 
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:
         labels = table.values(self.column).labels
-        units_of(self.column, labels, dates=True, numbers=True)
-        return JitterStep(self.column, draws_for(self.do, tools, self.column), int(self.within))
+        units = units_of(self.column, labels, dates=True, numbers=True)
+        return JitterStep(self.column, draws_for(self.do, tools, self.column), int(self.within), units.places)
 
 
 @dataclass(frozen=True)
 class JitterStep(Step):
-    """Jitter of one column."""
+    """Jitter of one column. places: see `Units`."""
 
     column: Hashable
     draws: Draws
     within: int
+    places: int | None = None
 
     def apply(self, piece: Piece) -> None:
         missing, labels, places = Present.of(piece[self.column])
-        units = units_of(self.column, labels, dates=True, numbers=True)
+        units = units_of(self.column, labels, dates=True, numbers=True, places=self.places)
         steps = whole_steps(self.draws.of_rows(piece.start, len(missing)), self.within)[~missing]
         piece[self.column] = column_of(units.stepped(places, steps), missing)

@@ -31,7 +31,8 @@ class Noise(Treatment):
     scale: the standard deviation of "normal" noise, the scale b of "laplace" (density exp(-|x|/b)/(2b)), half of the
     width of "uniform"; in the column's units, or, relative to "value" or "deviation", as a share of the size of each
     value or of the column's standard deviation. Whole numbers get noise rounded to whole numbers, decimal numbers to
-    their last place. Missing values stay missing.
+    their last place, texts that are numbers to the last one that any of them is written with. Missing values stay
+    missing.
 
     This is no differential privacy: values have no bounds and noise is rounded, so that no epsilon is claimed; who
     averages over rows that belong together gets near what was there. The same bits on every machine: inverses of the
@@ -59,7 +60,9 @@ class Noise(Treatment):
         units = units_of(self.column, found.labels, dates=False, numbers=True)
         draws = draws_for(self.do, tools, self.column)
         scale = float(self.scale) * (deviation(units.amounts / units.one, found) if self.relative == DEVIATION else 1.0)
-        return NoiseStep(self.column, draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE)
+        return NoiseStep(
+            self.column, draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE, units.places
+        )
 
 
 def deviation(amounts: npt.NDArray[np.float64], values: ColumnValues) -> float:
@@ -73,17 +76,18 @@ def deviation(amounts: npt.NDArray[np.float64], values: ColumnValues) -> float:
 
 @dataclass(frozen=True)
 class NoiseStep(Step):
-    """Noise of one column. scale: in its units, or, where it is relative, of each value's size."""
+    """Noise of one column. scale: in its units, or, where it is relative, of each value's size. places: see `Units`."""
 
     column: Hashable
     draws: Draws
     scale: float
     distribution: int
     relative: bool
+    places: int | None = None
 
     def apply(self, piece: Piece) -> None:
         missing, labels, places = Present.of(piece[self.column])
-        units = units_of(self.column, labels, dates=False, numbers=True)
+        units = units_of(self.column, labels, dates=False, numbers=True, places=self.places)
         noise = variates(self.distribution, self.draws.of_rows(piece.start, len(missing)))[~missing] * self.scale
         noise *= np.abs(units.amounts)[places] if self.relative else float(units.one)
         if units.amounts.dtype.kind != "f":

@@ -44,6 +44,7 @@ class Pram(Treatment):
     """
 
     do: ClassVar[str] = "pram"
+    value_lists: ClassVar[Sequence[str]] = ("matrix",)
     is_random: ClassVar[bool] = True
     files: ClassVar[Sequence[str]] = ("matrix",)
 

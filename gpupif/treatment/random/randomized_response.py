@@ -36,6 +36,7 @@ class RandomizedResponse(Treatment):
     """
 
     do: ClassVar[str] = "randomized_response"
+    value_lists: ClassVar[Sequence[str]] = ("values",)
     is_random: ClassVar[bool] = True
 
     column: Hashable

@@ -38,6 +38,7 @@ class Recode(ValueMap):
     """
 
     do: ClassVar[str] = "recode"
+    value_lists: ClassVar[Sequence[str]] = ("mapping",)
     level: int | None = None
     mapping: Mapping[Any, Any] | None = None
     edges: Sequence[Any] | None = None

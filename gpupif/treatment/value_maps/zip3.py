@@ -45,6 +45,7 @@ class Zip3(ValueMap):
     """
 
     do: ClassVar[str] = "zip3"
+    value_lists: ClassVar[Sequence[str]] = ("populations",)
     files: ClassVar[Sequence[str]] = ("populations",)
     populations: str | os.PathLike[str] | Mapping[Any, int] | None = None
     least: int = LEAST

@@ -110,8 +110,21 @@ TREATMENTS = [
     (Noise("x", 0.5, "laplace", "deviation"), [1, 2, None, 900], None),
     (Jitter("x", 3), [1, 2, None, 900], None),
     (Jitter("x", 3), [DAY, None, DAY + dt.timedelta(40)], None),
+    (Jitter("x", 3), ["20200227", "1e-07", None, "123456789000.0"], None),
+    (Noise("x", 0.5), ["1e-07", None, "123456789000.0", "+12"], None),
     (Jitter("x", 400), ["2020-02-27", None, "2021-12-31", "1999-01-01"], None),
 ]
+
+
+@pytest.mark.parametrize("treatment", [Noise("x", 0.25), Jitter("x", 3)])
+def test_texts_that_are_numbers_move_as_decimals(treatment):
+    texts = ["1e-07", None, "123456789000.0", "+12", "-0.5"] * 20
+    moved = after(texts, treatment)
+    exact = after([None if one is None else Decimal(one) for one in texts], treatment, pa.decimal128(20, 7))
+    assert moved.type == pa.string()
+    assert moved.to_pylist() == [None if one is None else f"{one:.7f}" for one in exact.to_pylist()]
+    whole = after(["12", "-7", None] * 20, treatment).to_pylist()
+    assert whole == [None if one is None else str(one) for one in after([12, -7, None] * 20, treatment).to_pylist()]
 
 
 @pytest.mark.parametrize(("treatment", "values", "kind"), TREATMENTS)
@@ -240,6 +253,9 @@ def test_columns_without_any_value():
         (Jitter("x", 1.5), [1], "within: expected a whole number"),
         (Jitter("x", 400), [dt.date(9999, 12, 31)], "moved beyond what date32.* holds"),
         (Jitter("x", 1), ["2020-01-31", "31.1.2020"], "'x': expected dates, .*got '31.1.2020'. Convert"),
+        (Noise("x", 1), ["1", "a"], "'x': expected numbers, got 'a'. Convert"),
+        (Jitter("x", 1), ["1", "a"], "'x': expected numbers, got 'a'. Convert"),
+        (Noise("x", 1), ["1e-17", "100"], "'x': the texts are numbers of up to 17 decimal places, .*Round"),
         (Jitter("x", 1), ["2020-02-30"], "got '2020-02-30'"),
         (ShiftDates([], "x", 3), [1], "columns: expected at least one column"),
         (ShiftDates(["x"], "x", 3), [1], "person: 'x' is one of the columns"),
@@ -255,7 +271,6 @@ def test_bad_input(treatment, values, said):
 @pytest.mark.parametrize(
     ("treatment", "values", "expected"),
     [
-        (Noise("x", 1), ["a"], "expected numbers, got string"),
         (Noise("x", 1), [True], "expected numbers, got bool"),
         (Noise("x", 1), [DAY], "expected numbers, got date32"),
         (Jitter("x", 1), [True], "expected numbers or dates, got bool"),
