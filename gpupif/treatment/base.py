@@ -111,9 +111,9 @@ class WorkingTable(ABC):
         """The values of a column, and how often each occurs."""
 
     @abstractmethod
-    def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
         """Columns with the codes of all rows, labels as of `values`; raises InputError where they do not fit into the
-        memory that `gpupif.config` allows.
+        memory that `gpupif.config` allows. row_bytes: what is made of them takes beside, of each row.
         """
 
     @abstractmethod

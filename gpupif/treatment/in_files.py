@@ -147,15 +147,19 @@ class FileTable(TreatableTable):
             found[name] = merger.values._replace(labels=plain_labels(labels))
         return found
 
-    def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
         texts = [str(name) for name in names]
         labels = [self.values(name).labels for name in texts]
         kinds = [np.dtype(code_type(len(own) + 1)) for own in labels]
         needed = self.rows * sum(kind.itemsize for kind in kinds)
-        if needed > CODES_SHARE * self._budget.working:
+        most = int(CODES_SHARE * self._budget.working)
+        if row_bytes:
+            needed, most = needed + self.rows * row_bytes, self._budget.working
+        if needed > most:
             raise InputError(
-                f"memory_limit: the codes of {', '.join(texts)} take {shown(needed)} for all rows at once, which this "
-                "treatment asks for, and the limit leaves less. Raise it (--memory-limit)."
+                f"memory_limit: the codes of {', '.join(texts)}, and what is made of them, take about {shown(needed)} "
+                f"for all rows at once, which this treatment asks for, and the limit leaves {shown(most)} for them. "
+                "Raise it (--memory-limit)."
             )
         codes = [np.empty(self.rows, kind) for kind in kinds]
         start = 0

@@ -140,7 +140,7 @@ class MemoryTable(TreatableTable):
     def values(self, name: Hashable) -> ColumnValues:
         return self._stored(name).values()
 
-    def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
         self.expect(names)
         with Workers() as workers:
             tasks = [(self._stored(name),) for name in names]

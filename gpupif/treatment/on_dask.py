@@ -191,7 +191,7 @@ class DaskTable(TreatableTable):
                     self._values[one] = replace(values, labels=self._steps.typed(one, values.labels))
         return self._values[name]
 
-    def codes(self, names: Sequence[Hashable]) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
         labels = [self.values(name).labels for name in names]
         parts = self._compute("codes", partial(_codes_in, list(names), labels))
         kinds = [code_type(len(own) + 1) for own in labels]

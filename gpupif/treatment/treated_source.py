@@ -108,7 +108,7 @@ class TreatedSource(Source):
         uses, read = self._steps.needed(columns, self.counted)
         # Rows are counted by any column.
         names = [name for name in self._base.names if name in read] or self._base.names[:1]
-        pieces = in_chunks(self._base.read_file(file, names, rows, size), PIECE_ROWS, max(1, size))
+        pieces = in_chunks(self._base.read_file(file, names, rows, size), min(PIECE_ROWS, rows), max(1, size))
         with contextlib.closing(prefetched(pieces)) as made:
             for piece in made:
                 self.bytes_read = self._base.bytes_read

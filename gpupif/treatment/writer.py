@@ -21,7 +21,7 @@ from ..io.ipc_batches import disk_errors
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups
-from ..out_of_core.budget import Budget
+from ..out_of_core.budget import CHUNK_SHARE, Budget
 from ..out_of_core.encode import PIECES
 from ..out_of_core.gather import prefetched
 from ..out_of_core.options import OutputOptions
@@ -33,6 +33,9 @@ from .record import StepCounts
 from .treated_source import TreatedSource
 
 FOLDER = "scores"
+# Of a cell that is written: as it is read, treated, waits for others of its group, and is written; measured.
+CELL_BYTES = 128
+LEAST_ROWS = 1 << 12
 
 
 class TreatedWriter:
@@ -109,7 +112,7 @@ class TreatedWriter:
     def _pieces(self, files: Sequence[Path]) -> Iterator[pa.Table]:
         size = self._budget.values_bytes() // PIECES
         for file in files:
-            yield from self._source.read_file(file, self._names, GROUP_ROWS, size)
+            yield from self._source.read_file(file, self._names, self._rows(), size)
 
     def _write(self, target: Path, pieces: Iterator[pa.Table]) -> None:
         with contextlib.closing(prefetched(self._groups(pieces))) as groups:
@@ -136,7 +139,8 @@ class TreatedWriter:
 
     def _rows(self) -> int:
         """Rows that are written at once."""
-        return min(GROUP_ROWS, self._budget.chunk_rows)
+        most = int(CHUNK_SHARE * self._budget.working) // (CELL_BYTES * max(1, len(self._names)))
+        return min(GROUP_ROWS, max(most, LEAST_ROWS))
 
     def _describe(self) -> dict[bytes, bytes]:
         return {MARK: __version__.encode()}

@@ -33,7 +33,7 @@ class ListedTable(WorkingTable):
         labels = pa.array(there, self.table.schema.field(name).type)
         return ColumnValues(labels, np.array([found[value] for value in there], np.int64), missing)
 
-    def codes(self, names: Sequence[str]) -> list[PieceColumn]:
+    def codes(self, names: Sequence[str], row_bytes: int = 0) -> list[PieceColumn]:
         return [coded(self.table[name].to_pylist(), self.values(name).labels) for name in names]
 
     def facts_of(self, arrays: dict[str, np.ndarray]) -> RowFacts:

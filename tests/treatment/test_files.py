@@ -14,6 +14,8 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, OutputError
+from gpupif.out_of_core.budget import RESERVE
+from gpupif.utils.memory import resident_bytes
 from tests.helpers.dying import die
 from tests.helpers.example_plans import KEY, example_table
 from tests.helpers.pieces import nothing_left, write_parts
@@ -253,3 +255,25 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
         (tmp_path / name).write_text(text)
     gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan, seed=1).table)
+
+
+def test_suppression_until_targets_hold_counts_what_it_takes(tmp_path):
+    rows = 300_000
+    pd.DataFrame({"a": [1, 2, 3] * (rows // 3), "b": [1, 2] * (rows // 2)}).to_parquet(tmp_path / "in.parquet")
+    plan = [gpupif.Suppress(["a", "b"], k=3)]
+    with (
+        gpupif.config(memory_limit=resident_bytes() + RESERVE + 80 * rows // 2),
+        pytest.raises(InputError, match="memory_limit: the codes of a, b, and what is made of them, take about"),
+    ):
+        gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", plan)
+    assert nothing_left(tmp_path)
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
+    pd.DataFrame({"a": range(200_000)}).to_parquet(tmp_path / "in.parquet", row_group_size=5_000)
+    with gpupif.config(memory_limit=resident_bytes() + RESERVE + (8 << 20)):
+        gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", [gpupif.Cap("a")])
+    written = pq.ParquetFile(tmp_path / "out.parquet").metadata
+    assert max(written.row_group(place).num_rows for place in range(written.num_row_groups)) <= (8 << 20) * 0.35 / 128
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 200_000

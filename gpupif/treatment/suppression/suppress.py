@@ -19,6 +19,8 @@ from .scored_condition import as_names, cells_where, check_condition
 from .to_targets import suppress_to_targets
 
 WAYS = ("where", "k", "targets")
+# Of a row, and of each of its columns that targets need, while cells are suppressed until these hold; measured.
+ROW_BYTES, COLUMN_BYTES = 64, 8
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Suppress(Treatment):
         targets = TargetSet.of(asked, known, sensitive, self.attackers, names=table.names)
         needed = [name for name in table.names if name in {*targets.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
-        found, values = suppress_to_targets(table.codes(needed), needed, targets, importance, self.missing)
+        codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
+        found, values = suppress_to_targets(codes, needed, targets, importance, self.missing)
         facts = table.facts_of({str(place): found.cells[needed.index(name)] for place, name in enumerate(names)})
         return SuppressStep(names, facts, found.rounds, found.restored, values, int(found.cells.any(axis=0).sum()))
 
