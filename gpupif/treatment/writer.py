@@ -34,7 +34,7 @@ from .treated_source import TreatedSource
 
 FOLDER = "scores"
 # Of a cell that is written: as it is read, treated, waits for others of its group, and is written; measured.
-CELL_BYTES = 128
+CELL_BYTES = 320
 LEAST_ROWS = 1 << 12
 
 

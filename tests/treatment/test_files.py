@@ -275,5 +275,5 @@ def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
     with gpupif.config(memory_limit=resident_bytes() + RESERVE + (8 << 20)):
         gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", [gpupif.Cap("a")])
     written = pq.ParquetFile(tmp_path / "out.parquet").metadata
-    assert max(written.row_group(place).num_rows for place in range(written.num_row_groups)) <= (8 << 20) * 0.35 / 128
+    assert max(written.row_group(place).num_rows for place in range(written.num_row_groups)) <= (8 << 20) * 0.35 / 320
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 200_000
