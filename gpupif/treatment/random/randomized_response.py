@@ -13,7 +13,7 @@ from ...utils.validation import as_list, brief, check_word, is_number, within
 from ..base import Step, Tools, Treatment, WorkingTable
 from .base import CATEGORY, KEEP, TransitionStep, check_missing_rule, domain_of, draws_for
 from .response import keep_of_epsilon
-from .transitions import ALL, Replacement
+from .transitions import ALL, KeepOrReplace
 
 UNIFORM, PRIOR = "uniform", "prior"
 # Beyond it a replacement would be rarer than once in 2^64.
@@ -82,7 +82,7 @@ class RandomizedResponse(Treatment):
                 "replaced='prior' those that are not in the table never are. Leave out values=, or draw 'uniform'."
             )
         keep = Fraction(self.keep) if self.keep is not None else keep_of_epsilon(self.epsilon or 0.0, least)
-        replacement = Replacement(_amounts(keep, shares), domain.states)
+        replacement = KeepOrReplace(_amounts(keep, shares), domain.states)
         drawn = [float(Fraction(amount, ALL)) for amount in replacement.replaced]
         rarest = min((amount for amount in replacement.replaced if amount or self.values is not None), default=0)
         epsilon = math.log1p(Fraction(replacement.kept, rarest)) if rarest else math.inf

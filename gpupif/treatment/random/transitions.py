@@ -58,7 +58,7 @@ class Transitions:
         raise NotImplementedError
 
 
-class Replacement(Transitions):
+class KeepOrReplace(Transitions):
     """A state is kept, or replaced by one that is drawn without a look at it.
 
     kept, replaced: numbers out of 2^64; what is left to 2^64 is kept as well.
