@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import gpupif
@@ -19,6 +20,9 @@ from gpupif.kernels.cache import CACHE_FOLDER
 from gpupif.utils.versions import installed_version
 
 pytest.register_assert_rewrite("tests.helpers")
+# How long an example takes says nothing of whether it is right; the machine may have other work.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 from tests.helpers.checkout import ROOT  # noqa: E402
 from tests.helpers.compiled_kernels import compile_if_cold  # noqa: E402
