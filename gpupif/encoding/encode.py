@@ -17,6 +17,7 @@ from ..errors import ColumnTypeError, InputError, reason_of
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.arrays import read_only, validate
+from ..utils.validation import is_hashable
 from .column import Column, EncodedTable
 from .device import DeviceColumn, encode_on_device
 from .labels import COUNTED_RANGE, hash_values, merge_labels, plain_floats, plan_codes, used_labels
@@ -116,17 +117,9 @@ def _encode_objects(name: Hashable, series: pd.Series[Any]) -> Column:
     try:
         codes, labels = pd.factorize(series, use_na_sentinel=True)
     except TypeError as error:
-        raise ColumnTypeError(name, next(type(value).__name__ for value in series if not _hashable(value))) from error
+        raise ColumnTypeError(name, next(type(value).__name__ for value in series if not is_hashable(value))) from error
     # As it is: pandas 2 would guess a type for Python objects, and warn of it.
     return _renumber(name, codes, 0, len(labels), labels if isinstance(labels, pd.Index) else pd.Index(labels))
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:

@@ -71,13 +71,6 @@ def column_values(labels: pa.Array, counts: npt.NDArray[np.int64], missing: int)
     return ColumnValues(labels.take(pa.array(order)), counts[order], missing)
 
 
-def recoded(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:
-    """new_codes[codes], all of them below `size`."""
-    found = np.empty(len(codes), code_type(size))
-    code_kernels.recode(read_only(codes), 0, new_codes, found)
-    return found
-
-
 def values_of(column: PieceColumn) -> ColumnValues:
     """The values of all rows of a column."""
     counts = counts_of(column)

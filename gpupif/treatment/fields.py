@@ -16,7 +16,7 @@ import numpy as np
 
 from ..encoding.texts import text_of
 from ..errors import InputError, did_you_mean
-from ..utils.validation import brief, is_number, is_whole
+from ..utils.validation import brief, is_hashable, is_number, is_whole
 from .base import Treatment
 
 # What a plan never has: it is given beside it, so that a plan can be shown.
@@ -99,22 +99,13 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return is_whole(value)
     if hint is Hashable:
-        return value is not None and _is_hashable(value)
+        return value is not None and is_hashable(value)
     return hint is not None and isinstance(value, hint)
 
 
 def _fits_key(key: Any, hint: Any) -> bool:
     """As `_fits`, of a key: in a document it is text, whatever it stands for."""
     return isinstance(key, str) or _fits(key, hint)
-
-
-def _is_hashable(value: Any) -> bool:
-    # A list, or a tuple with one in it, is not.
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 _WORDS: Mapping[Any, str] = {

@@ -10,9 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..encoding.encode import encode_column
+from ..encoding.merge import recode
 from ..frames.replacement import Replacement
+from ..utils.arrays import read_only
 from .base import ColumnValues, PieceColumn, ValueMapStep
-from .columns import Changes, column_values, counts_of, piece_column, places_among, recoded
+from .columns import Changes, column_values, counts_of, piece_column, places_among
 from .plain_piece import ValuesPiece
 
 
@@ -39,7 +41,7 @@ class MemoryColumn:
         """What it is now, row by row."""
         if self._now is not None:
             counts = self.counts()
-            self._codes = recoded(self._codes, self._now, len(self.labels) + 1)
+            self._codes = recode(read_only(self._codes), self._now)
             self._now, self._counts = None, counts
         return PieceColumn(self._codes, self.labels)
 

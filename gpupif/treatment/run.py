@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError, warn
 from ..utils.progress import Reporter
-from ..utils.validation import check_exist
+from ..utils.validation import check_exist, is_hashable
 from .base import Step, Tools, Treatment, WorkingTable
 from .randomness.key import Key
 from .record import StepCounts, TreatmentRecord, TreatmentsRecord
@@ -77,20 +77,11 @@ def named_in(treatment: Treatment, names: Sequence[Hashable]) -> list[Hashable]:
     for value in vars(treatment).values():
         several = value if isinstance(value, list | tuple | Mapping) and not _names(value, existing) else [value]
         found += several
-    return [name for name in dict.fromkeys(filter(_hashable, found)) if name in existing]
+    return [name for name in dict.fromkeys(filter(is_hashable, found)) if name in existing]
 
 
 def _names(value: Any, existing: set[Hashable]) -> bool:
-    return _hashable(value) and value in existing
-
-
-def _hashable(value: Any) -> bool:
-    # A list, or a tuple with one in it, is not.
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    return is_hashable(value) and value in existing
 
 
 def make_record(

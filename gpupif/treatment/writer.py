@@ -17,6 +17,7 @@ from ..io.base import Source
 from ..io.checkpoints import Store, identity, replace_folder
 from ..io.feather_files import open_feather
 from ..io.formats import FEATHER, PARQUET, written_format
+from ..io.growing_dictionaries import GrowingDictionaries
 from ..io.ipc_batches import disk_errors
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
@@ -28,7 +29,6 @@ from ..out_of_core.options import OutputOptions
 from ..utils.arrays import GROUP_ROWS
 from ..utils.progress import Reporter
 from .columns import Changes
-from .growing import GrowingDictionaries
 from .record import StepCounts
 from .treated_source import TreatedSource
 

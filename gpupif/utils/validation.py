@@ -175,3 +175,12 @@ def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
     """Raise InputError where an argument is none of the words it may be."""
     if not isinstance(word, str) or word not in words:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether a value can be a key: a list, or a tuple with one in it, cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,7 +38,7 @@ class Domain:
         return len(self.labels) + 1
 
 
-class Transitions:
+class Transitions(ABC):
     """Probabilities by state, exact: what is drawn with, and what estimates are made by.
 
     entries: see `Draws.values_of_rows`.
@@ -45,17 +46,17 @@ class Transitions:
 
     entries: Entries
 
+    @abstractmethod
     def matrix(self) -> npt.NDArray[np.float64]:
         """P(y given x) in row x and column y, of the states that are drawn for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
         """The shares of the states before, unbiased, and their standard errors, from those recorded in so many rows.
 
         Rows are taken as drawn from a population, so that the error has that of the sample in it. Raises LinAlgError
         where what is recorded depends too little on what was there.
         """
-        raise NotImplementedError
 
 
 class KeepOrReplace(Transitions):

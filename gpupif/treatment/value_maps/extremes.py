@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,7 +25,26 @@ POOLED = "90+"
 
 
 @dataclass(frozen=True)
-class TopCode(ValueMap):
+class Limited(ValueMap):
+    """A treatment that pools numbers beyond a limit. label: what stands for them; None: the limit."""
+
+    limit: float
+    label: float | str | None = None
+
+    @abstractmethod
+    def is_pooled(self, found: Numbers) -> npt.NDArray[np.bool_]:
+        """Which numbers are beyond the limit."""
+
+    def check(self) -> None:
+        check_limit(self.do, self.column, "limit", self.limit)
+        check_label(self.do, self.column, self.limit if self.label is None else self.label)
+
+    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+        return pooled(self.column, self.is_pooled, self.limit if self.label is None else self.label)
+
+
+@dataclass(frozen=True)
+class TopCode(Limited):
     """Pool numbers above a limit (top coding).
 
     limit: the largest number that stands as it is. label: what stands for those above it, a number or a text; default
@@ -36,36 +56,22 @@ class TopCode(ValueMap):
     """
 
     do: ClassVar[str] = "top_code"
-    limit: float
-    label: float | str | None = None
 
-    def check(self) -> None:
-        check_limit(self.do, self.column, "limit", self.limit)
-        check_label(self.do, self.column, self.limit if self.label is None else self.label)
-
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
-        label = self.limit if self.label is None else self.label
-        return pooled(self.column, lambda found: found.above(self.limit), label)
+    def is_pooled(self, found: Numbers) -> npt.NDArray[np.bool_]:
+        return found.above(self.limit)
 
 
 @dataclass(frozen=True)
-class BottomCode(ValueMap):
+class BottomCode(Limited):
     """Pool numbers below a limit (bottom coding).
 
     limit: the smallest number that stands as it is. label: what stands for those below it; see `TopCode`.
     """
 
     do: ClassVar[str] = "bottom_code"
-    limit: float
-    label: float | str | None = None
 
-    def check(self) -> None:
-        check_limit(self.do, self.column, "limit", self.limit)
-        check_label(self.do, self.column, self.limit if self.label is None else self.label)
-
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
-        label = self.limit if self.label is None else self.label
-        return pooled(self.column, lambda found: found.below(self.limit), label)
+    def is_pooled(self, found: Numbers) -> npt.NDArray[np.bool_]:
+        return found.below(self.limit)
 
 
 @dataclass(frozen=True)
