@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import check_table, complete, configured, show
+from .options import check_table, configured, interruption, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +54,7 @@ def inspect(
         found = find_anywhere(look_at, table, every_column, place, sep, memory_limit, temp)
     if output is not None:
         found.write(output, overwrite)
-        complete.append(output)
+        interruption.left = f"the file of roles is complete: {output}"
     told = {"sep": sep, "memory-limit": memory_limit, "temp": temp, "scheduler": scheduler, "workers": workers}
     how = [part for option, value in told.items() if value is not None for part in (f"--{option}", str(value))]
     commands = next_commands(str(table), found.roles, str(output or ROLES_FILE), output is not None, how, place.named)

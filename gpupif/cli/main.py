@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 import warnings
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ import typer
 
 from .._version import __version__
 from ..errors import GpupifError
-from ..utils.signals import SIGNALS
+from ..utils.signals import Interrupted, raise_interruptions
 from . import nightly
 from .advise import advise
 from .compare import compare
@@ -24,7 +23,7 @@ from .info import info
 from .inspect import inspect
 from .measures import measures
 from .messages import UsageError, as_options, usage_error
-from .options import complete
+from .options import interruption
 from .protect import protect
 from .risk import risk
 from .score import score
@@ -48,8 +47,6 @@ COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTI
 for command in COMMANDS.values():
     app.command()(command)
 app.add_typer(nightly.app, rich_help_panel="Every night")
-# Seconds to clean up in after a signal to end.
-CLEANING_SECONDS = 60
 # As they are typed, those of groups too.
 NAMES = (*COMMANDS, *nightly.COMMANDS)
 
@@ -69,33 +66,18 @@ def _root(
     """Privacy risk of every cell of a table."""
 
 
-class _Interrupted(BaseException):
-    """Ctrl-C or another signal to end, under a name that the framework does not catch on its own account."""
-
-
 def main() -> None:
     """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"gpupif: warning: {as_options(str(message))}", file=sys.stderr)
 
-    def interrupt(number: int, _: object) -> None:
-        # What the first one began, cleaning up, no further one is to stop.
-        for other in SIGNALS:
-            signal.signal(other, signal.SIG_IGN)
-        # The exception may leave a lock of a pool of threads taken, for which Python waits for ever, also after `main`:
-        # then the system ends the process, until whose end in order this stays. What is kept bears a kill.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(CLEANING_SECONDS)
-        raise _Interrupted(number)
-
     # Importing makes a million objects, which stay: to look for garbage among them as often as usual takes a tenth of a
     # short command's time.
     gc.set_threshold(LEAST_OBJECTS)
     warnings.showwarning = show_warning
-    complete.clear()
-    for number in SIGNALS:
-        signal.signal(number, interrupt)
+    interruption.left = interruption.NOTHING
+    raise_interruptions()
     try:
         code = app(standalone_mode=False)
         if code:
@@ -113,13 +95,6 @@ def main() -> None:
     except MemoryError:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
         raise SystemExit(2) from None
-    except _Interrupted as signalled:
-        kept = "--resume" in sys.argv
-        left = "what is done is kept, and the same command goes on with it" if kept else "nothing was written"
-        if sys.argv[1:3] == ["nightly", "run"]:
-            left = "the last good state is as it was"
-        if complete:
-            what = "treated table is" if sys.argv[1:2] == ["treat"] else "scores are"
-            left = f"the {what} complete: {complete[0]}"
-        print(f"gpupif: interrupted; {left}.", file=sys.stderr)
-        raise SystemExit(128 + signalled.args[0]) from None
+    except Interrupted as signalled:
+        print(f"gpupif: interrupted; {interruption.left}.", file=sys.stderr)
+        raise SystemExit(128 + signalled.number) from None

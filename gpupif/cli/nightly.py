@@ -12,10 +12,12 @@ import typer
 
 from . import options
 from .messages import as_options
-from .options import complete, configured, show
+from .options import configured, interruption, show
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ..nightly.outcome import RunOutcome
 
 app = typer.Typer(
     name="nightly",
@@ -52,7 +54,7 @@ def init(
 
     with configured(quiet, memory_limit=memory_limit, temp=temp):
         seen = write_config(look_up(table, sep), output, overwrite)
-    complete.append(output)
+    interruption.left = f"the configuration is complete: {output}"
 
     command = shlex.join(["gpupif", "nightly", "run", str(output)])
 
@@ -101,10 +103,17 @@ def run(
     from ..nightly.report.telling import Telling
     from ..nightly.report.terminal import draw
 
+    def on_record(ended: RunOutcome) -> None:
+        interruption.left = (
+            f"run {ended.number} is on record: {ended.status}. Not everybody may have been told of it, and what is no "
+            "longer needed may still be there: the next run removes that"
+        )
+
+    interruption.left = "the last good state is as it was"
     with configured(quiet), _exit_codes():
         config = load_config(file, settings or ())
         with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
-            outcome, before = run_and_compare(config)
+            outcome, before = run_and_compare(config, on_record)
     told = Telling.of(outcome, before)
     show(lambda: document(told), lambda console: draw(told.document, told.before, console), as_json, quiet)
     raise typer.Exit(outcome.exit_code)

@@ -114,8 +114,18 @@ Overwrite = Annotated[bool, output_option("--overwrite", help="Replace an output
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-# Outputs that are in place already, where a signal comes afterwards.
-complete: list[Path] = []
+class Interruption:
+    """What is said if a signal ends the command now; commands change it as they go.
+
+    left: what the command leaves, the second half of the sentence.
+    """
+
+    NOTHING = "nothing was written"
+    RESUMABLE = "what is done is kept, and the same command goes on with it"
+    left = NOTHING
+
+
+interruption = Interruption()
 
 
 @contextlib.contextmanager

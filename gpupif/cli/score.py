@@ -19,8 +19,8 @@ from .options import (
     as_population,
     check_table,
     compiling_ahead,
-    complete,
     configured,
+    interruption,
     show,
     show_scores,
 )
@@ -211,16 +211,18 @@ def score(
 
             elsewhere = {"sep": sep, "memory_limit": memory_limit, "temp": temp, **given}
             facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere, selection)
-            complete.append(output)
+            interruption.left = f"the scores are complete: {output}"
             from_file.say(as_json, quiet)
             show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts), as_json, quiet)
             return
         else:
+            if resume:
+                interruption.left = interruption.RESUMABLE
             how = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
             scores, cells = score_file(find_input(table, sep), asked, how)
         more: dict[str, Any] = {"input": str(table), **from_file.facts()}
         if output is not None:
-            complete.append(output)
+            interruption.left = f"the scores are complete: {output}"
             more["output"] = str(output)
         if cells is not None:
             more["cells_written"] = cells

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import FileRoles, as_names, check_table, complete, configured, show
+from .options import FileRoles, as_names, check_table, configured, interruption, show
 
 MissingInSets = Annotated[
     str,
@@ -96,7 +96,7 @@ def suda(
         found = find_anywhere(find, table, CountRequest(names, weights).pick, place, sep, memory_limit, temp)
         if output is not None:
             found.write(output, overwrite)
-            complete.append(output)
+            interruption.left = f"the scores are complete: {output}"
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import complete, configured, show
+from .options import configured, interruption, show
 
 Plan = Annotated[
     Path,
@@ -83,6 +83,8 @@ def treat(
                 f"plan: {plan}: expected treatments, a list [[treatment]], got none: all is written as it is.",
                 UserWarning,
             )
+        if resume:
+            interruption.left = interruption.RESUMABLE
         done = treat_files(
             found,
             output,
@@ -93,7 +95,7 @@ def treat(
             resume=resume,
             overwrite=overwrite,
         )
-        complete.append(output)
+        interruption.left = f"the treated table is complete: {output}"
         written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
         for file, document in written:
             if file is not None:

@@ -7,7 +7,7 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from importlib.metadata import version
@@ -27,6 +27,7 @@ from ..errors import (
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.progress import Reporter
+from ..utils.signals import held_back
 from . import log
 from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
@@ -108,8 +109,13 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
     return outcome
 
 
-def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
-    """See `run`; with the last good run before it."""
+def run_and_compare(
+    config: Config, on_record: Callable[[RunOutcome], None] = lambda _: None
+) -> tuple[RunOutcome, RunOutcome | None]:
+    """Run as `run` does, and return its outcome with that of the last good run before it.
+
+    on_record: called with the outcome as soon as it is in the record; no signal comes between the two.
+    """
     with _said_of(config.file):
         gates = resolve_gates(config.settings)
     wanted = config.settings.run
@@ -123,7 +129,7 @@ def run_and_compare(config: Config) -> tuple[RunOutcome, RunOutcome | None]:
             resources = resources_of(device=wanted.device, temp=temp, **given)
         with resources:
             before = record.last_good()
-            return _Run(config, gates, state, record).outcome(before), before
+            return _Run(config, gates, state, record).outcome(before, on_record), before
 
 
 @contextlib.contextmanager
@@ -198,8 +204,11 @@ class _Run:
         self.seconds: dict[str, float] = {}
         self.words = words_of(config.document)
 
-    def outcome(self, before: RunOutcome | None) -> RunOutcome:
-        """Run, put it on record, and tell; before: the last good run."""
+    def outcome(self, before: RunOutcome | None, on_record: Callable[[RunOutcome], None]) -> RunOutcome:
+        """Run, put the outcome on record, tell of it, and return it.
+
+        before: the last good run. on_record: see `run_and_compare`.
+        """
         record, identity = self.record, table_identity(self.config)
         record.check_table(identity)
         if not record.heads() and (self.state / PARTS).exists():
@@ -224,7 +233,10 @@ class _Run:
         begun = replace(begun, number=record.begin(begun))
         log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
         with self.open:
-            finished = self._finished(begun, self._ended(begun, before))
+            ended = self._ended(begun, before)
+            with held_back():
+                finished = self._finished(begun, ended)
+                on_record(finished)
             left = self._tidied(finished)
         self._log_end(finished)
         untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)

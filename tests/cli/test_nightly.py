@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +14,8 @@ import gpupif
 from gpupif.cli.main import COMMANDS, NAMES
 from gpupif.cli.messages import as_options
 from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.outcome import Status
+from gpupif.nightly.record.record import Record
 from tests.helpers.command_line import assert_refused
 
 
@@ -62,6 +66,30 @@ def test_refused(run, folder, arguments, fragments):
     (folder / "there.toml").touch()
     assert_refused(run("nightly", *arguments), fragments)
     assert {file.name for file in folder.iterdir()} == {"people.csv", "there.toml"}
+
+
+@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.tell", "gpupif.cli.nightly.show"])
+def test_a_signal_after_a_run_is_on_record_says_so(run, folder, monkeypatch, place):
+    run("nightly", "init", "people.csv", "-q")
+    monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    ended = run("nightly", "run", "risk.toml", "-q")
+    assert ended.code == 128 + signal.SIGTERM
+    assert ended.err.splitlines()[-1].startswith("gpupif: interrupted; run 1 is on record: ")
+    with Record.open(folder / "gpupif-nightly") as record:
+        assert record.run(1).status in (Status.PASSED, Status.FAILED)
+        assert f"on record: {record.run(1).status}." in ended.err
+
+
+def test_a_signal_before_a_run_is_on_record_leaves_the_last_good_state(run, folder, monkeypatch):
+    run("nightly", "init", "people.csv", "-q")
+    monkeypatch.setattr(
+        "gpupif.nightly.nightly_run.measure_table", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)
+    )
+    ended = run("nightly", "run", "risk.toml", "-q")
+    assert ended.code == 128 + signal.SIGTERM
+    assert ended.err.splitlines()[-1] == "gpupif: interrupted; the last good state is as it was."
+    with Record.open(folder / "gpupif-nightly") as record:
+        assert record.run(1).status is Status.KILLED
 
 
 def test_without_the_packages_that_it_needs(run, monkeypatch):

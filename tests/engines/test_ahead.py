@@ -105,3 +105,42 @@ def test_the_other_processes_find_the_modules_of_this_one():
     command = ahead._COMMAND.format(path=sys.path, question="scores", measures=["nothing"])
     done = subprocess.run([sys.executable, "-c", command], cwd="/", capture_output=True, text=True, check=False)
     assert "expected some of cig" in done.stderr.splitlines()[-1]
+
+
+TOLD_TO_END = """
+import os, signal, sys
+from pathlib import Path
+from gpupif.engines.cpu import ahead
+from gpupif.kernels import cache
+
+class Swallowing:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+class Kernel:
+    def compile_unless_claimed(self, arguments):
+        if sys.argv[1] == "__del__":
+            Swallowing()
+        else:
+            replace = os.replace
+            os.replace = lambda *names: (os.kill(os.getpid(), signal.SIGTERM), replace(*names))
+            cache.write_whole(Path(sys.argv[2], "kernel.code"), b"all of it")
+            os.replace = replace
+
+class Never:
+    def compile_unless_claimed(self, arguments):
+        Path(sys.argv[2], "kernel.code").write_bytes(b"too late")
+
+ahead.NEEDED = {"scores": lambda measures: [(Kernel(), ()), (Never(), ())]}
+ahead.compile_needed("scores", [])
+"""
+
+
+@pytest.mark.subprocess
+@pytest.mark.parametrize("moment", ["__del__", "write_whole"])
+def test_a_process_told_to_end_ends_and_leaves_no_half_file(tmp_path, moment):
+    command = [sys.executable, "-P", "-c", TOLD_TO_END, moment, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == ((143, "") if moment == "__del__" else (0, ""))
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert left == ({} if moment == "__del__" else {"kernel.code": b"all of it"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -29,3 +30,29 @@ def test_a_run_killed_at_any_moment_leaves_the_last_good_state(tmp_path):
     # Those that were killed before they were on record are no runs.
     assert set(seen["statuses"]) == {"killed", "passed"}
     assert 0.5 * KILLS <= seen["statuses"]["killed"] <= KILLS
+
+
+ENDED = "gpupif: interrupted; "
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["lock", "random"])
+def test_a_run_told_to_end_at_any_moment_ends_and_says_what_is_left(tmp_path, kind):
+    """Once the run is on record, that is said; before, the last good state is as it was."""
+    helper = ROOT / "tests" / "helpers" / "ended_nights.py"
+    command = [sys.executable, str(helper), str(tmp_path), kind, "100", "2026"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    # With `random`, a run may have ended before its signal.
+    told = [run for run in found["seen"] if run["sent"] and (kind == "lock" or run["code"] != 0)]
+    assert {run["code"] for run in told} == {128 + signal.SIGTERM}
+    assert len(told) >= 30
+    for run in told:
+        on_record = f"{ENDED}run {run['run']} is on record: passed."
+        if run["status"] == "passed" and run["said"].startswith(on_record):
+            continue
+        assert run["said"] == f"{ENDED}the last good state is as it was."
+        # A run that had not begun leaves the last one, which may have passed.
+        assert run["status"] in ("killed", "passed")

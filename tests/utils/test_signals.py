@@ -1,4 +1,4 @@
-"""Signals to end that wait."""
+"""Signals to end: raised where no lock stays taken, held back, and let pass."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import weakref
 
+import llvmlite.binding as llvm
 import pytest
 
-from gpupif.utils.signals import SIGNALS, held_back
+from gpupif.utils.signals import SIGNALS, Interrupted, held_back, raise_interruptions
 
 
 def send(*numbers):
@@ -119,6 +122,7 @@ def test_in_another_thread_it_does_nothing():
 HANGING = """
 import os, signal, sys, threading
 from gpupif.cli import main as cli
+from gpupif.utils import signals
 
 lock = threading.Lock()
 lock.acquire()
@@ -132,7 +136,7 @@ def interrupted(*_, **__):
         else:
             threading.Thread(target=lock.acquire).start()
 
-cli.CLEANING_SECONDS = 1
+signals.CLEANING_SECONDS = 1
 cli.app = interrupted
 cli.main()
 """
@@ -143,3 +147,146 @@ cli.main()
 def test_a_process_that_hangs_while_it_cleans_up_ends(where):
     ended = subprocess.run([sys.executable, "-P", "-c", HANGING, where], timeout=30, check=False)
     assert ended.returncode == -signal.SIGALRM
+
+
+@pytest.fixture
+def raising():
+    """Signals to end raise `Interrupted`, as on the command line; called, it has them raise it once more."""
+    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    yield raise_interruptions
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def is_free(lock):
+    """Return whether another thread can take a lock."""
+    taken = []
+
+    def take():
+        taken.append(lock.acquire(timeout=5))
+        if taken[0]:
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return taken[0]
+
+
+def until_interrupted(work):
+    """Call `work` again and again until a signal ends that."""
+    with pytest.raises(Interrupted):  # noqa: PT012
+        while True:
+            work()
+
+
+def test_a_signal_at_any_acquisition_of_the_lock_of_llvmlite_leaves_it_free(raising):
+    lock, moment, count = llvm.ffi.lib._lock, 0, 0
+
+    def acquired():
+        nonlocal count
+        count += 1
+        if count == moment:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def nothing():
+        pass
+
+    lock.register(acquired, nothing)
+    try:
+        for turn in range(200):
+            # Parsing and freeing a module takes the lock a dozen times.
+            moment = 1 + turn % 20
+            raising()
+            count = 0
+            until_interrupted(lambda: llvm.parse_assembly("define i32 @f() { ret i32 1 }"))
+            assert count >= moment
+            assert is_free(lock._lock)
+    finally:
+        lock.unregister(acquired, nothing)
+
+
+class Unwatched:
+    """An object whose end is reported to a function; what that raises Python swallows."""
+
+    def __init__(self, work):
+        self.work = work
+
+    def __del__(self):
+        self.work()
+
+
+@pytest.mark.parametrize("end", ["__del__", "weak reference"])
+def test_a_signal_where_python_swallows_exceptions_is_not_lost(raising, end):
+    ended = []
+
+    def die():
+        os.kill(os.getpid(), signal.SIGTERM)
+        ended.append("all")
+
+    def work():
+        if not ended:
+            holder = Unwatched(die if end == "__del__" else list)
+            if end != "__del__":
+                weakref.finalize(holder, die)
+            del holder
+        time.sleep(0.001)
+
+    raising()
+    until_interrupted(work)
+    assert ended == ["all"]
+
+
+def test_a_signal_while_a_lock_is_being_taken_leaves_it_free(raising):
+    """`Condition.__enter__` is Python code: an exception in it comes before the block that gives the lock back."""
+
+    class Lock:
+        lock = threading.Lock()
+
+        def __enter__(self):
+            self.lock.acquire()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def __exit__(self, *_):
+            self.lock.release()
+
+    def work():
+        with Lock():
+            time.sleep(0.001)
+
+    raising()
+    until_interrupted(work)
+    assert is_free(Lock.lock)
+
+
+def test_signals_are_ignored_once_one_was_raised(raising):
+    raising()
+    cleaned = []
+
+    def work():
+        try:
+            send(signal.SIGTERM)
+        finally:
+            send(*SIGNALS)
+            cleaned.append("all")
+
+    with pytest.raises(Interrupted) as raised:
+        work()
+    assert raised.value.number == signal.SIGTERM
+    assert cleaned == ["all"]
+
+
+def test_a_signal_that_was_held_back_raises_where_that_ends(raising):
+    raising()
+    done = []
+
+    def work():
+        with held_back():
+            send(signal.SIGHUP)
+            done.append("all")
+        done.append("more")
+
+    with pytest.raises(Interrupted):
+        work()
+    assert done == ["all"]

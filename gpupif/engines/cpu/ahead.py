@@ -12,15 +12,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from gpupif.kernels import blocks, spread, subsets
-from gpupif.kernels.cache import CACHE_FOLDER
+from gpupif.kernels.cache import CACHE_FOLDER, write_whole
 from gpupif.kernels.cohorts import Values
 
 from ...measures import deduplicate, resolve_measures, wanted_of
+from ...utils.signals import callers
 from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_axes
 from ..shared_scores import padded
@@ -63,13 +65,24 @@ def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
 
 
 def compile_needed(question: str, measures: Sequence[str]) -> None:
-    """Compile what answers a question, one kernel after the other, but those that another process compiles already.
+    """Compile the kernels that answer a question, one after the other, except those that another process compiles.
 
-    The process ends as it is told to, but leaves nothing half-written.
+    SIGTERM ends the process at once, except while it writes a file. An exception would be swallowed or would leave
+    the compiler's lock taken, and whoever started this process waits for its end.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if any(caller.f_code is write_whole.__code__ for caller in callers(frame)):
+            ending.append(number)
+        else:
+            os._exit(128 + number)
+
+    ending: list[int] = []
+    signal.signal(signal.SIGTERM, end)
     for kernel, arguments in NEEDED[question](measures):
         kernel.compile_unless_claimed(arguments)
+        if ending:
+            break
 
 
 def needed_for_scores(measures: Sequence[str]) -> list[Example]:
