@@ -96,6 +96,7 @@ def run(
 
     Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
     """
+    interruption.left = "the last good state is as it was"
     from ..nightly.configuration.config import load_config
     from ..nightly.log import logged_to_stderr
     from ..nightly.nightly_run import run_and_compare
@@ -109,7 +110,6 @@ def run(
             "longer needed may still be there: the next run removes that"
         )
 
-    interruption.left = "the last good state is as it was"
     with configured(quiet), _exit_codes():
         config = load_config(file, settings or ())
         with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
