@@ -2,8 +2,9 @@
 
 One JSON document, under `KEY` in the metadata of a Parquet or Feather file: version, what was asked, the input, the
 attackers with their weights, the summaries, and the prior tables as far as they are small. The files of a folder have
-the first of these; all of it has the folder's `_common_metadata`, which readers of Parquet folders pass over. What is
-not known when a file is written (summaries, in Feather in streams and on Dask) is found anew in the scores.
+the first of these, and its last file has all of it: a folder holds nothing but score files, which every reader of
+folders takes. What is not known when a file is written (summaries, in Feather in streams and on Dask) is found anew in
+the scores.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .summary import Summary
 KEY = b"gpupif.scores"
 # Of the document: another one cannot be read.
 FORMAT = 1
-# In a folder, the file with all of it.
+# The file with all of it in a folder that an older version wrote.
 FOLDER_FILE = "_common_metadata"
 # Orders and hierarchies of values that take more are named, and left out.
 DISTANCE_BYTES = 1 << 16
@@ -137,14 +138,6 @@ def in_one_file(description: ScoresDescription) -> ScoresDescription:
     outcomes = [replace(outcome, summaries={}) for outcome in description.outcomes]
     about = replace(description.about, request=request)
     return replace(description, about=about, outcomes=outcomes, priors={}, files=())
-
-
-def write_folder_file(file: Any, schema: pa.Schema, description: ScoresDescription) -> None:
-    """Write the file `FOLDER_FILE` of a folder, which has all of a description; schema: of the score files.
-
-    file: its path, or itself.
-    """
-    pq.write_metadata(schema.with_metadata(to_metadata(description)), file)
 
 
 def read_text(file: Path) -> bytes | None:
