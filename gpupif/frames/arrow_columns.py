@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..encoding.plain import family
 from ..errors import ColumnTypeError
+from ..io.documents import parse_json
 from ..rows.keys import code_type
 from .categories import categories_of
 from .replacement import Replacement
@@ -52,7 +53,7 @@ def kept_metadata(schema: pa.Schema, changed: set[str], all_rows: bool) -> dict[
     all_rows: whether all rows are there, so that an index of pandas that only counts them still does.
     """
     try:
-        note = json.loads((schema.metadata or {})[PANDAS])
+        note = parse_json((schema.metadata or {})[PANDAS])
         index = [one for one in note["index_columns"] if (one not in changed if isinstance(one, str) else all_rows)]
         own = [
             one

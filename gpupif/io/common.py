@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..errors import TableReadError, reason_of
 from ..utils.arrays import validate
+from .documents import parse_json
 
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
 ENCODED = b"gpupif.encoded"
@@ -48,7 +49,7 @@ def mark_encoded(table: pa.Table, names: Iterable[str]) -> pa.Table:
 def decode(table: pa.Table) -> pa.Table:
     """The table with the types that its file has."""
     metadata = dict(table.schema.metadata or {})
-    encoded = json.loads(metadata.pop(ENCODED, b"[]"))
+    encoded = parse_json(metadata.pop(ENCODED, b"[]"))
     for position, name in enumerate(table.column_names):
         column = table.column(position)
         if name in encoded and pa.types.is_dictionary(column.type):
@@ -62,7 +63,7 @@ def pandas_index_names(schema: pa.Schema) -> list[str]:
     Raises pyarrow.ArrowInvalid where its note is damaged.
     """
     try:
-        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        index = parse_json((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
         return [name for name in index if isinstance(name, str) and name in schema.names]
     except (ValueError, AttributeError, TypeError) as error:
         raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error

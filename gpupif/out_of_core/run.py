@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ..engines.base import Engine
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
+from ..io.documents import parse_json
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.temporary_folder import temporary_folder
@@ -134,7 +134,7 @@ def published_by(output: Path) -> dict[str, Any] | None:
     """The last mark of a run whose output is there, and which was killed when all was done but to clean up."""
     mark = work_folder(output, output.resolve().parent) / f"{FINISHED}.json"
     try:
-        finished: dict[str, Any] = json.loads(mark.read_text())
+        finished: dict[str, Any] = parse_json(mark.read_text())
         return finished if finished["identity"] == identity(output.resolve()) else None
     except (OSError, ValueError, KeyError):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
 from .cell_file import CellFileBacking
-from .provenance import FOLDER_FILE, read_description, read_text
+from .provenance import FOLDER_FILE, read_description, read_text, tells_all
 from .scores import Scores
 from .stored import FileBacking
 from .stored_base import StoredBacking
@@ -72,17 +71,11 @@ def _file_that_tells(place: Path, files: Sequence[Path]) -> Path:
     is gone. Raises InputError for files of several runs.
     """
     # The last one written is mostly the last by name, too.
-    tells = next((file for file in reversed(files) if _tells_all(file)), place / FOLDER_FILE)
+    tells = next((file for file in reversed(files) if tells_all(file)), place / FOLDER_FILE)
     if tells.exists():
         return tells
     _check_of_one_run(place, files)
     return files[0]
-
-
-def _tells_all(file: Path) -> bool:
-    """Return whether a file of a folder names the files of all scores."""
-    text = read_text(file)
-    return text is not None and bool(json.loads(text).get("files"))
 
 
 def _check_of_one_run(place: Path, files: Sequence[Path]) -> None:

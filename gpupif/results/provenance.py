@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 from .._version import __version__
 from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from ..attack.request import ScoreRequest
-from ..errors import InputError
+from ..errors import InputError, TableReadError
 from ..frames.base import Frame
 from ..io.common import Stamp
+from ..io.documents import parse_json
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
@@ -153,12 +154,33 @@ def read_text(file: Path) -> bytes | None:
     return (metadata or {}).get(KEY)
 
 
-def read_description(file: Path) -> ScoresDescription | None:
-    """As `read_text`, as it was said. Raises InputError for what another version says."""
+def tells_all(file: Path) -> bool:
+    """Return whether a file of a folder says what all its files say together: it names them.
+
+    Raises TableReadError where what it says is damaged.
+    """
+    return bool((_document(file) or {}).get("files"))
+
+
+def _document(file: Path) -> dict[str, Any] | None:
     text = read_text(file)
-    if text is None:
+    try:
+        document = None if text is None else parse_json(text)
+        if isinstance(document, dict | None):
+            return document
+    except ValueError:
+        pass
+    raise TableReadError(f"{file}: what it says of its scores is damaged. Score the table again.")
+
+
+def read_description(file: Path) -> ScoresDescription | None:
+    """Return what a file says of itself; None where it says nothing. Raises InputError for what another version says.
+
+    Raises TableReadError where that is damaged.
+    """
+    document = _document(file)
+    if document is None:
         return None
-    document = json.loads(text)
     if document["format"] != FORMAT:
         raise InputError(
             f"{file}: another version of gpupif described its scores, in a way that {__version__} cannot read. Open "
