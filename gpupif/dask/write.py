@@ -77,7 +77,8 @@ def write_scores(
     with replacing(output, overwrite) as staged:
         compute(frame.to_parquet(str(staged), **given))
         check_written(staged, frame.npartitions)
-        _describe_folder(*url_to_fs(str(staged)), describe)
+        local, folder = url_to_fs(str(staged))
+        _describe_folder(local, folder, describe)
 
 
 def _describe_folder(files: Any, folder: str, describe: Callable[[], ScoresDescription]) -> None:

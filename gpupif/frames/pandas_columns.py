@@ -44,8 +44,9 @@ def without_unused(column: pd.Series[Any]) -> pd.Series[Any]:
 def index_without_unused(index: pd.Index[Any]) -> pd.Index[Any]:
     """Return labels of rows with those categories, or values of levels, that occur."""
     if isinstance(index, pd.MultiIndex):
-        index = index.remove_unused_levels()
-        return index.set_levels([index_without_unused(level) for level in index.levels])
+        left = index.remove_unused_levels()
+        levels: Any = [index_without_unused(level) for level in left.levels]
+        return left.set_levels(levels)
     return index.remove_unused_categories() if isinstance(index, pd.CategoricalIndex) else index
 
 

@@ -62,18 +62,24 @@ def find_repeated(values: npt.NDArray[Any], most: int | None = None) -> Repeated
     values: numbers of 4 or 8 bytes; they differ where their bits do. most: different values at most; None: as many as
     take less room as a dictionary than all values, see `most_distinct`.
     """
-    from gpupif.kernels.dictionary import number_values
-
     fitting = most_distinct(len(values), values.itemsize)
     most = fitting if most is None else min(most, fitting)
-    bits = read_only(values.view(f"u{values.itemsize}"))
+    bits = values.view(f"u{values.itemsize}")
     if most < 1 or _more_than(most, bits):
         return None
+    distinct, numbers = _numbered(bits, most)
+    # In no more memory than they need: they may be kept.
+    return None if distinct is None else Repeated(distinct.copy().view(values.dtype), numbers)
+
+
+def _numbered(bits: npt.NDArray[Any], most: int) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.uint32]]:
+    """Return the different ones of whole numbers, None if more than `most`, and which of them each is."""
+    from gpupif.kernels.dictionary import number_values
+
     width = most.bit_length() + 1
     numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
-    count = number_values(bits, 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
-    # In no more memory than they need: they may be kept.
-    return None if count < 0 else Repeated(distinct[:count].copy().view(values.dtype), numbers)
+    count = number_values(read_only(bits), 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
+    return None if count < 0 else distinct[:count], numbers
 
 
 def _more_than(most: int, values: npt.NDArray[Any]) -> bool:
@@ -86,7 +92,8 @@ def _more_than(most: int, values: npt.NDArray[Any]) -> bool:
         return False
     drawn = values[np.random.default_rng(0).integers(len(values), size=SAMPLE)]
     expected = most * -math.expm1(-SAMPLE / most)
-    return len(np.unique(drawn)) > expected + SURE * SAMPLE / math.sqrt(2 * most)
+    different = _numbered(drawn, min(SAMPLE, int(expected + SURE * SAMPLE / math.sqrt(2 * most))))[0]
+    return different is None
 
 
 def kept_small(values: npt.NDArray[Any], most: int | None = None) -> npt.NDArray[Any] | Repeated:
