@@ -7,15 +7,14 @@ for the value that it is the text of (see `priors.values_by_text`).
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..io.documents import without_repeats
+from ..errors import InputError, reason_of
+from ..io.documents import parse_json
 from ..utils.validation import brief
 
 ENDINGS = (".csv", ".json")
@@ -78,11 +77,11 @@ def _read_text(what: str, path: Path) -> str:
 
 def _from_json(what: str, text: str) -> TextOrder | TextTree:
     try:
-        found = json.loads(text, object_pairs_hook=without_repeats)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{what}: expected JSON, a list or a hierarchy; it is none: {error}.") from None
+        found = parse_json(text)
     except ValueError as error:
-        raise InputError(f"{what}: {error}") from None
+        raise InputError(
+            f"{what}: expected JSON, a list of values in order or a hierarchy: {reason_of(error)}."
+        ) from None
     if not isinstance(found, list | dict):
         raise InputError(f"{what}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
     return TextOrder(found) if isinstance(found, list) else TextTree(found)

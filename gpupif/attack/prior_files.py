@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from ..encoding.column import Column, amounts
 from ..encoding.encode import encode_column
-from ..errors import InputError, PriorError
+from ..errors import InputError, PriorError, reason_of
 from ..frames.arrow_frame import FileFrame
 from ..frames.base import Frame
 from ..frames.open import open_frame
+from ..io.documents import parse_json
 from ..io.formats import READ_ENDINGS
 from ..io.read import open_source
 from ..utils.validation import check_unique
@@ -113,22 +114,18 @@ def as_accuracies(given: Any) -> Any:
 
 def read_json(argument: str, path: Path) -> dict[str, Any]:
     """Priors or accuracies from a JSON file; raises InputError with what is wrong."""
-    import json
-
     shape = '{"column": {"value": probability}}' if argument == "priors" else '{"column": accuracy}'
     try:
         text = path.read_text(encoding="utf-8-sig")
         if argument == "priors":
             return dict(priors_from_json(text))
-        document = json.loads(text)
+        document = parse_json(text)
     except OSError as error:
         raise InputError(f"{argument}: {path}: {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{argument}: {path}: expected text in UTF-8. Save it as UTF-8.") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{argument}: {path}: expected JSON such as {shape}; it is none: {error}.") from None
     except ValueError as error:
-        raise InputError(f"{argument}: {path}: {error}") from None
+        raise InputError(f"{argument}: {path}: expected JSON such as {shape}: {reason_of(error)}.") from None
     if not isinstance(document, dict):
         raise InputError(f"{argument}: {path}: expected an object {shape}, got {document!r:.60}.")
     return document

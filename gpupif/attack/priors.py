@@ -16,7 +16,7 @@ from gpupif.kernels.log_units import LOG_BITS
 
 from ..encoding.column import Column
 from ..errors import PriorError
-from ..io.documents import without_repeats
+from ..io.documents import parse_json
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
 from ..utils.validation import brief, within
 
@@ -207,9 +207,7 @@ def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
     In the first form a value is known by its text (see `TextPrior`); in the second it has its JSON type, null for
     missing. Raises ValueError with what is wrong.
     """
-    import json
-
-    document = json.loads(text, object_pairs_hook=without_repeats)
+    document = parse_json(text)
     if not isinstance(document, dict):
         raise ValueError('expected an object {"column": {"value": probability}}.')
     priors: dict[str, Mapping[Any, float]] = {}

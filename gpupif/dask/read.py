@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,7 +75,8 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
     names = found.schema.names if found.columns is None else found.columns
     schema = pa.schema([found.schema.field(name) for name in names])
     meta = _frame(schema.empty_table())
-    frame: Any = from_map(_read_piece, pieces, names=list(schema.names), meta=meta, enforce_metadata=False)
+    kinds = {} if found.keys is None else {field.name: field.type for field in found.keys.schema}
+    frame: Any = from_map(_read_piece, pieces, names=list(schema.names), kinds=kinds, meta=meta, enforce_metadata=False)
     return Files(frame, rows, len(pieces), list(schema.names), pandas_index_names(found.schema))
 
 
@@ -93,8 +94,11 @@ def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield tuple(group)
 
 
-def _read_piece(piece: FileRowGroups, names: Sequence[str]) -> pd.DataFrame:
-    """A partition, by Arrow's types: none of them changes where values are missing."""
+def _read_piece(piece: FileRowGroups, names: Sequence[str], kinds: Mapping[str, pa.DataType]) -> pd.DataFrame:
+    """Return a partition in Arrow's types, which do not change where values are missing.
+
+    kinds: the types of columns that names of folders hold.
+    """
     own = [name for name in names if name not in dict(piece.keys)]
     try:
         with pq.ParquetFile(piece.file) as opened:
@@ -104,7 +108,7 @@ def _read_piece(piece: FileRowGroups, names: Sequence[str]) -> pd.DataFrame:
         raise TableReadError(str(unreadable(Path(piece.file), "Parquet", error))) from None
     for name, value in piece.keys:
         if name in names:
-            read = read.append_column(name, pa.array([value] * read.num_rows))
+            read = read.append_column(name, pa.repeat(pa.scalar(value, kinds[name]), read.num_rows))
     return _frame(read.select(list(names)))
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, replace_folder, work_folder
+from ..io.parquet_writer import say_in_file
 from ..io.score_files import check_replaceable, is_file
 from ..results.base import ScoresDescription
-from ..results.provenance import FOLDER_FILE, write_folder_file
+from ..results.provenance import to_metadata
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -76,16 +77,24 @@ def write_scores(
     with replacing(output, overwrite) as staged:
         compute(frame.to_parquet(str(staged), **given))
         check_written(staged, frame.npartitions)
-        _describe_folder(url_to_fs(str(staged))[0], str(staged), describe)
+        local, folder = url_to_fs(str(staged))
+        _describe_folder(local, folder, describe)
 
 
 def _describe_folder(files: Any, folder: str, describe: Callable[[], ScoresDescription]) -> None:
-    """Write what the score files of a folder say together. files: of fsspec."""
-    first = min(name for name in files.find(folder) if name.endswith(".parquet"))
-    with files.open(first, "rb") as source:
-        schema = pq.read_schema(source)
-    with files.open(f"{folder}/{FOLDER_FILE}", "wb") as sink:
-        write_folder_file(sink, schema, describe())
+    """Have the last score file of a folder say what all of them say together. files: of fsspec."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    names = sorted(name for name in files.find(folder) if name.endswith(".parquet"))
+    said = to_metadata(replace(describe(), files=[os.path.relpath(name, folder) for name in names]))
+    if isinstance(files, LocalFileSystem):
+        say_in_file(Path(names[-1]), said)
+        return
+    with tempfile.TemporaryDirectory() as place:
+        last = Path(place) / "last.parquet"
+        files.get_file(names[-1], str(last))
+        say_in_file(last, said)
+        files.put_file(str(last), names[-1])
 
 
 def check_written(folder: Path, files: int) -> None:

@@ -6,7 +6,6 @@ on columns before it; a parent's levels are first merged into a few groups.
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -14,6 +13,8 @@ from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from ..io.documents import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ class Column(NamedTuple):
 @cache
 def document() -> dict[str, Any]:
     """What the file says."""
-    found = tomllib.loads(files(__package__).joinpath("census.toml").read_text("utf-8"))
+    found = parse_toml(files(__package__).joinpath("census.toml").read_text("utf-8"))
     return {**found, "columns": {said["name"]: said for said in found["columns"]}}
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..encoding.plain import family
 from ..errors import ColumnTypeError
+from ..io.documents import parse_json
 from ..rows.keys import code_type
 from .categories import categories_of
 from .replacement import Replacement
@@ -24,24 +26,26 @@ def replaced_table(
 ) -> pa.Table:
     """See `Frame.replaced`; of what a table and replaced columns say of themselves only pandas' note of others stays.
 
-    Anything else may hold values: bounds, histograms, areas on a map.
+    Anything else may hold values: bounds, histograms, areas on a map. Dictionaries hold the values that occur.
     """
     mask = None if kept is None else pa.array(kept)
-    arrays, fields = [], []
+    arrays, fields, pruned = [], [], False
     for name in names:
         field = table.schema.field(str(name))
         if name in columns:
             array = other_column(columns[name], field.type)
             field = pa.field(field.name, array.type)
         else:
-            array = table.column(field.name)
+            given = table.column(field.name)
             if mask is not None:
-                array, field = without_unused(array.filter(mask)), field.remove_metadata()
+                given, field = given.filter(mask), field.remove_metadata()
+            array = without_unused(given)
+            pruned = pruned or array is not given
         arrays.append(array)
         fields.append(field)
     changed = set(map(str, columns)) | (set(table.column_names) - set(map(str, names)))
     metadata = table.schema.metadata
-    if changed or kept is not None:
+    if changed or kept is not None or pruned:
         metadata = kept_metadata(table.schema, changed, kept is None)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata))
 
@@ -52,10 +56,10 @@ def kept_metadata(schema: pa.Schema, changed: set[str], all_rows: bool) -> dict[
     all_rows: whether all rows are there, so that an index of pandas that only counts them still does.
     """
     try:
-        note = json.loads((schema.metadata or {})[PANDAS])
+        note = parse_json((schema.metadata or {})[PANDAS])
         index = [one for one in note["index_columns"] if (one not in changed if isinstance(one, str) else all_rows)]
         own = [
-            one
+            {**one, "metadata": _said_of_column(one.get("metadata"))}
             for one in note["columns"]
             if one.get("field_name", one.get("name")) not in changed and one.get("name") not in changed
         ]
@@ -63,6 +67,11 @@ def kept_metadata(schema: pa.Schema, changed: set[str], all_rows: bool) -> dict[
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
     return {PANDAS: json.dumps(kept).encode()}
+
+
+def _said_of_column(said: Any) -> Any:
+    """Return what pandas noted of a column without how many categories it had."""
+    return {key: one for key, one in said.items() if key != "num_categories"} if isinstance(said, dict) else said
 
 
 def other_type(labels: pa.DataType, before: pa.DataType, kind: pa.DataType) -> pa.DataType:
@@ -103,19 +112,45 @@ def in_type(labels: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of categories with those that occur; any other as it is."""
+    """Return a column whose dictionaries, if it has any, hold the values that occur, in the order that they had."""
     kind = column.type
     if not pa.types.is_dictionary(kind):
-        return column
+        return _rebuilt(column) if _holds_dictionaries(kind) else column
     if not len(column):
         return pa.chunked_array([], kind)
-    column = column.unify_dictionaries().combine_chunks()
-    chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-    codes = chunk.indices.cast(pa.int64()).fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)
-    used = np.unique(codes[codes < len(chunk.dictionary)])
-    number = np.full(len(chunk.dictionary) + 1, -1)
+    chunk = _one_chunk(column)
+    used = np.sort(pc.unique(chunk.indices).drop_null().to_numpy())
+    if len(used) == len(chunk.dictionary):
+        return column
+    number = np.zeros(len(chunk.dictionary), np.int64)
     number[used] = np.arange(len(used))
-    numbers = number[codes]
-    indices = pa.array(numbers, mask=numbers < 0).cast(kind.index_type)
     values = chunk.dictionary.take(pa.array(used))
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)])
+    return pa.chunked_array([_coded(pa.array(number).take(chunk.indices), values, kind)])
+
+
+def with_values(column: pa.ChunkedArray, values: pa.Array) -> pa.ChunkedArray:
+    """Return a column with a dictionary of these values; all that occur in it are among them."""
+    if not len(column):
+        return pa.chunked_array([], column.type)
+    chunk = _one_chunk(column)
+    return pa.chunked_array([_coded(pc.index_in(chunk.dictionary, values).take(chunk.indices), values, column.type)])
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    combined = column.unify_dictionaries().combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _coded(numbers: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(numbers.cast(kind.index_type), values, ordered=kind.ordered)
+
+
+def _holds_dictionaries(kind: pa.DataType) -> bool:
+    """Return whether lists or structs of a type have dictionaries in them."""
+    inner = [kind.field(place).type for place in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return any(pa.types.is_dictionary(one) or _holds_dictionaries(one) for one in inner)
+
+
+def _rebuilt(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return nested values made anew, so that their dictionaries hold what occurs."""
+    return pa.chunked_array([pa.array(chunk.to_pylist(), column.type) for chunk in column.chunks], column.type)

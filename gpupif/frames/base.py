@@ -91,8 +91,8 @@ class Frame(ABC):
         """A frame of the kind that came in, of the columns `names`, some of which are replaced.
 
         A column with values of its old family keeps its type, a nullable one where values are missing now; text in
-        place of anything else is categorical. Categories that do not occur any more go. kept: a mask of the rows that
-        stay, which columns that are replaced have alone; of the others, rows and index are as they came.
+        place of anything else is categorical. Categories that do not occur go, from all columns. kept: a mask of the
+        rows that stay, which columns that are replaced have alone; of the others, rows and index are as they came.
         """
         return replaced_table(self.arrow(), names, columns, kept).to_pandas()
 

@@ -86,7 +86,7 @@ class DeviceTable(Frame):
                     like = self._library.to_pandas(column.iloc[:1])
                     column = self._library.frames.Series(other_column(columns[name], like))
                     column.index = table.index
-                elif kept is not None and hasattr(column.dtype, "categories"):
+                elif hasattr(column.dtype, "categories"):
                     column = column.cat.remove_unused_categories()
                 series[number] = column
             frame = self._library.frame(series, table.index)

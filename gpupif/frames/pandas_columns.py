@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from ..encoding.plain import family, plain_type
+from . import arrow_columns
 from .categories import categories_of
 from .replacement import Replacement
 
@@ -29,10 +29,25 @@ def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
     return _taken(column, _natural(column, dtype), like)
 
 
-def some_rows(column: pd.Series[Any], kept: npt.NDArray[Any]) -> pd.Series[Any]:
-    """Rows of a column, with those categories that occur in them."""
-    column = column[kept]
-    return column.cat.remove_unused_categories() if isinstance(column.dtype, pd.CategoricalDtype) else column
+def without_unused(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column with those of its categories that occur, in their order."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        left = column.cat.remove_unused_categories()
+        return column if len(left.cat.categories) == len(column.cat.categories) else left
+    if isinstance(column.dtype, pd.ArrowDtype):
+        given = pa.chunked_array(column.array.__arrow_array__())
+        left = arrow_columns.without_unused(given)
+        return column if left is given else pd.Series(pd.arrays.ArrowExtensionArray(left), index=column.index)
+    return column
+
+
+def index_without_unused(index: pd.Index[Any]) -> pd.Index[Any]:
+    """Return labels of rows with those categories, or values of levels, that occur."""
+    if isinstance(index, pd.MultiIndex):
+        left = index.remove_unused_levels()
+        levels: Any = [index_without_unused(level) for level in left.levels]
+        return left.set_levels(levels)
+    return index.remove_unused_categories() if isinstance(index, pd.CategoricalIndex) else index
 
 
 def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.Categorical:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..errors import OutputError
 from ..rows.threads import Workers
 from .base import Frame, category_orders
-from .pandas_columns import other_column, some_rows
+from .pandas_columns import index_without_unused, other_column, without_unused
 from .replacement import Replacement
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PandasFrame(Frame):
     def replaced(
         self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
     ) -> pd.DataFrame:
-        index = self.index if kept is None else self.index[kept]
+        index = index_without_unused(self.index if kept is None else self.index[kept])
         places = [self.names.index(name) for name in names]
 
         def made(place: int) -> Any:
@@ -48,12 +48,12 @@ class PandasFrame(Frame):
             if name in columns:
                 return other_column(columns[name], self.column(place))
             column = self.column(place)
-            return column if kept is None else some_rows(column, kept)
+            return without_unused(column if kept is None else column[kept])
 
         with Workers() as workers:
             arrays = workers.run(made, [(place,) for place in places])
         series = {
-            number: array if isinstance(array, pd.Series) else pd.Series(array, index=index, copy=False)
+            number: array.set_axis(index) if isinstance(array, pd.Series) else pd.Series(array, index=index, copy=False)
             for number, array in enumerate(arrays)
         }
         frame = pd.DataFrame(series, index=index, copy=False)

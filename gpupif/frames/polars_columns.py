@@ -36,9 +36,8 @@ def other_column(column: Replacement, like: pl.Series) -> pl.Series:
     return _taken(values, column)
 
 
-def some_rows(column: pl.Series, kept: npt.NDArray[Any]) -> pl.Series:
-    """Rows of a column; one of categories becomes an Enum of those that occur in them."""
-    column = column.filter(pl.Series(kept))
+def without_unused(column: pl.Series) -> pl.Series:
+    """Return a column as it is; one of categories becomes an Enum of those that occur, see `other_column`."""
     if column.dtype not in (pl.Categorical, pl.Enum):
         return column
     used = column.drop_nulls().unique()

@@ -79,13 +79,13 @@ class PolarsFrame(Frame):
     ) -> Any:
         import polars as pl
 
-        from .polars_columns import other_column, some_rows
+        from .polars_columns import other_column, without_unused
 
         def made(name: Hashable) -> pl.Series:
             column = self._table.get_column(str(name))
             if name in columns:
                 return other_column(columns[name], column)
-            return column if kept is None else some_rows(column, kept)
+            return without_unused(column if kept is None else column.filter(pl.Series(kept)))
 
         with Workers() as workers:
             series = workers.run(made, [(name,) for name in names])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from ..io.documents import parse_toml
 from . import looks
 from .looks import IDENTIFIER, Look
 
-WORDS = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+WORDS = parse_toml(files(__package__).joinpath("words.toml").read_text("utf-8"))
 MODIFIERS, LINKS, BODIES = (frozenset(WORDS["words"][key]) for key in ("modifiers", "links", "bodies"))
 # Alone these name a person, behind other words what these are.
 NAMED = frozenset(["name", "names"])

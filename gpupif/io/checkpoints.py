@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
+from .documents import parse_json
 from .ipc_batches import damaged, disk_errors
 
 # Of linkat(2) and renameat2(2).
@@ -124,7 +125,7 @@ class Store:
     def done(self, step: str) -> Any:
         """What a step found, None where it is not done."""
         try:
-            return json.loads((self.folder / f"{step}.json").read_text())
+            return parse_json((self.folder / f"{step}.json").read_text())
         except FileNotFoundError:
             return None
         except ValueError as error:

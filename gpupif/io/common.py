@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from ..errors import TableReadError, reason_of
 from ..utils.arrays import validate
+from .documents import parse_json
 
-# Names of columns that were read as dictionaries to save time, though they are none in the file.
+# Columns that were read as dictionaries to save time, though they are none in the file, and which of them are large.
 ENCODED = b"gpupif.encoded"
 GZIP = "a gzip archive"
 # What files of other kinds begin with, the kind, and what to do about one.
@@ -40,19 +41,21 @@ def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
         raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(names)}).")
 
 
-def mark_encoded(table: pa.Table, names: Iterable[str]) -> pa.Table:
-    """Note in the table which columns `decode` is to turn back."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: json.dumps(list(names)).encode()})
+def mark_encoded(table: pa.Table, names: Iterable[str], large: Container[str] = ()) -> pa.Table:
+    """Note in the table which columns `decode` is to turn back; large: those of large_string in the file."""
+    said = json.dumps({name: name in large for name in names}).encode()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: said})
 
 
 def decode(table: pa.Table) -> pa.Table:
-    """The table with the types that its file has."""
+    """Return the table with the types that its file has."""
     metadata = dict(table.schema.metadata or {})
-    encoded = json.loads(metadata.pop(ENCODED, b"[]"))
+    encoded = parse_json(metadata.pop(ENCODED, b"{}"))
     for position, name in enumerate(table.column_names):
         column = table.column(position)
         if name in encoded and pa.types.is_dictionary(column.type):
-            table = table.set_column(position, name, column.cast(column.type.value_type))
+            kind = pa.large_string() if encoded[name] else column.type.value_type
+            table = table.set_column(position, name, column.cast(kind))
     return table.replace_schema_metadata(metadata or None)
 
 
@@ -62,7 +65,7 @@ def pandas_index_names(schema: pa.Schema) -> list[str]:
     Raises pyarrow.ArrowInvalid where its note is damaged.
     """
     try:
-        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        index = parse_json((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
         return [name for name in index if isinstance(name, str) and name in schema.names]
     except (ValueError, AttributeError, TypeError) as error:
         raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error

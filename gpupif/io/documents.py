@@ -1,12 +1,14 @@
-"""Documents that people write: TOML, JSON, and YAML where PyYAML is installed."""
+"""JSON and TOML read, all that gpupif reads, and documents that people write in these or in YAML."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,13 @@ from ..utils.validation import brief
 
 # By the ending of a file's name what stands in it.
 DOCUMENTS: Mapping[str, str] = {".toml": "TOML", ".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
+# Levels of a document at most: what is walked or printed level by level ends in a RecursionError at some hundreds.
+MOST_LEVELS = 100
+TOO_DEEP = f"values are nested more than {MOST_LEVELS} levels deep; expected at most {MOST_LEVELS}"
+# A key or a header of TOML of more parts, which `tomllib` takes seconds to read.
+_LONG_KEY = re.compile(
+    rf"""^[ \t]*\[{{0,2}}(?:[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.){{{MOST_LEVELS}}}""", re.MULTILINE
+)
 
 
 def document_kind(argument: str, file: Path) -> str:
@@ -43,7 +52,7 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
         raise InputError(f"{argument}: {file}: could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{argument}: {file}: expected {kind} in UTF-8, got other bytes. Save it as UTF-8.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -." * (kind == "TOML")
         raise InputError(f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error)}.{hint}") from None
     if not isinstance(found, dict):
@@ -51,23 +60,55 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
     return found
 
 
+def parse_json(text: str | bytes) -> Any:
+    """Return what JSON says.
+
+    Raises ValueError where it is none, a name stands twice in an object, or values are nested more than `MOST_LEVELS`
+    deep.
+    """
+    return _not_deep(lambda: json.loads(text, object_pairs_hook=_without_repeats))
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what TOML says; raises ValueError where it is none, or is nested more than `MOST_LEVELS` deep."""
+    if _LONG_KEY.search(text):
+        raise ValueError(TOO_DEEP)
+    found: dict[str, Any] = _not_deep(lambda: tomllib.loads(text))
+    return found
+
+
 def _parse(kind: str, text: str) -> Any:
-    """What a text says; raises ValueError."""
+    """Return what a text says; raises ValueError."""
     if kind == "TOML":
-        return tomllib.loads(text)
+        return parse_toml(text)
     if kind == "JSON":
-        return json.loads(text, object_pairs_hook=without_repeats)
+        return parse_json(text)
     import yaml
 
     try:
-        return yaml.safe_load(text)
+        return _not_deep(lambda: yaml.safe_load(text))
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
 
 
-def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, for `json.loads`; raises ValueError where a name stands in it twice."""
-    repeated = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
-    if repeated:
-        raise ValueError(f"{repeated[0]!r} stands there twice; expected it once.")
-    return dict(pairs)
+def _not_deep(parse: Callable[[], Any]) -> Any:
+    """Return what is parsed; raises ValueError where it has more than `MOST_LEVELS` levels."""
+    with contextlib.suppress(RecursionError):
+        found = parse()
+        level = [found] if isinstance(found, dict | list) else []
+        for _ in range(MOST_LEVELS):
+            inner = (one for outer in level for one in (outer.values() if isinstance(outer, dict) else outer))
+            # YAML may have one list in many places, and in itself.
+            level = list({id(one): one for one in inner if isinstance(one, dict | list)}.values())
+            if not level:
+                return found
+    raise ValueError(TOO_DEEP)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, for `json.loads`; raises ValueError where a name stands in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ValueError(f"{repeated!r} stands there twice; expected it once.")
+    return found

@@ -55,7 +55,7 @@ class ParquetFormat(FileFormat):
                 except (pa.ArrowException, OSError) as error:
                     raise unreadable(file, "Parquet", error) from error
             raise
-        return mark_encoded(table, text)
+        return mark_encoded(table, text, {name for name in text if pa.types.is_large_string(schema.field(name).type)})
 
     def open(self, found: Input) -> Source:
         return ParquetSource(found)

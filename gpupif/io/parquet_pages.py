@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..utils.repeated import Repeated, find_repeated
@@ -25,6 +26,8 @@ DATA_PAGE, DICTIONARY_PAGE = 0, 2
 CODECS = {"none": 0, "snappy": 1, "zstd": 6, "lz4": 7}
 # Fields of ColumnMetaData: the size of all pages, where these are, which is a place in the file, and what they hold.
 SIZE, DATA_PLACE, DICTIONARY_PLACE, STATISTICS = 7, 9, 11, 12
+# Fields of Statistics: highest and lowest, in both of their versions, and whether they are exact.
+BOUNDS = (1, 2, 5, 6, 7, 8)
 PLACES = (DATA_PLACE, 10, DICTIONARY_PLACE, 14)
 # Bytes that tell whether a column that does not repeat gets smaller, and the share from which on it does not.
 SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
@@ -54,10 +57,11 @@ def encode_columns(
             several = [column, *(times(column, factor) for factor in factors)]
             return [_encode_by_arrow(one, field, codec) for one, field in zip(several, fields, strict=True)]
         values = column.to_numpy()
-        column = find_repeated(values)
-        if column is None:
+        found = find_repeated(values)
+        if found is None or not _packs_better(found, values, codec):
             several = [values, *(factor * values for factor in factors)]
             return [[_encode_plain(one, field, codec)] for one, field in zip(several, fields, strict=True)]
+        column = found
     indices = {nullable: _index_page(column, nullable, codec) for nullable in {field.nullable for field in fields}}
     tables = [column.distinct, *(factor * column.distinct for factor in factors)]
     return [
@@ -85,13 +89,25 @@ def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> li
         field = field.with_type(column.type)
     data = write_by_arrow(pa.table([column], schema=pa.schema([field])), codec)
     (group,) = read_footer(data)[4][1][1]
+    unbounded = _may_hold_nan(column)
     chunks = []
     for chunk in group[1][1][1]:
         metadata: Struct = chunk[3][1]
+        if unbounded and STATISTICS in metadata:
+            kind, statistics = metadata[STATISTICS]
+            metadata[STATISTICS] = kind, {place: one for place, one in statistics.items() if place not in BOUNDS}
         start = min(metadata[number][1] for number in (DATA_PLACE, DICTIONARY_PLACE) if number in metadata)
         pages = data[start : start + metadata[SIZE][1]]
         chunks.append(ColumnChunk([pages], ColumnChunk([], metadata).moved(-start)))
     return chunks
+
+
+def _may_hold_nan(column: ArrowColumn) -> bool:
+    """Return whether a NaN is in a column of numbers, or, unseen, may be in one of nested values."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_nested(kind):
+        return True
+    return pa.types.is_floating(kind) and bool(pc.any(pc.is_nan(column.cast(kind))).as_py())
 
 
 def _encode_plain(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
@@ -174,8 +190,22 @@ def _compress(codec: str, data: Any) -> Any:
 
 
 def _gets_smaller(data: bytes, codec: str) -> bool:
+    return _packed_size(data, codec) < NOT_SMALLER * len(data)
+
+
+def _packs_better(column: Repeated, values: npt.NDArray[Any], codec: str) -> bool:
+    """Return whether a dictionary and its indices, compressed, take less room than all values, compressed."""
+    if codec == "none" or column.distinct.nbytes < SAMPLE_BYTES:
+        return True
+    indices = _packed(column.numbers, len(column.distinct))
+    coded = _packed_size(column.distinct.tobytes(), codec) + _packed_size(indices, codec)
+    return coded < _packed_size(values.tobytes(), codec)
+
+
+def _packed_size(data: bytes, codec: str) -> float:
+    """Return how many bytes data takes when it is compressed, as far as its first bytes tell."""
     sample = data[:SAMPLE_BYTES]
-    return len(_compress(codec, sample)) < NOT_SMALLER * len(sample)
+    return len(_compress(codec, sample)) * len(data) / max(1, len(sample))
 
 
 class _Page(NamedTuple):
@@ -203,11 +233,13 @@ def _data_page(body: bytes, rows: int, encoding: int, codec: str) -> _Page:
 
 
 def _statistics(values: npt.NDArray[Any]) -> Struct:
-    """That no value is missing, and the lowest and highest that are numbers; a zero has the sign that bounds both."""
+    """Return that no value is missing, and the lowest and highest, where none is NaN.
+
+    Readers would pass over a NaN that lies beyond such bounds. A zero has the sign that bounds both.
+    """
     statistics: Struct = {3: (I64, 0)}
-    known = values[values == values]
-    if len(known):
-        low, high = known.min(), known.max()
+    if len(values) and not (values != values).any():
+        low, high = values.min(), values.max()
         if values.dtype.kind == "f":
             low, high = (bound if bound else values.dtype.type(zero) for bound, zero in ((low, -0.0), (high, 0.0)))
         statistics |= {5: (BINARY, high.tobytes()), 6: (BINARY, low.tobytes())}

@@ -5,8 +5,10 @@ Source: Apache Parquet format 2.11: parquet.thrift (FileMetaData, RowGroup, Colu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from ..rows.threads import Workers
 from ..utils.arrays import GROUP_ROWS
 from .parquet_pages import ColumnChunk, encode_columns, read_footer, write_by_arrow
 from .row_group import Multiple, RowGroup
-from .thrift import BINARY, I64, LIST, STRUCT, Struct, write_struct
+from .thrift import BINARY, I64, LIST, STRUCT, Struct, read_struct, write_struct
 
 MAGIC = b"PAR1"
 
@@ -88,19 +90,37 @@ class ParquetWriter:
     def _write_footer(self) -> None:
         """Write what Arrow would say of a file with this schema, with the row groups that there are."""
         footer = read_footer(write_by_arrow(self._schema.empty_table(), self._codec))
-        said = [*footer[5][1][1], *({1: (BINARY, key), 2: (BINARY, value)} for key, value in self._said.items())]
         footer |= {
             3: (I64, sum(group[3][1] for group in self._groups)),
             4: (LIST, (STRUCT, self._groups)),
-            5: (LIST, (STRUCT, said)),
             6: (BINARY, f"gpupif version {__version__}".encode()),
         }
-        written = write_struct(footer)
-        self._write(written + len(written).to_bytes(4, "little") + MAGIC)
+        self._write(_end_of_file(footer, self._said))
 
     def _write(self, data: Any) -> None:
         self._sink.write(data)
         self._place += len(data)
+
+
+def say_in_file(file: Path, said: Mapping[bytes, bytes]) -> None:
+    """Have a Parquet file that is written already say this, in place of what it said under the same keys."""
+    with file.open("r+b") as opened:
+        opened.seek(-8, os.SEEK_END)
+        size = int.from_bytes(opened.read(4), "little")
+        opened.seek(-8 - size, os.SEEK_END)
+        start = opened.tell()
+        footer = read_struct(opened.read(size))
+        opened.seek(start)
+        opened.write(_end_of_file(footer, said))
+        opened.truncate()
+
+
+def _end_of_file(footer: Struct, said: Mapping[bytes, bytes]) -> bytes:
+    """Return the last bytes of a Parquet file: its FileMetaData with these keys, the size of that, and the magic."""
+    others = [pair for pair in footer[5][1][1] if pair[1][1] not in said] if 5 in footer else []
+    pairs = [*others, *({1: (BINARY, key), 2: (BINARY, value)} for key, value in said.items())]
+    written = write_struct(footer | {5: (LIST, (STRUCT, pairs))})
+    return written + len(written).to_bytes(4, "little") + MAGIC
 
 
 def _encoded_together(group: RowGroup) -> list[list[int]]:

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
+from .documents import parse_json
 from .ipc_batches import disk_errors
 from .write import replacing
 
@@ -114,7 +115,7 @@ def checked_facts(file: Path) -> dict[str, Any]:
             raise DamagedFileError
         [size] = _LENGTH.unpack(os.pread(source.fileno(), _LENGTH.size, rest - _LENGTH.size))
         said = os.pread(source.fileno(), size, rest - _LENGTH.size - size)
-    return json.loads(said)  # type: ignore[no-any-return]
+    return parse_json(said)  # type: ignore[no-any-return]
 
 
 def read_section(file: Path, section: Section) -> pa.Buffer:

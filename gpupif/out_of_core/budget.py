@@ -39,7 +39,9 @@ SLACK = 0.7
 CODE_BYTES, SCORE_BYTES = 0.6, 4.5
 # Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
 CELL_BYTES = 32
+# What helps beside another place, and beside a higher limit.
 ELSEWHERE = "choose another place with temp (--temp)"
+FEWER_COLUMNS = "score fewer columns"
 # Of one of the riskiest cells while they are found and made a table, and of each of its scores; measured. What part of
 # the working memory they may take.
 RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
@@ -119,14 +121,17 @@ def files_to_open() -> int:
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
-def plan_budget(limit: int, request: ScoreRequest) -> Budget:
-    """What a run with this memory limit may have in memory at once; raises InputError where that is too little."""
+def plan_budget(limit: int, request: ScoreRequest, mend: str = FEWER_COLUMNS) -> Budget:
+    """Return what a run with this memory limit may have in memory at once.
+
+    Raises InputError where that is too little; mend: what helps beside a higher limit.
+    """
     attackers = len(request.attackers or [None])
     cells = len(request.targets) * attackers
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
     # A chunk is written while the next one is put together of what parts have for it.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
-    most = _fitting(limit, row, "score")
+    most = _fitting(limit, row, mend)
     chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))
     return most._replace(chunk_rows=chunk_rows, together=attackers * (2 if request.has_population else 1))
 
@@ -151,18 +156,18 @@ def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, option
         )
 
 
-def plan_reading(limit: int, columns: int) -> Budget:
-    """What a run with this memory limit that reads so many columns, and keeps no scores, may have in memory at once.
+def plan_reading(limit: int, columns: int, mend: str = "look at fewer columns") -> Budget:
+    """Return what a run with this memory limit that reads so many columns, and keeps no scores, may have in memory.
 
-    Raises InputError where that, or the files that may be open, are too little.
+    Raises InputError where that, or the files that may be open, are too little; mend: what helps beside a higher limit.
     """
-    most = _fitting(limit, CELL_BYTES * columns, "look at")
+    most = _fitting(limit, CELL_BYTES * columns, mend)
     check_files("table", columns, "Look at")
     return most._replace(chunk_rows=min(MOST_CHUNK, most.chunk_rows))
 
 
-def _fitting(limit: int, row: int, do: str) -> Budget:
-    """As many rows of a chunk as fit, of so many bytes each; raises InputError for too few. do: what is done."""
+def _fitting(limit: int, row: int, mend: str) -> Budget:
+    """Return as many rows of a chunk as fit, of so many bytes each; raises InputError for too few."""
     resident = resident_bytes()
     working = limit - resident - RESERVE
     fits = int(CHUNK_SHARE * working) // row
@@ -170,7 +175,7 @@ def _fitting(limit: int, row: int, do: str) -> Budget:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
         raise InputError(
             f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
-            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or {do} fewer columns."
+            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or {mend}."
         )
     return Budget(fits, working)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..engines.partition_plan import part_measures
+from ..io.documents import parse_json
 from ..io.ipc_batches import BatchReader, write_batch
 from ..measures import POPULATION_SIZE
 from ..results.base import RiskyCell
@@ -230,5 +230,5 @@ def _parts(pieces: Partitioned) -> list[int]:
 
 def _facts(pieces: Partitioned, part: int) -> dict[str, Any]:
     """By fold what was kept of a part."""
-    facts: dict[str, Any] = json.loads(PartFiles.of(pieces.scores(part)).facts.read_text())
+    facts: dict[str, Any] = parse_json(PartFiles.of(pieces.scores(part)).facts.read_text())
     return facts

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ..engines.base import Job
 from ..engines.partition_plan import computed_measure, part_measures
+from ..io.documents import parse_json
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import RiskyCell
@@ -44,7 +45,7 @@ class ChunkFacts(NamedTuple):
     @classmethod
     def read(cls, file: Path) -> ChunkFacts:
         """As `write` left them."""
-        facts = json.loads(file.read_text())
+        facts = parse_json(file.read_text())
         return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:

@@ -33,7 +33,7 @@ from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts
-from ..utils.repeated import MOST_DISTINCT, Repeated, kept_small
+from ..utils.repeated import Repeated, kept_small
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
 from .fold import Folding, FoldWriter, RawScores
@@ -76,7 +76,7 @@ class PartScorer:
     progress: Progress
     units: Units | None = None
     asked: int | None = None
-    most_distinct: int = MOST_DISTINCT
+    most_distinct: int | None = None
     counted: Sequence[str] = ()
 
     def __post_init__(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ..engines.base import Engine
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
+from ..io.documents import parse_json
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.temporary_folder import temporary_folder
@@ -23,7 +23,7 @@ from ..results.scores import Scores
 from ..utils.progress import Reporter
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
-from .budget import Budget, check_disk, check_files, check_riskiest, plan_budget
+from .budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
 from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
 
@@ -42,13 +42,17 @@ def score_source(
     options: OutputOptions,
     report: Reporter,
     population: PopulationFiles | None = None,
+    mend: str = FEWER_COLUMNS,
 ) -> Scores:
-    """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
+    """Score a table from files to files within a memory limit (see `gpupif.score_files`).
+
+    mend: what helps, beside a higher limit, where it is too low.
+    """
     given = (source, arguments, engine)
     if not options.summary_only:
-        return _score_source(*given, options, report, population)
+        return _score_source(*given, options, report, population, mend)
     with temporary_folder(options.temp) as folder:
-        return _score_source(*given, options.within(folder), report, population)
+        return _score_source(*given, options.within(folder), report, population, mend)
 
 
 def _score_source(
@@ -58,6 +62,7 @@ def _score_source(
     options: OutputOptions,
     report: Reporter,
     population: PopulationFiles | None,
+    mend: str,
 ) -> Scores:
     request = arguments.make_request(source.names, source.index_names)
     check_place(source, options)
@@ -74,7 +79,7 @@ def _score_source(
     try:
         about = about_run(source, request, engine, population, {})
         settings = _settings(about, request, options)
-        budget = plan_budget(options.memory_limit, request)
+        budget = plan_budget(options.memory_limit, request, mend)
         check_riskiest(budget, source, request, options)
         finished = published_by(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
@@ -134,7 +139,7 @@ def published_by(output: Path) -> dict[str, Any] | None:
     """The last mark of a run whose output is there, and which was killed when all was done but to clean up."""
     mark = work_folder(output, output.resolve().parent) / f"{FINISHED}.json"
     try:
-        finished: dict[str, Any] = json.loads(mark.read_text())
+        finished: dict[str, Any] = parse_json(mark.read_text())
         return finished if finished["identity"] == identity(output.resolve()) else None
     except (OSError, ValueError, KeyError):
         return None

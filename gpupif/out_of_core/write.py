@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..attack.request import ScoreRequest
 from ..io.base import Source
@@ -24,7 +23,7 @@ from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables
 from ..results.base import ScoresDescription
-from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
+from ..results.provenance import in_one_file, to_metadata
 from ..utils.progress import Reporter
 from .budget import Budget
 from .cell_search import CellSearch
@@ -73,9 +72,6 @@ class ScoreWriter:
         self.report.stage("write", sum(sizes), "rows")
         if left:
             self._write_files(gatherer, sizes, outputs, left)
-        if not is_file(self.options.output):
-            with disk_errors(folder):
-                write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
 
     def write_cells(
         self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
@@ -85,17 +81,22 @@ class ScoreWriter:
         self._describe = describe
         with disk_errors(file):
             file.parent.mkdir(exist_ok=True)
-        write_tables(tables, file, describe=self._metadata)
+        write_tables(tables, file, describe=self._said_by_all)
 
     def _write_files(
         self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
     ) -> None:
         self.report.advance(_rows_of(outputs) - _rows_of(left))
         for run in _runs(left):
-            self._write_run(gatherer, sizes, run)
+            self._write_run(gatherer, sizes, run, outputs[-1])
 
-    def _write_run(self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile]) -> None:
-        """Write score files that follow each other: each chunk while the next one is put together."""
+    def _write_run(
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
+    ) -> None:
+        """Write score files that follow each other: each chunk while the next one is put together.
+
+        final: the score file that is written last of all.
+        """
         ends = list(accumulate(sizes))
         first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
         last = bisect_left(ends, run[-1].stop, lo=first, hi=len(sizes) - 1) + 1
@@ -116,7 +117,9 @@ class ScoreWriter:
                 with disk_errors(file):
                     file.parent.mkdir(parents=True, exist_ok=True)
                 groups = ([group] for group in self._groups(gatherer, rows, piece, given))
-                write_groups(groups, file, self.report.advance, describe=self._metadata)
+                # All scores are known when the last file is written.
+                describe = self._said_by_all if piece == final else self._said_by_each
+                write_groups(groups, file, self.report.advance, describe=describe)
 
     def _groups(
         self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
@@ -136,15 +139,17 @@ class ScoreWriter:
             yield scores.behind(None if given is None else given.rows(start, size))
             start += size
 
-    def _metadata(self) -> Mapping[bytes, bytes]:
-        """What a score file says of itself."""
-        if is_file(self.options.output):
-            # Others than Parquet have it before the scores, of which a summary is made.
-            return to_metadata(self._describe(written_format(self.options.output) is PARQUET))
-        return self._of_each_file
+    def _said_by_all(self) -> Mapping[bytes, bytes]:
+        """Return what the only score file, or the last one of a folder, says of all scores."""
+        # Others than Parquet have it before the scores, of which a summary is made.
+        return to_metadata(self._describe(written_format(self.options.output) is PARQUET))
+
+    def _said_by_each(self) -> Mapping[bytes, bytes]:
+        """Return what each other score file of a folder says of itself."""
+        return self._each_says
 
     @cached_property
-    def _of_each_file(self) -> Mapping[bytes, bytes]:
+    def _each_says(self) -> Mapping[bytes, bytes]:
         return to_metadata(in_one_file(self._describe(False)))
 
     def publish(self, outputs: Sequence[ScoreFile], known: list[int]) -> None:

@@ -16,7 +16,7 @@ from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
 from .cell_file import CellFileBacking
-from .provenance import FOLDER_FILE, read_description, read_text
+from .provenance import FOLDER_FILE, read_description, read_text, tells_all
 from .scores import Scores
 from .stored import FileBacking
 from .stored_base import StoredBacking
@@ -64,8 +64,22 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
         raise TableReadError(f"{place}: could not be read as scores: {reason_of(error)}.") from error
 
 
+def _file_that_tells(place: Path, files: Sequence[Path]) -> Path:
+    """Return the file of a folder that says most of all scores.
+
+    That is the last file that was written, `FOLDER_FILE` in folders of older versions, and any file where the last one
+    is gone. Raises InputError for files of several runs.
+    """
+    # The last one written is mostly the last by name, too.
+    tells = next((file for file in reversed(files) if tells_all(file)), place / FOLDER_FILE)
+    if tells.exists():
+        return tells
+    _check_of_one_run(place, files)
+    return files[0]
+
+
 def _check_of_one_run(place: Path, files: Sequence[Path]) -> None:
-    """Raise InputError where a folder, which says nothing itself, has files that say different things."""
+    """Raise InputError where the files of a folder, none of which says all, say different things."""
     for file in files[1:]:
         if read_text(file) != read_text(files[0]):
             raise InputError(
@@ -87,11 +101,8 @@ def _open(place: Path) -> StoredBacking:
             f"{place}: a summary in JSON (--summary-only, --json) holds no scores. Read it as JSON, or open the file "
             "or folder that the scores were written to."
         )
-    whole = place / FOLDER_FILE if place.is_dir() else place
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
-    told = whole if whole.exists() else next(iter(files), place)
-    if not whole.exists():
-        _check_of_one_run(place, files)
+    told = _file_that_tells(place, files) if place.is_dir() and files else place
     description = read_description(told) if told.is_file() else None
     if description is None:
         raise InputError(
@@ -100,7 +111,7 @@ def _open(place: Path) -> StoredBacking:
         )
     if not description.facts or not all(outcome.weights for outcome in description.outcomes):
         raise InputError(f"{place}: is a part of scores that Dask wrote. Open the folder that it lies in.")
-    if description.files:
+    if description.files and place.is_dir():
         files = [place / name for name in description.files]
     # Before they are read, so that none takes the place of what was.
     stamps = stamps_of(file.absolute() for file in files)

@@ -2,8 +2,9 @@
 
 One JSON document, under `KEY` in the metadata of a Parquet or Feather file: version, what was asked, the input, the
 attackers with their weights, the summaries, and the prior tables as far as they are small. The files of a folder have
-the first of these; all of it has the folder's `_common_metadata`, which readers of Parquet folders pass over. What is
-not known when a file is written (summaries, in Feather in streams and on Dask) is found anew in the scores.
+the first of these, and its last file has all of it: a folder holds nothing but score files, which every reader of
+folders takes. What is not known when a file is written (summaries, in Feather in streams and on Dask) is found anew in
+the scores.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import pyarrow.parquet as pq
 from .._version import __version__
 from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from ..attack.request import ScoreRequest
-from ..errors import InputError
+from ..errors import InputError, TableReadError
 from ..frames.base import Frame
 from ..io.common import Stamp
+from ..io.documents import parse_json
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
@@ -35,7 +37,7 @@ from .summary import Summary
 KEY = b"gpupif.scores"
 # Of the document: another one cannot be read.
 FORMAT = 1
-# In a folder, the file with all of it.
+# The file with all of it in a folder that an older version wrote.
 FOLDER_FILE = "_common_metadata"
 # Orders and hierarchies of values that take more are named, and left out.
 DISTANCE_BYTES = 1 << 16
@@ -139,14 +141,6 @@ def in_one_file(description: ScoresDescription) -> ScoresDescription:
     return replace(description, about=about, outcomes=outcomes, priors={}, files=())
 
 
-def write_folder_file(file: Any, schema: pa.Schema, description: ScoresDescription) -> None:
-    """Write the file `FOLDER_FILE` of a folder, which has all of a description; schema: of the score files.
-
-    file: its path, or itself.
-    """
-    pq.write_metadata(schema.with_metadata(to_metadata(description)), file)
-
-
 def read_text(file: Path) -> bytes | None:
     """What a file says of itself, as `to_metadata` put it there; None where it says nothing.
 
@@ -160,12 +154,33 @@ def read_text(file: Path) -> bytes | None:
     return (metadata or {}).get(KEY)
 
 
-def read_description(file: Path) -> ScoresDescription | None:
-    """As `read_text`, as it was said. Raises InputError for what another version says."""
+def tells_all(file: Path) -> bool:
+    """Return whether a file of a folder says what all its files say together: it names them.
+
+    Raises TableReadError where what it says is damaged.
+    """
+    return bool((_document(file) or {}).get("files"))
+
+
+def _document(file: Path) -> dict[str, Any] | None:
     text = read_text(file)
-    if text is None:
+    try:
+        document = None if text is None else parse_json(text)
+        if isinstance(document, dict | None):
+            return document
+    except ValueError:
+        pass
+    raise TableReadError(f"{file}: what it says of its scores is damaged. Score the table again.")
+
+
+def read_description(file: Path) -> ScoresDescription | None:
+    """Return what a file says of itself; None where it says nothing. Raises InputError for what another version says.
+
+    Raises TableReadError where that is damaged.
+    """
+    document = _document(file)
+    if document is None:
         return None
-    document = json.loads(text)
     if document["format"] != FORMAT:
         raise InputError(
             f"{file}: another version of gpupif described its scores, in a way that {__version__} cannot read. Open "

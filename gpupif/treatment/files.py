@@ -134,7 +134,7 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
                 report.say("there is no run to resume; this one begins anew.")
             store.mark(BEGUN, settings)
             keep = options.resume
-        budget = plan_reading(options.memory_limit, len(source.names))
+        budget = plan_reading(options.memory_limit, len(source.names), "take columns out of the table first")
         table = FileTable(source, store, budget, report, all_typed=not written_as_text(options.output))
         applied = apply_plan(table, plan, key, report)
         writer = TreatedWriter(table.source(), options, store, budget, report)

@@ -16,8 +16,9 @@ from ..engines.choose import choose_engine, requested_device
 from ..errors import ColumnTypeError, InputError
 from ..io.base import Source
 from ..io.checkpoints import Store
+from ..io.parquet_files import READ_BYTES
 from ..io.read import in_chunks
-from ..out_of_core.budget import Budget
+from ..out_of_core.budget import CHUNK_SHARE, LEAST_CHUNK, Budget
 from ..out_of_core.encode import PIECES, rows_read
 from ..out_of_core.merged_values import MERGING, check_values
 from ..out_of_core.options import OutputOptions
@@ -25,7 +26,7 @@ from ..out_of_core.run import score_source
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.config import resources
-from ..utils.memory import shown
+from ..utils.memory import give_back_unused, shown
 from ..utils.progress import Reporter
 from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
 from .columns import column_values, in_order, piece_column
@@ -39,8 +40,10 @@ from .typed_source import TypedSource
 
 # Of the working memory, what codes of all rows may take that a treatment asks for.
 CODES_SHARE = 0.5
-# Rows of which facts are made at once.
-FACT_ROWS = 1 << 20
+# What helps a treatment that takes too much memory, beside a higher limit.
+LESS_AT_ONCE = "have the treatment look at fewer columns, or split the plan and treat what its first part makes"
+# Rows of which facts are made at once, and what each score takes meanwhile: as it is read, as an array, as facts.
+FACT_ROWS, SCORE_BYTES = 1 << 20, 64
 
 
 class FileTable(TreatableTable):
@@ -159,7 +162,7 @@ class FileTable(TreatableTable):
             raise InputError(
                 f"memory_limit: the codes of {', '.join(texts)}, and what is made of them, take about {shown(needed)} "
                 f"for all rows at once, which this treatment asks for, and the limit leaves {shown(most)} for them. "
-                "Raise it (--memory-limit)."
+                f"Raise it (--memory-limit), or {LESS_AT_ONCE}."
             )
         codes = [np.empty(self.rows, kind) for kind in kinds]
         start = 0
@@ -190,13 +193,17 @@ class FileTable(TreatableTable):
                 choose_engine(requested_device()),
                 OutputOptions(output, resources().memory),
                 self._report,
+                mend=LESS_AT_ONCE,
             )
             writer = FactsWriter(folder)
-            with pq.ParquetFile(output) as scores:
-                for batch in scores.iter_batches(FACT_ROWS):
+            with pq.ParquetFile(output, buffer_size=READ_BYTES, pre_buffer=False) as scores:
+                fits = int(CHUNK_SHARE * self._budget.working) // (SCORE_BYTES * scores.metadata.num_columns)
+                for batch in scores.iter_batches(max(LEAST_CHUNK, min(FACT_ROWS, fits))):
                     columns = zip(batch.schema.names, batch.columns, strict=True)
                     writer.write(make({name: column.to_numpy(zero_copy_only=False) for name, column in columns}))
             output.unlink()
+            # The next treatment plans with what is left of the limit.
+            give_back_unused()
             return writer.types
 
         return StoredFacts(self._store.part(name), self._store.once(name, find))

@@ -238,22 +238,22 @@ class DaskTable(TreatableTable):
         touched = frozenset[Hashable]().union(*(use.changes for use in self._steps.uses))
         names = [name for name in self._steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
-        watched = list(dict.fromkeys([*names, *(name for name in categorical if name in self._steps.names)]))
+        alone = [name for name in categorical if name in self._steps.names and name not in touched]
         graph = self._graph.copy()
-        ends = self.each(graph, "ends", partial(ends_of, watched, categorical))
-        whole: PartitionEnds = compute(
-            graph.value(graph.tree("total", partial(total_ends, watched), ends)), self._report
-        )
+        ends = self.each(graph, "ends", partial(ends_of, names, categorical, alone))
+        whole: PartitionEnds = compute(graph.value(graph.tree("total", partial(total_ends, names), ends)), self._report)
         for own, use, found in zip(self.counts, self._steps.uses, whole.counts, strict=True):
             own.changed, own.rows_removed, own.dropped = found.changed, found.rows_removed, list(use.dropped)
-        removed = sum(one.rows_removed for one in whole.counts)
         changed = {name for one in whole.counts for name, cells in one.changed.items() if cells.cells}
         made = {name for name in names if name in changed or whole.kinds[name][0] != whole.kinds[name][1]}
-        made |= {name for name in categorical if name in self._steps.names and removed}
-        columns = {name: _final(whole, name, self.table._meta[name]) for name in watched if name in made}
+        columns = {name: _final(whole, name, self.table._meta[name]) for name in names if name in made}
+        left_alone = {
+            name: pd.CategoricalDtype(every[every.isin(used)], self.table._meta[name].dtype.ordered)
+            for name, (every, used) in whole.categories.items()
+        }
         graph = self._graph.copy()
-        partitions = self.each(graph, "treated", partial(treated_frame, columns))
-        meta = treated_frame(columns, *self._nothing())
+        partitions = self.each(graph, "treated", partial(treated_frame, columns, left_alone))
+        meta = treated_frame(columns, left_alone, *self._nothing())
         return graph.frame("treated", partitions, meta, self._divisions())
 
 

@@ -152,7 +152,8 @@ def _decoded(column: PieceColumn, kind: pa.DataType) -> pa.Array:
 
 class PartitionEnds(NamedTuple):
     """What steps did, and by column what is in it then: labels, as many as say of which type it will be, whether any is
-    missing; kinds: types of values before and after; orders: of categories that there were.
+    missing; kinds: types of values before and after; orders: of categories that there were. categories: of columns that
+    no step changed, all that there were, and those that occur.
     """
 
     counts: list[StepCounts]
@@ -160,15 +161,29 @@ class PartitionEnds(NamedTuple):
     missing: dict[Hashable, bool]
     kinds: dict[Hashable, tuple[pa.DataType, pa.DataType]]
     orders: dict[Hashable, list[Any]]
+    categories: dict[Hashable, tuple[pd.Index[Any], pd.Index[Any]]]
 
 
 def ends_of(
-    watched: Sequence[Hashable], categorical: Sequence[Hashable], treating: Treating, *given: Any
+    watched: Sequence[Hashable],
+    categorical: Sequence[Hashable],
+    left_alone: Sequence[Hashable],
+    treating: Treating,
+    *given: Any,
 ) -> PartitionEnds:
-    """What a partition is in the end, and how it came to be that."""
+    """Return what a partition is in the end, and how it came to be that.
+
+    watched: columns that steps change. left_alone: columns of categories that none does.
+    """
     partition, starts, facts = given
     treated = treating.run(partition, starts, facts, counted=True)
-    found = PartitionEnds(treated.counts, {}, {}, {}, {})
+    found = PartitionEnds(treated.counts, {}, {}, {}, {}, {})
+    with treated.before.active():
+        left = treated.before.replaced(left_alone, {}, treated.columns.kept)
+    for name in left_alone:
+        # A partition without rows may have a column of another type.
+        if hasattr(partition[name].dtype, "categories"):
+            found.categories[name] = _categories(partition[name]), _categories(left[name])
     orders = treated.before.orders()
     for name in watched:
         column = treated.columns.find(name)
@@ -182,6 +197,12 @@ def ends_of(
         found.kinds[name] = before, labels.type
         if name in orders:
             found.orders[name] = orders[name]
+    return found
+
+
+def _categories(column: Any) -> pd.Index[Any]:
+    categories: Any = column.dtype.categories
+    found: pd.Index[Any] = categories.to_pandas() if hasattr(categories, "to_pandas") else categories
     return found
 
 
@@ -199,7 +220,7 @@ def total_ends(watched: Sequence[Hashable], *parts: PartitionEnds) -> PartitionE
     for part in parts:
         for own, more in zip(counts, part.counts, strict=True):
             own.add(more.changed, [], more.rows_removed)
-    found = PartitionEnds(counts, {}, {}, {}, {})
+    found = PartitionEnds(counts, {}, {}, {}, {}, {})
     for name in watched:
         merger = ColumnMerger(name)
         for part in parts:
@@ -212,6 +233,9 @@ def total_ends(watched: Sequence[Hashable], *parts: PartitionEnds) -> PartitionE
         found.kinds[name] = _known(one for one, _ in kinds), _known(one for _, one in kinds)
     for part in reversed(parts):
         found.orders.update(part.orders)
+    for name in dict.fromkeys(name for part in parts for name in part.categories):
+        every, used = zip(*(part.categories[name] for part in parts if name in part.categories), strict=True)
+        found.categories[name] = every[0].append(list(every[1:])).unique(), used[0].append(list(used[1:])).unique()
     return found
 
 
@@ -221,8 +245,13 @@ def _known(kinds: Any) -> pa.DataType:
     return next((one for one in several if not pa.types.is_null(one)), several[0])
 
 
-def treated_frame(columns: Mapping[Hashable, Any], treating: Treating, partition: Any, *given: Any) -> Any:
-    """A treated partition, of the kind that came in; columns: the types of those that are not as they came."""
+def treated_frame(
+    columns: Mapping[Hashable, Any], left_alone: Mapping[Hashable, Any], treating: Treating, partition: Any, *given: Any
+) -> Any:
+    """Return a treated partition, of the kind that came in.
+
+    columns: the types of those that steps changed. left_alone: the types of columns of categories that none did.
+    """
     treated = treating.run(partition, *given)
     replaced = {}
     for name in columns:
@@ -231,7 +260,7 @@ def treated_frame(columns: Mapping[Hashable, Any], treating: Treating, partition
         replaced[name] = Replacement(column.codes, column.labels, before)
     with treated.before.active():
         frame = treated.before.replaced(treating.left, replaced, treated.columns.kept)
-        for name, kind in columns.items():
+        for name, kind in {**columns, **left_alone}.items():
             place = list(treating.left).index(name)
             if frame.dtypes.iloc[place] != kind:
                 column = frame.iloc[:, place]

@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import GpupifError
-from ..frames.arrow_columns import without_unused
 from .base import PieceColumn, Step
 from .columns import piece_column, some_rows
 from .plain_piece import PlainPiece
@@ -64,19 +63,16 @@ class PieceColumns:
 
 
 class TableColumns(PieceColumns):
-    """Columns of a table of Arrow. loses_rows: whether steps take rows of it, or of other pieces, away."""
+    """Columns of a table of Arrow."""
 
-    def __init__(self, table: pa.Table, loses_rows: bool = True) -> None:
+    def __init__(self, table: pa.Table) -> None:
         super().__init__(lambda name: table.column(str(name)))
         self._table = table
-        self._loses_rows = loses_rows
 
     def untouched(self, name: str) -> Any:
-        """A column that no step changed, of the rows that are left, without values that only others had."""
+        """Return a column that no step changed, of the rows that are left."""
         column = self._table.column(name)
-        if self.kept is not None:
-            column = column.filter(pa.array(self.kept))
-        return without_unused(column) if self._loses_rows else column
+        return column if self.kept is None else column.filter(pa.array(self.kept))
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class TreatedSource(Source):
         self, table: pa.Table, uses: Sequence[StepUse | None], starts: list[int], columns: Sequence[str]
     ) -> pa.Table:
         """Some rows after all steps that matter; moves the starts behind them."""
-        now, rows = TableColumns(table, self._loses_rows), table.num_rows
+        now, rows = TableColumns(table), table.num_rows
         for number, use in enumerate(uses):
             start, starts[number] = starts[number], starts[number] + rows
             if use is None:

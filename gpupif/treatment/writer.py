@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._version import __version__
-from ..frames.arrow_columns import kept_metadata
+from ..frames.arrow_columns import kept_metadata, with_values, without_unused
 from ..io.base import Source
 from ..io.checkpoints import Store, identity, replace_folder
 from ..io.feather_files import open_feather
@@ -61,6 +61,7 @@ class TreatedWriter:
 
     def write(self, counts: Sequence[StepCounts]) -> int:
         """Write the files that are not there yet, and add up what was done; returns how many rows came in."""
+        self._ordered = self._ordered_values()
         self._source.counts, self._source.counted = list(counts), True
         self._source.coded = written_format(self._options.output) is PARQUET
         with disk_errors(self._folder):
@@ -125,7 +126,10 @@ class TreatedWriter:
         some = False
         for piece in _grouped(pieces, self._rows()):
             some = True
-            arrays = [self._fitting(column, field) for column, field in zip(piece.columns, self._schema, strict=True)]
+            arrays = [
+                self._of_what_occurs(self._fitting(column, field), field.name)
+                for column, field in zip(piece.columns, self._schema, strict=True)
+            ]
             if growing is not None:
                 arrays = growing.grown(pa.Table.from_arrays(arrays, schema=self._schema)).columns
             yield [RowGroup(self._schema, arrays)]
@@ -136,6 +140,30 @@ class TreatedWriter:
         """A column in its type; text for Parquet as a dictionary."""
         coded = pa.types.is_dictionary(column.type) and column.type.value_type == field.type
         return column if column.type == field.type or (coded and self._source.coded) else column.cast(field.type)
+
+    def _of_what_occurs(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        """Return a column whose dictionary holds values that occur: of ordered ones all that the files will have."""
+        return with_values(column, self._ordered[name]) if name in self._ordered else without_unused(column)
+
+    def _ordered_values(self) -> dict[str, pa.Array]:
+        """Return the values of ordered categories, in their order, that occur in the treated table, which is read.
+
+        Readers take the order in which values come in a file for that of the categories.
+        """
+        kinds = {field.name: field.type for field in self._schema}
+        names = [name for name, kind in kinds.items() if pa.types.is_dictionary(kind) and kind.ordered]
+        occurs: dict[str, dict[Any, bool]] = {name: {} for name in names}
+        for file in self._source.found.files if names else ():
+            for piece in self._source.read_file(file, names, self._rows(), self._budget.values_bytes() // PIECES):
+                for name in names:
+                    for chunk in piece.column(name).chunks:
+                        own = occurs[name]
+                        own |= dict.fromkeys([one for one in chunk.dictionary.to_pylist() if one not in own], False)
+                        own |= dict.fromkeys(chunk.unique().dictionary_decode().drop_null().to_pylist(), True)
+        return {
+            name: pa.array([value for value, there in occurs[name].items() if there], kinds[name].value_type)
+            for name in names
+        }
 
     def _rows(self) -> int:
         """Rows that are written at once."""

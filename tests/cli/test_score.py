@@ -10,6 +10,7 @@ import subprocess
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -155,6 +156,37 @@ def test_keep_input(run, folder, source, output):
         pd.testing.assert_frame_equal(
             pd.read_csv(output, engine="pyarrow")[list(FRAME.columns)], pd.read_csv("people.csv", engine="pyarrow")
         )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_the_table_beside_scores_has_the_types_of_its_file(run, folder, ending):
+    """Text that the file has as large_string was string in the scores of a table that was read as a whole."""
+    given = pa.table(
+        {
+            "large": pa.array(["x", "y", None] * 10, pa.large_string()),
+            "text": pa.array(["x", "y", None] * 10),
+            "coded": pa.array(["x", "y", None] * 10).dictionary_encode(),
+            "date": pa.array(range(30), pa.date32()),
+            "when": pa.array(range(30), pa.timestamp("ms", "UTC")),
+            "decimal": pa.array(range(30)).cast(pa.decimal128(20, 1)),
+            "small": pa.array([1, 2, None] * 10, pa.int8()),
+            "single": pa.array([1.5, 2.5, None] * 10, pa.float32()),
+        }
+    )
+    if ending == "parquet":
+        pq.write_table(given, "in.parquet")
+        expected = pq.read_table("in.parquet")
+    else:
+        feather.write_feather(given, "in.feather")
+        expected = feather.read_table("in.feather")
+    for limit in ([], ["--memory-limit", "16GiB"]):
+        for output in ("out.parquet", "out.feather", "out"):
+            ended = run(
+                "score", f"in.{ending}", "-o", output, "--keep-input", "--measures", "cig", "--overwrite", *limit
+            )
+            assert ended.code == 0, ended.err
+            found = feather.read_table(output) if output.endswith("feather") else pq.read_table(output)
+            assert found.select(expected.column_names).equals(expected), (limit, output)
 
 
 def test_overwrite_and_quiet(run, folder):

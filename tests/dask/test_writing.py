@@ -31,8 +31,9 @@ def test_other_scores_are_replaced(tmp_path):
     out = tmp_path / "scores"
     make(50, 5).to_parquet(out, write_metadata_file=True)
     assert len(names(out)) == 7
+    assert gpupif.open_scores(out).rows == 50
     make(40, 2).to_parquet(str(out))
-    assert names(out) == ["_common_metadata", "part-000000.parquet", "part-000001.parquet"]
+    assert names(out) == ["part-000000.parquet", "part-000001.parquet"]
     with gpupif.config(device="cpu"):
         expected = gpupif.score(gpupif.datasets.census(40, columns=3)).to_arrow().to_pandas()
     pd.testing.assert_frame_equal(pd.read_parquet(out).reset_index(drop=True), expected, check_exact=True)

@@ -9,6 +9,8 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -151,17 +153,97 @@ def test_values_that_begin_to_differ_late():
     assert not pq.read_metadata(io.BytesIO(file)).row_group(0).column(0).has_dictionary_page
 
 
+@pytest.mark.parametrize("different", [100, 1_000, 60_000, 200_000])
+def test_files_are_no_larger_than_those_of_arrow(different):
+    generator = np.random.default_rng(4)
+    table = pa.table({"a": generator.random(different)[generator.integers(different, size=400_000)]})
+    others = io.BytesIO()
+    pq.write_table(table, others, compression="zstd", row_group_size=1 << 20)
+    file = written(table)
+    assert len(file) <= 1.02 * others.getbuffer().nbytes
+    assert read(file).equals(table)
+    assert pq.read_metadata(io.BytesIO(file)).row_group(0).column(0).has_dictionary_page
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "i4"])
+@pytest.mark.parametrize("rows", [1, 7, 64, 1_000, 20_000])
+def test_a_dictionary_is_taken_where_it_is_smaller(kind, rows):
+    size = np.dtype(kind).itemsize
+
+    def room(different):
+        """Bytes of the different values and of the numbers of rows."""
+        return different * size + rows * (different - 1).bit_length() / 8
+
+    most = repeated_module.most_distinct(rows, size)
+    assert most == max((one for one in range(1, rows + 1) if room(one) < rows * size), default=0)
+    for different in {most, most + 1} & {*range(1, rows + 1)}:
+        values = (np.arange(rows) % different).astype(kind)
+        assert (repeated_module.find_repeated(values) is not None) == (different <= most)
+
+
+def test_a_dictionary_is_not_taken_where_values_get_smaller_without():
+    """Values that lie beside equal ones: as many as a dictionary would save room for, were nothing compressed."""
+    values = np.repeat(np.random.default_rng(5).random(60_000), 5)
+    table = pa.table({"a": values})
+    plain = io.BytesIO()
+    pq.write_table(table, plain, compression="zstd", use_dictionary=False)
+    file = written(table)
+    assert len(file) <= 1.02 * plain.getbuffer().nbytes
+    assert read(file).equals(table)
+
+
 def test_statistics():
+    """Bounds are left out beside a NaN: a reader would pass over it where it looks for all that is beyond them."""
     nothing = [math.nan] * 4
-    table = pa.table({"a": [0.0, 2.0, math.nan, 0.0], "b": nothing, "c": [5, -3, 5, 5], "d": [-1.0, -0.0, 0.0, -1.0]})
-    group = pq.read_metadata(io.BytesIO(written(table))).row_group(0)
-    found = [group.column(place).statistics for place in range(4)]
-    assert [(one.min, one.max) for one in found if one.has_min_max] == [(0.0, 2.0), (-3, 5), (-1.0, 0.0)]
-    assert not found[1].has_min_max
+    columns = {"a": [0.0, 2.0, 1.0, 0.0], "b": nothing, "c": [5, -3, 5, 5], "d": [-1.0, -0.0, 0.0, -1.0]}
+    more = {
+        "e": [1.0, math.nan, 2.0, 1.0],
+        "f": pa.array([1.0, math.nan, None, 1.0]),
+        "g": pa.array([1.0, None, None, 2.0]),
+        "h": pa.array([1.0, math.nan, 2.0, 1.0]).dictionary_encode(),
+        "i": pa.array(np.array([1.0, math.nan, 2.0, 1.0], np.float16)),
+        "j": pa.array([{"x": math.nan}, {"x": 1.0}, {"x": 2.0}, None]),
+        "k": pa.array(["b", None, "a", "c"]),
+    }
+    group = pq.read_metadata(io.BytesIO(written(pa.table(columns | more)))).row_group(0)
+    found = {name: group.column(place).statistics for place, name in enumerate(columns | more)}
+    bounds = {name: (one.min, one.max) for name, one in found.items() if one.has_min_max}
+    assert bounds == {"a": (0.0, 2.0), "c": (-3, 5), "d": (-1.0, 0.0), "g": (1.0, 2.0), "k": ("a", "c")}
     # The sign of zeros is not known of statistics: they bound both.
-    assert math.copysign(1, found[0].min) == -1
-    assert math.copysign(1, found[3].max) == 1
-    assert {one.null_count for one in found} == {0}
+    assert math.copysign(1, found["a"].min) == -1
+    assert math.copysign(1, found["d"].max) == 1
+    assert [one.null_count for one in found.values()] == [0, 0, 0, 0, 0, 1, 2, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_readers_that_prune_find_every_nan(tmp_path, small_groups, nullable):
+    """DuckDB and Polars hold that NaN is more than any number; each row group has a NaN, or none."""
+    values = [float(k) for k in range(40)]
+    values[3] = values[25] = math.nan
+    numbers = pa.array([None if nullable and k == 30 else value for k, value in enumerate(values)])
+    file = tmp_path / "out.parquet"
+    file.write_bytes(written(pa.table({"a": numbers, "row": range(40)})))
+    bounds = [group.column(0).statistics.has_min_max for group in _groups(file)]
+    assert False in bounds
+    assert True in bounds
+    beyond = [k for k, value in enumerate(values) if not value <= 36 and k != 30]
+    with duckdb.connect() as connection:
+        assert connection.sql(f"select row from '{file}' where a > 36").df()["row"].tolist() == beyond
+    assert pl.scan_parquet(file).filter(pl.col("a") > 36).collect()["row"].to_list() == beyond
+    assert pl.scan_parquet(file).filter(pl.col("a").is_nan()).collect()["row"].to_list() == [3, 25]
+    dataset = ds.dataset(file)
+    assert dataset.to_table(filter=pc.is_nan(ds.field("a")))["row"].to_pylist() == [3, 25]
+    # To Arrow no comparison holds of NaN but that it differs.
+    assert dataset.to_table(filter=ds.field("a") > 36)["row"].to_pylist() == [37, 38, 39]
+    # What differs from the only number of a row group is its NaN.
+    other = tmp_path / "other.parquet"
+    other.write_bytes(written(pa.table({"a": [5.0, math.nan, 5.0, 5.0]})))
+    assert ds.dataset(other).to_table(filter=ds.field("a") != 5).num_rows == 1
+
+
+def _groups(file):
+    metadata = pq.read_metadata(file)
+    return [metadata.row_group(number) for number in range(metadata.num_row_groups)]
 
 
 def test_what_a_file_says(small_groups):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import sys
 
 import pandas as pd
 import pyarrow as pa
@@ -13,9 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from benchmarks.watch import watch
+from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core.budget import RESERVE
+from gpupif.io.checkpoints import Store
+from gpupif.io.read import open_source
+from gpupif.out_of_core.budget import CHUNK_SHARE, RESERVE, Budget
+from gpupif.treatment import in_files
 from gpupif.utils.memory import resident_bytes
+from gpupif.utils.progress import Reporter
 from tests.helpers.dying import die
 from tests.helpers.example_plans import KEY, example_table
 from tests.helpers.pieces import nothing_left, write_parts
@@ -277,3 +284,54 @@ def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
     written = pq.ParquetFile(tmp_path / "out.parquet").metadata
     assert max(written.row_group(place).num_rows for place in range(written.num_row_groups)) <= (8 << 20) * 0.35 / 320
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 200_000
+
+
+def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tmp_path, monkeypatch):
+    """A million rows of them at once were half as much again as the limit of 500 MB."""
+    source = tmp_path / "in.parquet"
+    TABLE.to_parquet(source)
+    store = Store(tmp_path / "work", tmp_path / "work")
+    store.open(False, tmp_path / "out")
+    columns = ["age", "sex"]
+    monkeypatch.setattr(in_files, "LEAST_CHUNK", 1)
+    budget = Budget(1 << 14, int(17 * in_files.SCORE_BYTES * len(columns) / CHUNK_SHARE) + 1)
+    table = in_files.FileTable(open_source(source), store, budget, Reporter())
+    read = []
+
+    def make(scores):
+        read.append(len(scores["cig_age"]))
+        return {"0": scores["cig_age"]}
+
+    facts = table.scores(Arguments.of("cig", columns), make)
+    assert sum(read) == len(TABLE)
+    assert max(read) == 17
+    expected = gpupif.score(TABLE, "cig", columns).cig["age"]
+    assert facts.read(0, len(TABLE))["0"].tolist() == expected.tolist()
+    store.close(False)
+
+
+def test_advice_where_a_treatment_lacks_memory(tmp_path):
+    source = tmp_path / "in.parquet"
+    TABLE.to_parquet(source)
+    plan = [gpupif.SuppressRows(where="csf > 1", known=["sex"])]
+    # Enough to read the table, too little to score all its columns.
+    limit = resident_bytes() + RESERVE + (24 << 20)
+    with gpupif.config(memory_limit=limit), pytest.raises(InputError, match="memory_limit") as caught:
+        gpupif.treat_files(source, tmp_path / "out.parquet", plan)
+    assert "treatment 1 (suppress_rows)" in str(caught.value)
+    assert "score fewer columns" not in str(caught.value)
+    assert "or split the plan and treat what its first part makes" in str(caught.value)
+    assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+def test_the_memory_limit_holds_where_treatments_score(tmp_path):
+    gpupif.datasets.census(1_500_000).to_parquet(tmp_path / "in.parquet")
+    scored = '[[treatment]]\ndo = "suppress_rows"\nwhere = "csf > 12"\nknown = ["region", "sex"]\n'
+    (tmp_path / "plan.toml").write_text(2 * scored)
+    arguments = ["--plan", tmp_path / "plan.toml", "-o", tmp_path / "out.parquet", "--memory-limit", "500MB", "-q"]
+    command = [sys.executable, "-m", "gpupif", "treat", tmp_path / "in.parquet", *arguments]
+    seen = watch([*map(str, command)], tmp_path, tmp_path / "log")
+    assert (seen.status, seen.errors) == (0, "")
+    assert seen.peak_bytes < 500_000_000

@@ -131,3 +131,124 @@ def test_dask(treatments):
         for kinds in (found.dtypes, found.compute().dtypes, found.partitions[0].compute().dtypes):
             for kind in kinds:
                 assert SECRET not in list(getattr(kind, "categories", []))
+
+
+def with_unused():
+    """No row has the secret, which is a category, an ordered one, one of labels of rows, and one in lists.
+
+    The highest grade comes first, so that the order of the values in a file is not that of the grades.
+    """
+    grades = pd.Categorical(["high", "low", "mid", "low"] * 10, ["low", SECRET, "mid", "high"], ordered=True)
+    index = pd.CategoricalIndex(["a", "b"] * 20, [SECRET, "b", "a"], name="label")
+    columns = {"job": pd.Categorical(["x", None] * 20, [SECRET, "x"]), "grade": grades, "number": range(40)}
+    return pd.DataFrame(columns, index=index)
+
+
+ONE_CHANGES = [Bins("number", 10)]
+
+
+def test_categories_that_no_row_has_go_from_pandas():
+    given = with_unused()
+    arrow = pa.DictionaryArray.from_arrays([0, 0] * 20, ["x", SECRET])
+    given["arrow"] = pd.arrays.ArrowExtensionArray(pa.chunked_array([arrow]))
+    found = gpupif.treat(given, ONE_CHANGES).table
+    assert list(found["job"].cat.categories) == ["x"]
+    assert list(found["grade"].cat.categories) == ["low", "mid", "high"]
+    assert found["grade"].cat.ordered
+    assert found["arrow"].array.__arrow_array__().chunk(0).dictionary.to_pylist() == ["x"]
+    assert list(found.index.categories) == ["b", "a"]
+    for name in ("job", "grade", "arrow"):
+        assert str(found[name].tolist()) == str(given[name].tolist())
+    levels = given.set_index([given.index, pd.Index([SECRET, *"z" * 39])]).iloc[1:]
+    found = gpupif.treat(levels, ONE_CHANGES).table
+    assert found.index.tolist() == levels.index.tolist()
+    assert all(SECRET not in level for level in found.index.levels)
+    assert SECRET not in found.index.levels[0].categories
+
+
+def test_categories_that_no_row_has_go_from_pyarrow():
+    given = pa.Table.from_pandas(with_unused())
+    inner = pa.DictionaryArray.from_arrays([0, 0, 1, 1], ["x", "y", SECRET])
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, *[4] * 39], pa.int32()), inner)
+    structs = pa.StructArray.from_arrays([pa.DictionaryArray.from_arrays([0] * 40, ["x", SECRET])], ["of"])
+    given = given.append_column("lists", lists).append_column("structs", structs)
+    found = gpupif.treat(given, ONE_CHANGES).table
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, found.schema) as writer:
+        writer.write_table(found)
+    assert_not_in(sink.getvalue().to_pybytes())
+    assert b"num_categories" not in found.schema.metadata[b"pandas"]
+    assert [field.type for field in found.schema if field.name != "number"] == [
+        field.type for field in given.schema if field.name != "number"
+    ]
+    others = [name for name in given.column_names if name != "number"]
+    assert found.select(others).to_pylist() == given.select(others).to_pylist()
+    assert found.to_pandas()["grade"].cat.categories.tolist() == ["low", "mid", "high"]
+
+
+def test_categories_that_no_row_has_go_from_polars():
+    pl = pytest.importorskip("polars")
+    given = pl.from_pandas(with_unused()).with_columns(
+        pl.col("grade").cast(pl.Enum(["low", SECRET, "mid", "high"])),
+        shared=pl.Series(["x"] * 40, dtype=pl.Categorical),
+    )
+    # Categories of Polars are those of the process.
+    assert pl.Series([SECRET], dtype=pl.Categorical)[0] == SECRET
+    found = gpupif.treat(given, ONE_CHANGES).table
+    assert {name: found.schema[name].categories.to_list() for name in ("job", "grade", "shared")} == {
+        "job": ["x"],
+        "grade": ["low", "mid", "high"],
+        "shared": ["x"],
+    }
+    for name in ("job", "grade", "shared"):
+        assert found[name].cast(pl.String).to_list() == given[name].cast(pl.String).to_list()
+
+
+@pytest.mark.parametrize("removed", [False, True])
+@pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
+@pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in"])
+def test_categories_that_no_row_has_go_from_files(tmp_path, monkeypatch, source, output, removed):
+    monkeypatch.setattr("gpupif.treatment.treated_source.PIECE_ROWS", 3)
+    monkeypatch.setattr("gpupif.treatment.writer.GROUP_ROWS", 7)
+    given = pa.Table.from_pandas(with_unused())
+    if source == "in.feather":
+        feather.write_feather(given, tmp_path / source, chunksize=10)
+    elif source == "in":
+        (tmp_path / source).mkdir()
+        for number, (start, stop) in enumerate([(0, 1), (1, 21), (21, 40)]):
+            part = given.slice(start, stop - start)
+            pq.write_table(part, tmp_path / source / f"{number}.parquet", compression="none")
+    else:
+        pq.write_table(given, tmp_path / source, row_group_size=10, compression="none")
+    plan = [*ONE_CHANGES, *([RiskyAway("number", 4.0, rows=True, known=("job",))] if removed else [])]
+    with gpupif.config(compression="none"):
+        done = gpupif.treat_files(tmp_path / source, tmp_path / output, plan)
+    for file in done.files:
+        assert_not_in(file.read_bytes())
+        assert b"num_categories" not in file.read_bytes()
+    read = feather.read_table if output == "out.feather" else pq.read_table
+    found = pa.concat_tables(read(file) for file in done.files).to_pandas()
+    assert list(found["grade"].cat.categories) == ["low", "mid", "high"]
+    assert found["grade"].cat.ordered
+    expected = gpupif.treat(with_unused(), plan).table
+    assert found["grade"].tolist() == expected["grade"].tolist()
+    assert found["job"].astype(object).equals(expected["job"].astype(object))
+
+
+@pytest.mark.dask
+def test_categories_that_no_row_has_go_from_dask():
+    import dask
+
+    from tests.helpers.dask_frames import cut
+
+    given = with_unused().reset_index(drop=True)
+    given["when"] = pd.cut(range(40), [-1, 20, 40, 60])
+    with dask.config.set(scheduler="sync"):
+        found = gpupif.treat(cut(given, [1, 20]), ONE_CHANGES).table
+        for frame in (found._meta, found.compute(), *(part.compute() for part in found.partitions)):
+            assert list(frame["job"].cat.categories) == ["x"]
+            assert list(frame["grade"].cat.categories) == ["low", "mid", "high"]
+            assert frame["grade"].cat.ordered
+            assert not any(50 in interval for interval in frame["when"].cat.categories)
+        for name in ("job", "grade", "when"):
+            assert found.compute()[name].astype(object).reset_index(drop=True).equals(given[name].astype(object))

@@ -6,7 +6,6 @@ import glob
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, reason_of
+from ...io.documents import parse_toml
 from ...utils.validation import check_path
 from .installed import check_installed
 
@@ -154,12 +154,12 @@ def _checked_file(path: str | os.PathLike[str], overrides: Sequence[str]) -> Pat
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        return parse_toml(file.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         mend = " gpupif nightly init TABLE writes one." if isinstance(error, FileNotFoundError) else ""
         raise InputError(f"{file}: could not be read: {error.strerror or error}.{mend}") from None
     except UnicodeDecodeError:
         raise InputError(f"{file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         hint = "Texts stand in quotes, and a key stands once."
         raise InputError(f"{file}: expected TOML, got what is none: {reason_of(error)}. {hint}") from None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import Any, get_origin
 
 from ...errors import InputError, did_you_mean
+from ...io.documents import parse_toml
 from ...utils.validation import brief
 from ..gates.gate_names import gate_names
 from .mistakes import Location, key_of, said, section_of
@@ -63,8 +63,8 @@ def _taken_apart(text: Any) -> tuple[list[str], Any]:
 def _value(text: str) -> Any:
     """A value of TOML, or else the text itself."""
     try:
-        document = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        document = parse_toml(f"value = {text}")
+    except ValueError:
         return text
     # Behind a line break further keys could stand.
     return document["value"] if len(document) == 1 else text

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._version import __version__
 from ...errors import GpupifError, TableReadError, reason_of
+from ...io.documents import parse_json
 from ..outcome import KeptScores
 from .private_files import OWNER_FILE, file_digest, private_folder, state_errors, sync, sync_folder, write_private
 
@@ -223,7 +224,7 @@ def read_manifest(folder: Path) -> Manifest:
     """What a folder of kept scores says of itself. Raises TableReadError where that is damaged or gone."""
     file = folder / MANIFEST
     try:
-        document: dict[str, Any] = json.loads(file.read_bytes())
+        document: dict[str, Any] = parse_json(file.read_bytes())
         if document["format"] != FORMAT:
             raise TableReadError(f"{file}: expected format {FORMAT}, got {document['format']!r}.")
         files = {name: (facts["bytes"], facts["blake2b"]) for name, facts in document["files"].items()}

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...errors import AnotherRunError
+from ...io.documents import parse_json
 from .private_files import OWNER_FILE, private_folder, state_errors
 
 LOCK = "lock"
@@ -75,7 +76,7 @@ def _write_holder(number: int, text: str) -> None:
 def _holder(number: int) -> str:
     """Who holds the lock, in words behind others; no text where it has not said so yet."""
     try:
-        found = json.loads(os.pread(number, HOLDER_BYTES, 0))
+        found = parse_json(os.pread(number, HOLDER_BYTES, 0))
         return f", process {found['pid']} on {found['host']}, since {found['since']}"
     except (ValueError, KeyError, TypeError):
         return ""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...io.documents import parse_json
 from ..outcome import (
     ColumnProfile,
     GateResult,
@@ -186,7 +187,7 @@ def from_rows(rows: RunRows) -> RunOutcome:
         started=run["started"],
         finished=run["finished"],
         table=run["identity"],
-        config=json.loads(run["config"]),
+        config=parse_json(run["config"]),
         config_digest=run["config_digest"],
         versions=dict(parts["versions"]),
         host=run["host"],
@@ -267,4 +268,4 @@ def _json(document: Any) -> str | None:
 
 
 def _from_json(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+    return None if text is None else parse_json(text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...io.documents import parse_json
 from ...utils.display import Displayable, Heading, draw_table, json_value, plural
 from ..comparison.summary_figures import pif_of
 from ..outcome import plain, why
@@ -115,7 +115,7 @@ def read_history(state: Path) -> History:
 
 def _past_run(head: dict[str, Any], gates: dict[str, bool], seconds: dict[int, float]) -> PastRun:
     failed = [name for name, holds in gates.items() if not holds]
-    summary = None if head["summary"] is None else json.loads(head["summary"])
+    summary = None if head["summary"] is None else parse_json(head["summary"])
     return PastRun(
         number=head["number"],
         started=head["started"],
