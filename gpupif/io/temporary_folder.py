@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ..utils.private_folder import HeldFolder, is_own
 from .ipc_batches import disk_errors
 
 # How names of folders begin, on which machine by what follows, and what those of the locks beside them have at the end.
@@ -21,9 +22,10 @@ PREFIX, LOCK = ".gpupif-temporary-", ".lock"
 
 @contextlib.contextmanager
 def temporary_folder(place: Path | None) -> Iterator[Path]:
-    """An empty folder in a place (None: the system's), deleted in the end; what killed runs left there goes before.
+    """Give an empty private folder in a place (None: the system's), deleted in the end.
 
-    Raises OutputError where there can be none.
+    What killed runs left in the place is deleted before. The path of the folder is one by descriptor (see
+    `HeldFolder`), for this process alone. Raises OutputError where there can be no such folder.
     """
     place = (place or Path(tempfile.gettempdir())).resolve()
     _remove_left(place)
@@ -32,8 +34,12 @@ def temporary_folder(place: Path | None) -> Iterator[Path]:
     folder = _folder_of(lock)
     try:
         with disk_errors(place):
-            folder.mkdir(0o700)
-        yield folder
+            held = HeldFolder(folder)
+        try:
+            yield held.path
+        finally:
+            held.remove()
+            held.close()
     finally:
         try:
             _remove(folder, lock)
@@ -82,7 +88,7 @@ def _may_go(folder: Path) -> bool:
 
 
 def _is_own(found: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    return found.st_uid == os.getuid() and kind(found.st_mode)
+    return is_own(found) and kind(found.st_mode)
 
 
 def _remove(folder: Path, lock: Path) -> None:
