@@ -138,9 +138,7 @@ class Store:
 
     def close(self, keep: bool) -> None:
         """Give the folders back; without `keep` they are deleted."""
-        if self._held is None or self._lock is None:
-            return
-        if not keep:
+        if self._lock is not None and not keep:
             begun, finished = f"{BEGUN}.json", f"{FINISHED}.json"
             self._forget_spill()
             if self.done(FINISHED) is None:

@@ -85,10 +85,8 @@ def test_a_planted_work_folder_is_refused(source, shared, victim, monkeypatch, r
     assert [entry.name for entry in shared.iterdir()] == [work.name]
 
 
-def test_a_planted_place_for_spill_files_is_refused(tmp_path, source, shared, victim, monkeypatch):
-    spill = work_folder(tmp_path / "scores", shared)
-    spill.symlink_to(victim)
-    give_away(spill, monkeypatch)
+def test_a_planted_place_for_spill_files_is_refused(tmp_path, source, shared, victim):
+    work_folder(tmp_path / "scores", shared).symlink_to(victim)
     with pytest.raises(OutputError, match=r"expected a folder, got a link.*temp \(--temp\)"):
         configured(score, source, tmp_path / "scores", temp=shared)
     assert_untouched(victim, shared)
