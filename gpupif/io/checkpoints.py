@@ -17,7 +17,6 @@ from typing import Any
 from ..errors import OutputError
 from ..utils.private_folder import (
     HeldFolder,
-    empty,
     followed,
     fresh_folder,
     give_usual_rights,
@@ -35,8 +34,8 @@ BEGUN, FINISHED = "begun", "finished"
 PREVIOUS = "previous"
 LOCK = "lock"
 # How to mend a work folder that cannot be taken.
-MEND_OUTPUT = "Remove it, or choose another output."
-MEND_TEMP = "Remove it, or choose another place with temp (--temp)."
+MEND_OUTPUT = "Move it away, or choose another output."
+MEND_TEMP = "Move it away, or choose another place with temp (--temp)."
 
 
 def work_folder(output: Path, beside: Path | None = None) -> Path:
@@ -58,7 +57,7 @@ def read_mark(folder: Path, step: str) -> Any:
     """
     try:
         held = HeldFolder(folder, make=False, mend=MEND_OUTPUT)
-    except FileNotFoundError:
+    except OSError:
         return None
     try:
         return json.loads((held.path / f"{step}.json").read_text())
@@ -104,7 +103,6 @@ class Store:
                 raise OutputError(
                     f"{output}: another run that writes it is at work. Wait for it, or choose another output."
                 ) from None
-            self._held.restrict()
             previous = self.folder / PREVIOUS
             if previous.exists() and not output.exists():
                 with trusted_place(output) as target:
@@ -113,19 +111,13 @@ class Store:
             there = self.done(BEGUN) is not None or (any_mark and self.done(FINISHED) is not None)
             if not (resume and there):
                 self._forget_spill()
-                self._empty()
+                remove(self.folder / f"{BEGUN}.json")
+                self._held.empty(but=(LOCK,))
         with disk_errors(self.spill_place):
             if self.spill_place != self.place:
                 self._held_spill = HeldFolder(self.spill_place, mend=MEND_TEMP)
-                self._held_spill.restrict()
             self.spill = (self._held_spill or self._held).path
         return resume and there
-
-    def _empty(self) -> None:
-        (self.folder / f"{BEGUN}.json").unlink(missing_ok=True)
-        for entry in self.folder.iterdir():
-            if entry.name != LOCK:
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
     def _forget_spill(self) -> None:
         """Delete what lies on another disk: of this run, or of one that was killed; what is not ours stays."""
@@ -138,18 +130,18 @@ class Store:
 
     def close(self, keep: bool) -> None:
         """Give the folders back; without `keep` they are deleted."""
-        if self._lock is not None and not keep:
+        if self._held is not None and self._lock is not None and not keep:
             begun, finished = f"{BEGUN}.json", f"{FINISHED}.json"
             self._forget_spill()
             if self.done(FINISHED) is None:
                 remove(self.folder / begun)
             # What says that all is done goes last: a run that is killed here is finished by the next.
             last = (begun, LOCK, finished)
-            empty(self.folder, frozenset(last))
+            self._held.empty(but=last)
             for name in last:
                 remove(self.folder / name)
-            with contextlib.suppress(OSError):
-                self.place.rmdir()
+            # Another run may have begun in it once the lock was gone.
+            self._held.remove_empty()
         self._let_go()
 
     def _let_go(self) -> None:

@@ -17,7 +17,7 @@ import secrets
 import shlex
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Literal
 
@@ -30,6 +30,8 @@ OTHERS, OTHERS_WRITE = 0o077, 0o022
 ASKED_FOLDER, ASKED_FILE = 0o777, 0o666
 # The name of a file until it has its own; a killed run may leave one.
 BESIDE = ".gpupif-*.tmp"
+# The file in folders of gpupif's own.
+MARKER = "made-by-gpupif"
 # The folder in which Linux has the open files of a process, by descriptor.
 DESCRIPTORS = Path("/proc/self/fd")
 # Linux follows so many links of one path.
@@ -67,39 +69,56 @@ def fresh_folder(folder: Path) -> Path:
 
 
 class HeldFolder:
-    """A private folder that is held open until `close`.
+    """A private folder of gpupif's own, which may delete all that is in it; held open until `close`.
 
     place: Path. The path by which users know the folder. path: Path. The same folder by its descriptor: files below it
-    are reached even where somebody gave its name to another folder meanwhile. It holds in this process alone.
+    are reached even where somebody gave its name to another folder meanwhile. It holds in this process alone. A file,
+    `MARKER`, says that gpupif made the folder: who may rename folders could give its name to another one of ours.
     """
 
     def __init__(self, place: Path, make: bool = True, mend: str = "Choose another place.") -> None:
-        """Make or take the folder; make: whether to make it where there is none. Raises as `private_folder`."""
+        """Make or take the folder; make: whether to make it where there is none.
+
+        Raises as `private_folder`, and OutputError for a folder with files in it that gpupif did not make.
+        """
         self.place = place
         self._number = _open_folder(place, make, mend)
         self.path = DESCRIPTORS / str(self._number)
+        try:
+            found = sorted(os.listdir(self.path))
+            if found and MARKER not in found:
+                raise OutputError(
+                    f"{place}: expected a folder that gpupif made, got another one, with {found[0]} in it. {mend}"
+                )
+            _keep_to_owner(self._number, OWNER_FOLDER)
+            if not found:
+                os.close(open_as_is(self.path / MARKER))
+        except BaseException:
+            self.close()
+            raise
 
-    def restrict(self) -> None:
-        """Take all rights from others: for a folder whose name says that gpupif made it."""
-        _keep_to_owner(self._number, OWNER_FOLDER)
+    def empty(self, but: Collection[str] = ()) -> None:
+        """Delete what is in the folder, without what is named in `but`; what cannot be deleted stays."""
+        with contextlib.suppress(OSError):
+            for entry in sorted(self.path.iterdir()):
+                if entry.name != MARKER and entry.name not in but:
+                    remove(entry)
 
     def remove(self) -> None:
         """Delete all that is in the folder, and the folder; what cannot be deleted stays."""
-        empty(self.path)
+        self.empty()
+        self.remove_empty()
+
+    def remove_empty(self) -> None:
+        """Delete the folder where nothing is in it."""
         with contextlib.suppress(OSError):
-            self.place.rmdir()
+            if os.listdir(self.path) == [MARKER]:
+                (self.path / MARKER).unlink()
+                self.place.rmdir()
 
     def close(self) -> None:
         """Let go of the folder."""
         os.close(self._number)
-
-
-def empty(folder: Path, but: frozenset[str] = frozenset()) -> None:
-    """Delete what is in a folder, without what is named in `but`; what cannot be deleted stays."""
-    with contextlib.suppress(OSError):
-        for entry in sorted(folder.iterdir()):
-            if entry.name not in but:
-                remove(entry)
 
 
 def remove(entry: Path) -> None:

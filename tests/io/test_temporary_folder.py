@@ -80,6 +80,21 @@ def test_where_files_cannot_be_locked_nothing_of_others_is_removed(tmp_path, mon
         assert not folder.exists()
 
 
+def test_a_folder_of_ours_that_somebody_gave_the_name_of_one_that_was_left_is_not_removed(tmp_path):
+    with temporary_folder(tmp_path) as folder:
+        name = real_path(folder).name
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis").write_text("kept")
+    (tmp_path / f"{name}.lock").touch()
+    with temporary_folder(tmp_path):
+        pass
+    assert (tmp_path / name / "thesis").read_text() == "kept"
+    (tmp_path / name / "thesis").unlink()
+    with temporary_folder(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_neither_links_nor_what_another_machine_made_are_removed(tmp_path, monkeypatch):
     (tmp_path / "mine").write_text("kept")
     with temporary_folder(tmp_path) as folder:

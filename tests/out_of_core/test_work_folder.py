@@ -12,6 +12,7 @@ import pytest
 import gpupif
 from gpupif.errors import OutputError
 from gpupif.io.checkpoints import Store, work_folder
+from gpupif.utils.private_folder import MARKER
 from tests.helpers.configured import configured
 from tests.helpers.other_user import give_away
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_left
@@ -77,7 +78,7 @@ def test_a_planted_work_folder_is_refused(source, shared, victim, monkeypatch, r
     else:
         give_away(work, monkeypatch)
     with pytest.raises(
-        OutputError, match=rf"{work.name}: expected a folder.* Remove it, or choose another output"
+        OutputError, match=rf"{work.name}: expected a folder.* Move it away, or choose another output"
     ) as said:
         run(source, shared / "scores", **options)
     assert "\n" not in str(said.value)
@@ -92,10 +93,29 @@ def test_a_planted_place_for_spill_files_is_refused(tmp_path, source, shared, vi
     assert_untouched(victim, shared)
 
 
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=["", "overwrite", "resume"])
+def test_a_folder_of_ours_that_somebody_gave_the_name_of_a_work_folder_is_not_emptied(source, tmp_path, options):
+    """Who may write to a shared folder may rename what is in it; what is in our folders only we may delete."""
+    thesis = tmp_path / "thesis"
+    thesis.mkdir(0o755)
+    (thesis / "chapter").write_bytes(DIARY)
+    (tmp_path / "temp").mkdir()
+    for work in (work_folder(tmp_path / "scores"), work_folder(tmp_path / "scores", tmp_path / "temp")):
+        thesis.rename(work)
+        with pytest.raises(
+            OutputError, match=r"expected a folder that gpupif made, got another one, with chapter in it"
+        ):
+            configured(score, source, tmp_path / "scores", temp=tmp_path / "temp", **options)
+        assert (work / "chapter").read_bytes() == DIARY
+        work.rename(thesis)
+    assert stat.S_IMODE(thesis.stat().st_mode) == 0o755
+
+
 def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
     """A link in a work folder of ours, where only we could have made it, is no place to write to either."""
     work = work_folder(tmp_path / "scores")
     work.mkdir(0o700)
+    (work / MARKER).touch(0o600)
     (work / "lock").symlink_to(victim / "diary")
     with pytest.raises(OutputError, match=r"could not be written: Too many levels of symbolic links"):
         score(source, tmp_path / "scores")
