@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from ..utils.private_folder import (
     give_usual_rights,
     open_as_is,
     remove,
+    rights_of,
     trusted_place,
     write_private,
 )
@@ -220,10 +220,11 @@ def publish(staged: Path, output: Path) -> None:
             give_usual_rights(staged)
             replace_folder(staged, target)
             return
-        if target.exists():
-            staged.chmod(stat.S_IMODE(target.stat().st_mode))
-        else:
+        kept = rights_of(target)
+        if kept is None:
             give_usual_rights(staged)
+        else:
+            staged.chmod(kept)
         staged.replace(target)
 
 

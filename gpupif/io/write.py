@@ -7,7 +7,6 @@ import ctypes
 import errno
 import io
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from ..errors import DeviceError, OutputError, reason_of
 from ..gpu.base import FrameLibrary
 from ..rows.threads import default_threads
 from ..utils.arrays import GROUP_ROWS
-from ..utils.private_folder import hidden_place, new_file, real_path, trusted_place, usual_file_mode
+from ..utils.private_folder import hidden_place, new_file, real_path, rights_of, trusted_place, usual_file_mode
 from .formats import WRITTEN_ENDINGS, written_format
 from .row_group import RowGroup
 
@@ -215,7 +214,7 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
     Raises OutputError where the file cannot be written, or came into being meanwhile.
     """
     with _write_errors(path), trusted_place(path) as file:
-        kept = _mode_of(file)
+        kept = rights_of(file)
         number, named = new_file(file.parent)
         beside = named or hidden_place(file.parent)
         try:
@@ -238,15 +237,6 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
             ) from None
         finally:
             beside.unlink(missing_ok=True)
-
-
-def _mode_of(file: Path) -> int | None:
-    """Return the rights of a file, None where there is none."""
-    try:
-        status = file.lstat()
-    except FileNotFoundError:
-        return None
-    return stat.S_IMODE(status.st_mode)
 
 
 @contextlib.contextmanager

@@ -234,6 +234,15 @@ def new_file(folder: Path, mode: int = OWNER_FILE) -> tuple[int, Path | None]:
         return os.open(beside, flags, mode), beside
 
 
+def rights_of(file: Path) -> int | None:
+    """Return the rights of a file, which one that replaces it gets; None where there is none, or what is no file."""
+    with contextlib.suppress(FileNotFoundError):
+        status = file.lstat()
+        if stat.S_ISREG(status.st_mode):
+            return stat.S_IMODE(status.st_mode)
+    return None
+
+
 def usual_file_mode(folder: Path) -> int:
     """Return the rights that new files get in a folder, by the umask or the folder's own rule. Raises OSError."""
     number, beside = new_file(folder, ASKED_FILE)

@@ -17,6 +17,7 @@ from gpupif.utils.private_folder import (
     open_private,
     private_folder,
     real_path,
+    rights_of,
     trusted_place,
     write_private,
 )
@@ -177,3 +178,10 @@ def test_what_is_published_gets_the_rights_that_new_ones_get(tmp_path, mask):
     assert mode(tmp_path / "file") == mode(tmp_path / "scores" / "inner" / "part") == 0o666 & ~mask
     assert mode(tmp_path / "scores") == mode(tmp_path / "scores" / "inner") == 0o777 & ~mask
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "scores"]
+
+
+def test_rights_are_handed_on_by_files_alone(tmp_path):
+    """All rights are there on a link: who puts one in the place of an output would have it opened to everybody."""
+    (tmp_path / "file").touch(0o640)
+    (tmp_path / "link").symlink_to("file")
+    assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
