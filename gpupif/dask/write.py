@@ -17,6 +17,7 @@ from ..io.parquet_writer import say_in_file
 from ..io.score_files import check_replaceable, is_file
 from ..results.base import ScoresDescription
 from ..results.provenance import to_metadata
+from ..utils.private_folder import trusted_place
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -114,16 +115,17 @@ def replacing(output: Path, overwrite: bool) -> Iterator[Path]:
     It lies where runs without a cluster work, so that of two runs to one output the second is refused, and what a
     killed one left is removed by the next, whichever kind they are.
     """
-    target = output.resolve()
-    work = work_folder(output, target.parent)
+    work = work_folder(output)
     store = Store(work, work)
     try:
-        store.open(False, target)
+        store.open(False, output.resolve())
         # Another name each time: workers of a run that was killed may still be writing.
-        staged = work / secrets.token_hex(8)
-        yield staged
+        name = secrets.token_hex(8)
+        # By its path: workers are other processes.
+        yield work / name
         check_replaceable(output, overwrite, ": it came into being meanwhile")
-        replace_folder(staged, target)
+        with trusted_place(output) as target:
+            replace_folder(store.folder / name, target)
     except OSError as error:
         raise OutputError(f"{output}: could not be written: {error}.") from error
     finally:

@@ -16,6 +16,7 @@ from ..out_of_core.chunks import Chunks
 from ..out_of_core.collapse import Packing, TooManyRowsError, collapse
 from ..out_of_core.shuffle import HashRange, Partitioned, hash_partition
 from ..rows.threads import Workers
+from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from .table_part import TablePart
 
@@ -116,7 +117,7 @@ class Parts:
         workers: Workers,
         done: Callable[[int], None] = lambda rows: None,
     ) -> Partitioned:
-        folder.mkdir(parents=True)
+        private_folder(folder)
         return hash_partition(
             chunks, self._job.cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False
         )

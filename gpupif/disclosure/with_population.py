@@ -32,6 +32,7 @@ from ..out_of_core.collapse import TooManyRowsError
 from ..out_of_core.joined_rows import AbsentRows, JoinedTables
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..rows.threads import Workers
+from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
 from .journalist import MatchedClasses, PopulationClasses
@@ -122,7 +123,7 @@ def _in_parts(
     limit = max(1, int(SHARE * budget.part_rows(columns.classes_job())))
     lacking = AbsentRows(joined, limit)
     cut = folder / "population"
-    cut.mkdir()
+    private_folder(cut)
     ranking = PresenceRanking.of(request.groups, columns)
     found: list[MatchedClasses] = []
     try:

@@ -14,6 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
+from ..utils.private_folder import (
+    HeldFolder,
+    followed,
+    fresh_folder,
+    give_usual_rights,
+    open_as_is,
+    remove,
+    rights_of,
+    trusted_place,
+    write_private,
+)
 from .documents import parse_json
 from .ipc_batches import damaged, disk_errors
 
@@ -22,101 +33,137 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 # Marks of the first and the last step; and the scores that a run is about to replace.
 BEGUN, FINISHED = "begun", "finished"
 PREVIOUS = "previous"
+LOCK = "lock"
+# How to mend a work folder that cannot be taken.
+MEND_OUTPUT = "Move it away, or choose another output."
+MEND_TEMP = "Move it away, or choose another place with temp (--temp)."
 
 
-def work_folder(output: Path, beside: Path) -> Path:
-    """The folder in `beside` in which a run that writes to `output` works: hidden, and found again by the next run."""
-    name = hashlib.sha256(os.fsencode(output.resolve())).hexdigest()[:16]
-    return beside.resolve() / f".gpupif-{name}"
+def work_folder(output: Path, beside: Path | None = None) -> Path:
+    """Return the folder in which a run that writes to `output` works: hidden, and found again by the next run.
+
+    beside: Path. The folder that it lies in; None: the folder of the output. Raises OutputError for an output that a
+    link of another user leads to.
+    """
+    with disk_errors(output):
+        place = followed(output)
+    name = hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+    return (place.parent if beside is None else beside.resolve()) / f".gpupif-{name}"
+
+
+def read_mark(folder: Path, step: str) -> Any:
+    """Return what a step of a run that was killed found, None where there is none; folder: its work folder.
+
+    Raises OutputError where anybody else could have written it.
+    """
+    try:
+        held = HeldFolder(folder, make=False, mend=MEND_OUTPUT)
+    except OSError:
+        return None
+    try:
+        return parse_json((held.path / f"{step}.json").read_text())
+    except (OSError, ValueError):
+        return None
+    finally:
+        held.close()
 
 
 class Store:
     """Files of a run, and the steps that are done, each with what it found.
 
-    folder: for its finished scores, and the marks of its steps. spill: for all else; it may lie on another disk.
-    A step is done when its mark is there, which appears whole: after a kill at any moment, files of steps without a
-    mark are written anew.
+    place: Path. The folder for its finished scores, and the marks of its steps. spill_place: Path. The folder for all
+    else; it may lie on another disk. folder, spill: Path. The same two once they are open: by descriptors, so that
+    they stay those of the run (see `HeldFolder`). A step is done when its mark is there, which appears whole: after a
+    kill at any moment, files of steps without a mark are written anew.
     """
 
-    def __init__(self, folder: Path, spill: Path) -> None:
-        self.folder = folder
-        self.spill = spill
-        self._lock: Any = None
+    folder: Path
+    spill: Path
+
+    def __init__(self, place: Path, spill_place: Path) -> None:
+        self.place = place
+        self.spill_place = spill_place
+        self._held: HeldFolder | None = None
+        self._held_spill: HeldFolder | None = None
+        self._lock: int | None = None
 
     def open(self, resume: bool, output: Path, any_mark: bool = False) -> bool:
-        """Take the folder, for `resume` with what a killed run left in it, else empty; whether there is something.
+        """Take the folders, for `resume` with what a killed run left in them, else empty; whether there is something.
 
         output: where the scores are to go. any_mark: something is also a last mark without a first one. Raises
-        OutputError where another run is at work in the folder.
+        OutputError where another run is at work in the folder, or where anybody else can write to it.
         """
-        with disk_errors(self.folder):
-            self.folder.mkdir(exist_ok=True)
-            self._lock = (self.folder / "lock").open("w")
+        with disk_errors(self.place):
+            self._held = HeldFolder(self.place, mend=MEND_OUTPUT)
+            self.folder = self._held.path
+            self._lock = open_as_is(self.folder / LOCK)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                self._lock.close()
-                self._lock = None
+                self._let_go()
                 raise OutputError(
                     f"{output}: another run that writes it is at work. Wait for it, or choose another output."
                 ) from None
             previous = self.folder / PREVIOUS
             if previous.exists() and not output.exists():
-                previous.rename(output)
+                with trusted_place(output) as target:
+                    previous.rename(target)
             # Without its first mark, which goes first and comes last, what is there is of no run.
             there = self.done(BEGUN) is not None or (any_mark and self.done(FINISHED) is not None)
             if not (resume and there):
-                self._empty()
+                self._forget_spill()
+                remove(self.folder / f"{BEGUN}.json")
+                self._held.empty(but=(LOCK,))
+        with disk_errors(self.spill_place):
+            if self.spill_place != self.place:
+                self._held_spill = HeldFolder(self.spill_place, mend=MEND_TEMP)
+            self.spill = (self._held_spill or self._held).path
         return resume and there
 
-    def _empty(self) -> None:
-        self._forget_spill()
-        (self.folder / f"{BEGUN}.json").unlink(missing_ok=True)
-        for entry in self.folder.iterdir():
-            if entry.name != "lock":
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-
     def _forget_spill(self) -> None:
-        """Delete what lies on another disk: of this run, or of one that was killed."""
+        """Delete what lies on another disk: of this run, or of one that was killed; what is not ours stays."""
         begun = self.done(BEGUN) or {}
-        for place in (self.spill, Path(begun.get("temp") or self.folder.parent) / self.folder.name):
-            if place != self.folder:
-                shutil.rmtree(place, ignore_errors=True)
+        for place in {self.spill_place, Path(begun.get("temp") or self.place.parent) / self.place.name} - {self.place}:
+            with contextlib.suppress(OSError, OutputError):
+                held = HeldFolder(place, make=False)
+                held.remove()
+                held.close()
 
     def close(self, keep: bool) -> None:
-        """Give the folder back; without `keep` it is deleted."""
-        if self._lock is None:
-            return
-        if not keep and self.done(FINISHED) is None:
-            shutil.rmtree(self.spill, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                self._empty()
-            shutil.rmtree(self.folder, ignore_errors=True)
-        elif not keep:
-            # What says that all is done goes last: a run that is killed here is finished by the next.
+        """Give the folders back; without `keep` they are deleted."""
+        if self._held is not None and self._lock is not None and not keep:
+            begun, finished = f"{BEGUN}.json", f"{FINISHED}.json"
             self._forget_spill()
-            last = [self.folder / name for name in (f"{BEGUN}.json", "lock", f"{FINISHED}.json")]
-            with contextlib.suppress(OSError):
-                for entry in set(self.folder.iterdir()) - set(last):
-                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-                for file in last:
-                    file.unlink()
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self._lock.close()
-        self._lock = None
+            if self.done(FINISHED) is None:
+                remove(self.folder / begun)
+            # What says that all is done goes last: a run that is killed here is finished by the next.
+            last = (begun, LOCK, finished)
+            self._held.empty(but=last)
+            for name in last:
+                remove(self.folder / name)
+            # Another run may have begun in it once the lock was gone.
+            self._held.remove_empty()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close what is open; the lock last."""
+        if self._held_spill is not None:
+            self._held_spill.close()
+        if self._held is not None:
+            self._held.close()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._held = self._held_spill = self._lock = None
 
     def part(self, *names: str) -> Path:
         """The path of a spill file."""
         return self.spill.joinpath(*names)
 
     def fresh(self, *names: str) -> Path:
-        """An empty folder."""
+        """Make an empty folder."""
         folder = self.part(*names)
         with disk_errors(folder):
-            if folder.exists():
-                shutil.rmtree(folder)
-            folder.mkdir(parents=True)
-        return folder
+            return fresh_folder(folder)
 
     def drop(self, *names: str) -> None:
         """Delete a folder that is not needed any more."""
@@ -135,9 +182,7 @@ class Store:
         """A step is done, and this is what it found."""
         file = self.folder / f"{step}.json"
         with disk_errors(file):
-            beside = file.with_suffix(".tmp")
-            beside.write_text(json.dumps(facts))
-            beside.replace(file)
+            write_private(file, json.dumps(facts).encode())
 
     def once(self, step: str, find: Callable[[], Any]) -> Any:
         """What a step finds; it is taken only where it is not done."""
@@ -163,6 +208,25 @@ def identity(place: Path) -> list[int]:
     """What a file or folder keeps under another name."""
     status = place.stat()
     return [status.st_dev, status.st_ino]
+
+
+def publish(staged: Path, output: Path) -> None:
+    """Have a file or folder that a run wrote appear as a whole where it was asked for, in place of what is there.
+
+    It gets the rights that new ones get there, a file those of the file that it replaces. Raises OutputError where it
+    cannot have its place, or where a link of another user leads there.
+    """
+    with disk_errors(output), trusted_place(output) as target:
+        if staged.is_dir():
+            give_usual_rights(staged)
+            replace_folder(staged, target)
+            return
+        kept = rights_of(target)
+        if kept is None:
+            give_usual_rights(staged)
+        else:
+            staged.chmod(kept)
+        staged.replace(target)
 
 
 def replace_folder(staged: Path, output: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from ..errors import OutputError
+from ..utils.private_folder import open_private, real_path
 from ..utils.repeated import Repeated
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ MENDED_BY = {
 class BatchWriter:
     """A file of record batches of the same columns, to be read in any order; a context manager.
 
+    Its owner alone can read it, and it must lie in a private folder (see `open_private`).
     codec: by which they are compressed, "zstd", "lz4", or None; threads: several columns at a time.
     """
 
@@ -44,7 +46,7 @@ class BatchWriter:
         level = 1 if codec == "zstd" else None
         compression = None if codec is None else pa.Codec(codec, compression_level=level)
         with disk_errors(file):
-            self._sink = file.open("wb")
+            self._sink = open_private(file)
             options = ipc.IpcWriteOptions(compression=compression, use_threads=threads)
             self._writer = ipc.new_file(self._sink, self._schema, options=options)
 
@@ -140,6 +142,7 @@ def arrow_type(column: Any) -> pa.DataType:
 
 def damaged(file: Path) -> OutputError:
     """What to raise for a file of a run that cannot be read again."""
+    file = real_path(file)
     return OutputError(f"{file}: a file of the run is damaged or gone. Start again without resume (--resume).")
 
 
@@ -147,7 +150,7 @@ def _unread(file: Path, error: Exception) -> OutputError:
     """What to raise for a file of a run that this came of."""
     number = getattr(error, "errno", None)
     if number in TOO_MANY_OPEN:
-        return OutputError(f"{file}: could not be read: {os.strerror(number)}. {MORE_OPEN}")
+        return OutputError(f"{real_path(file)}: could not be read: {os.strerror(number)}. {MORE_OPEN}")
     return damaged(file)
 
 
@@ -158,4 +161,5 @@ def disk_errors(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         mend = MENDED_BY.get(error.errno or 0, "")
-        raise OutputError(f"{file}: could not be written: {error.strerror or error}. {mend}".rstrip()) from error
+        reason = error.strerror or error
+        raise OutputError(f"{real_path(file)}: could not be written: {reason}. {mend}".rstrip()) from error

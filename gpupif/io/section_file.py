@@ -25,8 +25,6 @@ MAGIC = b"gpupif sections 1\n"
 DIGEST_BYTES = 32
 # What is said is this long; before the digest.
 _LENGTH = struct.Struct("<Q")
-# Nobody else may read it.
-PRIVATE = 0o600
 # Bytes that are read and hashed at once.
 _STEP = 1 << 20
 _CODEC = "zstd"
@@ -96,7 +94,7 @@ def write_sections(file: Path) -> Iterator[SectionWriter]:
 
     Raises OutputError where the disk does not take it.
     """
-    with replacing(file, overwrite=True, mode=PRIVATE) as sink:
+    with replacing(file, overwrite=True, private=True) as sink:
         writer = SectionWriter(sink)
         yield writer
         writer.close()

@@ -6,13 +6,14 @@ import contextlib
 import fcntl
 import os
 import platform
-import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from ..errors import OutputError
+from ..utils.private_folder import HeldFolder, is_own
 from .ipc_batches import disk_errors
 
 # How names of folders begin, on which machine by what follows, and what those of the locks beside them have at the end.
@@ -21,9 +22,10 @@ PREFIX, LOCK = ".gpupif-temporary-", ".lock"
 
 @contextlib.contextmanager
 def temporary_folder(place: Path | None) -> Iterator[Path]:
-    """An empty folder in a place (None: the system's), deleted in the end; what killed runs left there goes before.
+    """Give an empty private folder in a place (None: the system's), deleted in the end.
 
-    Raises OutputError where there can be none.
+    What killed runs left in the place is deleted before. The path of the folder is one by descriptor (see
+    `HeldFolder`), for this process alone. Raises OutputError where there can be no such folder.
     """
     place = (place or Path(tempfile.gettempdir())).resolve()
     _remove_left(place)
@@ -32,13 +34,20 @@ def temporary_folder(place: Path | None) -> Iterator[Path]:
     folder = _folder_of(lock)
     try:
         with disk_errors(place):
-            folder.mkdir(0o700)
-        yield folder
+            held = HeldFolder(folder)
+    except BaseException:
+        lock.unlink(missing_ok=True)
+        os.close(number)
+        raise
+    try:
+        yield held.path
     finally:
-        try:
-            _remove(folder, lock)
-        finally:
-            os.close(number)
+        held.remove()
+        held.close()
+        # A folder that cannot be removed keeps its lock, for the next run.
+        if not os.path.lexists(folder):
+            lock.unlink(missing_ok=True)
+        os.close(number)
 
 
 def _prefix() -> str:
@@ -66,27 +75,22 @@ def _locked_file(place: Path) -> tuple[int, Path]:
 def _remove_left(place: Path) -> None:
     """Remove the folders of runs of this user and machine that are not alive any more."""
     for lock in place.glob(f"{_prefix()}*{LOCK}"):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, OutputError):
             number = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                if _is_own(os.fstat(number), stat.S_ISREG) and _may_go(_folder_of(lock)):
+                found = os.fstat(number)
+                if is_own(found) and stat.S_ISREG(found.st_mode):
                     fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     _remove(_folder_of(lock), lock)
             finally:
                 os.close(number)
 
 
-def _may_go(folder: Path) -> bool:
-    """Whether it is a folder of this user, or there is none."""
-    return not os.path.lexists(folder) or _is_own(folder.lstat(), stat.S_ISDIR)
-
-
-def _is_own(found: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    return found.st_uid == os.getuid() and kind(found.st_mode)
-
-
 def _remove(folder: Path, lock: Path) -> None:
     """Remove a folder, and then its lock; what cannot be removed now is left for the next run, with the lock."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
+    with contextlib.suppress(FileNotFoundError):
+        held = HeldFolder(folder, make=False)
+        held.remove()
+        held.close()
+    if not os.path.lexists(folder):
         lock.unlink(missing_ok=True)

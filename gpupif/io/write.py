@@ -7,8 +7,6 @@ import ctypes
 import errno
 import io
 import os
-import secrets
-import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from ..errors import DeviceError, OutputError, reason_of
 from ..gpu.base import FrameLibrary
 from ..rows.threads import default_threads
 from ..utils.arrays import GROUP_ROWS
+from ..utils.private_folder import hidden_place, new_file, real_path, rights_of, trusted_place, usual_file_mode
 from .formats import WRITTEN_ENDINGS, written_format
 from .row_group import RowGroup
 
@@ -29,8 +28,6 @@ PER_THREAD = 2
 DEVICE_ROWS = 1 << 24
 # So many bytes are written before the system is asked to bring them to the disk.
 EARLY_BYTES = 1 << 26
-# The name of a file until it has its own; a killed run may leave one.
-BESIDE = ".gpupif-*.tmp"
 # As <fcntl.h> has it: begin to, and do not wait.
 SYNC_FILE_RANGE_WRITE = 2
 _libc = ctypes.CDLL(None)
@@ -98,6 +95,8 @@ def check_parent(output: Path, target: Path) -> None:
         raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
     if not os.access(target.parent, os.W_OK):
         raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
+    with _write_errors(output), trusted_place(output):
+        pass
 
 
 def row_groups(rows: int, columns: int) -> list[list[tuple[int, int]]]:
@@ -116,9 +115,10 @@ def write_tables(
     done: Callable[[int], None] = lambda rows: None,
     overwrite: bool = True,
     describe: Callable[[], Mapping[bytes, bytes]] = dict,
+    private: bool = False,
 ) -> None:
     """Write the parts of a table, see `write_groups`."""
-    write_groups(([RowGroup.of(part)] for part in parts), path, done, overwrite, describe)
+    write_groups(([RowGroup.of(part)] for part in parts), path, done, overwrite, describe, private)
 
 
 def write_groups(
@@ -127,16 +127,17 @@ def write_groups(
     done: Callable[[int], None] = lambda rows: None,
     overwrite: bool = True,
     describe: Callable[[], Mapping[bytes, bytes]] = dict,
+    private: bool = False,
 ) -> None:
     """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
 
     several: rows, some groups at a time. overwrite: replace a file that is there when all is written; else raise
     OutputError. describe: what goes into the metadata of the file, where its format has such: asked for when all rows
-    are written, where the format has `metadata_last`.
+    are written, where the format has `metadata_last`. private: see `replacing`.
     """
     file, form = Path(path), written_format(Path(path))
     try:
-        with replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
+        with replacing(file, overwrite, private) as sink, contextlib.ExitStack() as closing:
             writer = None
             for groups in several:
                 writer = writer or closing.enter_context(form.writer(sink, file, groups[0].schema, describe))
@@ -146,14 +147,14 @@ def write_groups(
                 form.finish(writer, describe)
     except pa.ArrowException as error:
         raise OutputError(
-            f"{file}: the table cannot be written in this format ({reason_of(error)}). Choose .parquet, or leave out "
-            "the columns concerned."
+            f"{real_path(file)}: the table cannot be written in this format ({reason_of(error)}). Choose .parquet, or "
+            "leave out the columns concerned."
         ) from error
 
 
-def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, mode: int = 0o666) -> None:
-    """Write a text to a file, whole or not at all; mode: see `replacing`."""
-    with replacing(Path(path), overwrite, mode) as sink:
+def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, private: bool = False) -> None:
+    """Write a text to a file, whole or not at all; private: see `replacing`."""
+    with replacing(Path(path), overwrite, private) as sink:
         sink.write(text.encode())
 
 
@@ -202,42 +203,47 @@ class _EarlyFile(io.FileIO):
 
 
 @contextlib.contextmanager
-def replacing(file: Path, overwrite: bool, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
+def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO[bytes]]:
+    """Give a file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
 
-    mode: of a new file, less what the umask takes. On Linux the file has no name until then, so that even SIGKILL
-    leaves none but for a moment; where the file system cannot do that it is a hidden file beside its target, `BESIDE`,
-    removed on failure.
+    private: bool. Whether its owner alone can read a new file; else it has the rights that new files get there. A file
+    that is replaced hands its rights on. Until the file has its name, its owner alone can read it. On Linux it has no
+    name until then, so that even SIGKILL leaves none but for a moment; where the file system cannot do that it is a
+    hidden file beside its target, removed on failure. Links of another user are not followed.
+
+    Raises OutputError where the file cannot be written, or came into being meanwhile.
     """
-    file = file.resolve()
-    beside = file.with_name(BESIDE.replace("*", secrets.token_hex(8)))
-    kept = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
-    named = False
-    try:
+    with _write_errors(path), trusted_place(path) as file:
+        kept = rights_of(file)
+        number, named = new_file(file.parent)
+        beside = named or hidden_place(file.parent)
         try:
-            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, mode)
-        except OSError:
-            named = True
-            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with io.BufferedWriter(_EarlyFile(descriptor, "wb")) as sink:
-            yield sink
-            sink.flush()
-            if kept is not None:
-                os.fchmod(sink.fileno(), kept)
-            os.fsync(sink.fileno())
-            if not named:
-                # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
-                os.link(f"/proc/self/fd/{sink.fileno()}", beside, src_dir_fd=sink.fileno(), follow_symlinks=True)
-                named = True
-        if overwrite:
-            os.replace(beside, file)
-        else:
-            os.link(beside, file)
-    except FileExistsError:
-        raise OutputError(f"{file}: came into being meanwhile. Use overwrite (--overwrite) to replace it.") from None
+            with io.BufferedWriter(_EarlyFile(number, "wb")) as sink:
+                yield sink
+                sink.flush()
+                if kept is not None or not private:
+                    os.fchmod(number, usual_file_mode(file.parent) if kept is None else kept)
+                os.fsync(sink.fileno())
+                if named is None:
+                    # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
+                    os.link(f"/proc/self/fd/{number}", beside, src_dir_fd=number, follow_symlinks=True)
+            if overwrite:
+                os.replace(beside, file)
+            else:
+                os.link(beside, file)
+        except FileExistsError:
+            raise OutputError(
+                f"{real_path(path)}: came into being meanwhile. Use overwrite (--overwrite) to replace it."
+            ) from None
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _write_errors(file: Path) -> Iterator[None]:
+    """Raise OutputError for what the disk refuses: where, why, and how to mend it."""
+    try:
+        yield
     except OSError as error:
         full = " Free some space, or choose another place." if error.errno == errno.ENOSPC else ""
-        raise OutputError(f"{file}: could not be written: {error.strerror or error}.{full}") from error
-    finally:
-        if named:
-            beside.unlink(missing_ok=True)
+        raise OutputError(f"{real_path(file)}: could not be written: {error.strerror or error}.{full}") from error

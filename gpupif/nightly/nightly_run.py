@@ -26,6 +26,7 @@ from ..errors import (
 )
 from ..utils.config import config as resources_of
 from ..utils.display import plural
+from ..utils.private_folder import followed
 from ..utils.progress import Reporter
 from ..utils.signals import held_back
 from . import log
@@ -37,9 +38,9 @@ from .hidden_values import without_values, words_of
 from .outcome import KeptScores, RunOutcome, Status, Verdict, why
 from .record import kept, retention
 from .record.lock import run_lock
-from .record.private_files import private_folder
 from .record.record import Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
+from .record.state_files import state_errors, state_folder
 from .report.tell import tell
 from .table.schema import SchemaChange
 from .table.table_input import opened_table, table_identity
@@ -119,10 +120,12 @@ def run_and_compare(
     with _said_of(config.file):
         gates = resolve_gates(config.settings)
     wanted = config.settings.run
-    state = config.resolve(wanted.state)
+    named = config.resolve(wanted.state)
+    with state_errors(named):
+        state = followed(named)
     _check_places(config, state)
     with run_lock(state), Record.open(state, writable=True) as record:
-        temp = private_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
+        temp = state_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
         with _said_of(config.file, "run."):

@@ -27,6 +27,7 @@ from ..results.outputs import ScoreView
 from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
+from ..utils.private_folder import write_private
 from ..utils.row_sums import RowSums
 
 
@@ -255,7 +256,7 @@ class FoldWriter:
             for fold, best in self._best.items()
         }
         with disk_errors(self._files.facts):
-            self._files.facts.write_text(json.dumps(facts))
+            write_private(self._files.facts, json.dumps(facts).encode())
 
 
 def _listed(cells: CellBatch) -> list[Any]:

@@ -28,6 +28,7 @@ from ..results.outputs import ScoredAttacker
 from ..results.riskiest import riskiest, riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
+from ..utils.private_folder import private_folder, write_private
 from ..utils.row_sums import sum_rows
 from .part_scoring import score_columns
 from .passes import PartitionedRun
@@ -50,10 +51,8 @@ class ChunkFacts(NamedTuple):
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
-        beside = file.with_suffix(".tmp")
         with disk_errors(file):
-            beside.write_text(json.dumps({"figures": self.figures.to_stored(), "top": self.top}))
-            beside.replace(file)
+            write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
 class ScoreFacts(ABC):
@@ -91,7 +90,7 @@ class ScoreFacts(ABC):
     def make_folder(self) -> None:
         """Make the place of facts."""
         with disk_errors(self.folder):
-            self.folder.mkdir(exist_ok=True)
+            private_folder(self.folder)
 
     @abstractmethod
     def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:

@@ -16,6 +16,7 @@ from ..attack.weights import Units
 from ..io.ipc_batches import BatchReader
 from ..rows.keys import code_type
 from ..rows.threads import Workers
+from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from .budget import Budget
 from .chunks import Chunks, TableChunks
@@ -137,7 +138,7 @@ class JoinedTables:
             raise TooManyRowsError
         report.stage("cut with the population", chunks.rows, "rows")
         cardinalities = [len(counts) for counts in self.columns.counts]
-        folder.mkdir(exist_ok=True)
+        private_folder(folder)
         cut = hash_partition(
             chunks, cardinalities, self._places, parts, folder, workers, hashes, report.advance, keep_ids=False
         )

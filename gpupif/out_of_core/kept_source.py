@@ -32,6 +32,7 @@ from ..rows.partition import index_type
 from ..rows.threads import Workers
 from ..utils.arrays import read_only
 from ..utils.config import resources
+from ..utils.private_folder import open_private
 from ..utils.progress import Reporter
 from .budget import plan_reading
 from .chunks import TableChunks
@@ -310,7 +311,7 @@ class KeptSource(EncodedSource):
         chunks = [(part, chunk) for part in self._parts for chunk in range(len(part.sizes))]
         ends = np.cumsum([0, *(part.labels[chunk][place] for part, chunk in chunks)])
         file = folder / f"numbers-{place}"
-        with file.open("wb") as sink:
+        with open_private(file) as sink:
             parts = (part.values(chunk, place) for part, chunk in chunks)
             values = merge_values(name, parts, lambda numbers: sink.write(numbers.astype(kind).tobytes()), memory)
         numbers = np.memmap(file, kind, "r") if os.path.getsize(file) else np.empty(0, kind)

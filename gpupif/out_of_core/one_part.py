@@ -29,6 +29,7 @@ from ..io.ipc_batches import read_batch, write_batch
 from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
+from ..utils.private_folder import private_folder
 from .chunks import Chunks
 from .collapse import TooManyRowsError
 from .distinct import DistinctTable
@@ -258,7 +259,7 @@ class OnePartRun(TableRun):
 
     def _write_values(self, folder: Path, scores: npt.NDArray[Any], workers: Workers) -> None:
         """Write which scores occur, and how often, a few rows at a time: all at once take too much."""
-        folder.mkdir()
+        private_folder(folder)
         for start in range(0, len(scores), COUNTED_AT_ONCE):
             some = slice(start, start + COUNTED_AT_ONCE)
             found, times = multiset(scores[some], self.table.occurs[some], workers)

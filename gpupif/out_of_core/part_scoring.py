@@ -33,6 +33,7 @@ from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts
+from ..utils.private_folder import fresh_folder
 from ..utils.repeated import Repeated, kept_small
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
@@ -125,7 +126,7 @@ class PartScorer:
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
             finer = hash_partition(
-                chunks, self.job.cardinalities, everything, parts, _fresh(folder / "distinct"), workers
+                chunks, self.job.cardinalities, everything, parts, fresh_folder(folder / "distinct"), workers
             )
         total = 0
         for _, piece, _ in finer.each():
@@ -179,7 +180,7 @@ class PartScorer:
             for number, half in enumerate(halves):
                 finer = half.by == one.by
                 whole = hashes if finer else HashRange()
-                place = _fresh(folder / f"half-{number}")
+                place = fresh_folder(folder / f"half-{number}")
                 cuts.append(hash_partition(chunks, self.job.cardinalities, half.by, parts, place, workers, whole))
         for half, pieces in zip(halves, cuts, strict=True):
             whole = hashes if half.by == one.by else HashRange()
@@ -282,9 +283,3 @@ def score_writer(out: Path, job: Job, targets: Sequence[int], columns: Sequence[
     # What is repeated is small as it is.
     codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
     return BatchWriter(out, schema, threads=True, codec=codec)
-
-
-def _fresh(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder

@@ -33,8 +33,8 @@ from ..io.section_file import (
     read_section,
     write_sections,
 )
-from ..io.write import BESIDE
 from ..rows.threads import Workers
+from ..utils.private_folder import BESIDE, private_folder
 
 # Of what is in the file of a part.
 FORMAT = 1
@@ -119,8 +119,7 @@ class PartStore:
     def prepare(self) -> None:
         """Make the folder, and remove what a killed run left in the middle of writing."""
         with disk_errors(self.folder):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.folder.chmod(0o700)
+            private_folder(self.folder)
             for left in self.folder.glob(BESIDE):
                 left.unlink(missing_ok=True)
             self._there = defaultdict(set)

@@ -11,9 +11,7 @@ from ..attack.request import ScoreRequest
 from ..engines.base import Engine
 from ..errors import InputError, OutputError
 from ..io.base import Source
-from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
-from ..io.documents import parse_json
-from ..io.ipc_batches import disk_errors
+from ..io.checkpoints import BEGUN, FINISHED, Store, identity, read_mark, work_folder
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.temporary_folder import temporary_folder
 from ..io.write import attacker_names, check_output
@@ -72,7 +70,7 @@ def _score_source(
     names = [str(name) for name in request.targets]
     if options.selection is None:
         attacker_names(request.output_names, names, source.names if options.keep_input else [])
-    work = work_folder(options.output, options.output.resolve().parent)
+    work = work_folder(options.output)
     spill = work if options.temp is None else work_folder(options.output, options.temp)
     store = Store(work, spill)
     keep, shield = False, Shield()
@@ -97,8 +95,6 @@ def _score_source(
             report.say(f"going on with a run that was ended: {store.progress()}.")
             budget = _same_chunks(budget, begun["chunk rows"])
         else:
-            with disk_errors(spill):
-                spill.mkdir(exist_ok=True)
             if options.resume:
                 report.say("there is no run to resume; this one begins anew.")
             check_disk(source, request, spill, work, options, None if population is None else population.source)
@@ -120,7 +116,7 @@ def check_place(source: Source, options: OutputOptions, inputs_only: bool = Fals
     inputs_only: scores are not named after the files of the source.
     """
     replace = options.overwrite or (options.resume and published_by(options.output) is not None)
-    left = (work_folder(options.output, options.output.resolve().parent) / f"{BEGUN}.json").exists()
+    left = (work_folder(options.output) / f"{BEGUN}.json").exists()
     hint = "" if left or not options.resume else ", and no killed run is left to be resumed: it may be finished"
     if options.temp is not None and options.output.resolve() in [
         options.temp.resolve(),
@@ -136,12 +132,14 @@ def check_place(source: Source, options: OutputOptions, inputs_only: bool = Fals
 
 
 def published_by(output: Path) -> dict[str, Any] | None:
-    """The last mark of a run whose output is there, and which was killed when all was done but to clean up."""
-    mark = work_folder(output, output.resolve().parent) / f"{FINISHED}.json"
+    """Return the last mark of a run whose output is there, and which was killed when all was done but to clean up.
+
+    None where there is none. Raises OutputError for a mark that anybody else could have written.
+    """
+    finished: Any = read_mark(work_folder(output), FINISHED)
     try:
-        finished: dict[str, Any] = parse_json(mark.read_text())
         return finished if finished["identity"] == identity(output.resolve()) else None
-    except (OSError, ValueError, KeyError):
+    except (OSError, KeyError, TypeError):
         return None
 
 

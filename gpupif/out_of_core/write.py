@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import stat
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from ..attack.request import ScoreRequest
 from ..io.base import Source
-from ..io.checkpoints import identity, replace_folder
+from ..io.checkpoints import identity, publish
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
 from ..io.row_group import Multiple, RowGroup
@@ -24,6 +23,7 @@ from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables
 from ..results.base import ScoresDescription
 from ..results.provenance import in_one_file, to_metadata
+from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from .budget import Budget
 from .cell_search import CellSearch
@@ -60,7 +60,7 @@ class ScoreWriter:
         folder = self.folder / "scores"
         self._describe = describe
         with disk_errors(folder):
-            folder.mkdir(exist_ok=True)
+            private_folder(folder)
             gatherer.make_folders()
         if self.options.summary_only:
             self.report.stage("look through", sum(sizes), "rows")
@@ -80,8 +80,8 @@ class ScoreWriter:
         file = self.folder / "scores" / output.path
         self._describe = describe
         with disk_errors(file):
-            file.parent.mkdir(exist_ok=True)
-        write_tables(tables, file, describe=self._said_by_all)
+            private_folder(file.parent)
+        write_tables(tables, file, describe=self._said_by_all, private=True)
 
     def _write_files(
         self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
@@ -115,11 +115,11 @@ class ScoreWriter:
             for piece in run:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
-                    file.parent.mkdir(parents=True, exist_ok=True)
+                    private_folder(file.parent)
                 groups = ([group] for group in self._groups(gatherer, rows, piece, given))
                 # All scores are known when the last file is written.
                 describe = self._said_by_all if piece == final else self._said_by_each
-                write_groups(groups, file, self.report.advance, describe=describe)
+                write_groups(groups, file, self.report.advance, describe=describe, private=True)
 
     def _groups(
         self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
@@ -154,17 +154,9 @@ class ScoreWriter:
 
     def publish(self, outputs: Sequence[ScoreFile], known: list[int]) -> None:
         """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""
-        output = self.options.output.resolve()
-        staged = self.staged(outputs)
-        if output.exists() and identity(output) == known:
-            return
-        with disk_errors(output):
-            if is_file(self.options.output):
-                if output.exists():
-                    staged.chmod(stat.S_IMODE(output.stat().st_mode))
-                staged.replace(output)
-            else:
-                replace_folder(staged, output)
+        output = self.options.output
+        if not (output.exists() and identity(output) == known):
+            publish(self.staged(outputs), output)
 
     def staged(self, outputs: Sequence[ScoreFile]) -> Path:
         """The file or folder that is to be published."""

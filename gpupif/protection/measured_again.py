@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import tempfile
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ..attack.known_subsets import AnyKnown
@@ -17,6 +15,7 @@ from ..disclosure.risk import risk
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
 from ..io.base import Input
+from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
 from ..results.distribution import ColumnQuery
 from ..results.scores import Scores
@@ -72,8 +71,8 @@ def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
     if isinstance(table, str | os.PathLike | Input) and CountRequest().in_streams(table):
         from ..treatment.files import treat_files
 
-        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=resources().temp))
-        return treat_files(table, Path(folder) / "treated.parquet", plan)
+        folder = opened.enter_context(temporary_folder(resources().temp))
+        return treat_files(table, folder / "treated.parquet", plan)
     return treat(table, plan)
 
 

@@ -14,7 +14,6 @@ from ..errors import InputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.formats import written_format
-from ..io.ipc_batches import disk_errors
 from ..io.read import open_source
 from ..io.score_files import is_file
 from ..out_of_core.budget import plan_reading
@@ -109,8 +108,8 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
     started = time.perf_counter()
     check_place(source, options)
     output = options.output.resolve()
-    work = work_folder(output, output.parent)
-    store = Store(work, work if options.temp is None else work_folder(output, options.temp))
+    work = work_folder(options.output)
+    store = Store(work, work if options.temp is None else work_folder(options.output, options.temp))
     keep, shield = False, Shield()
     try:
         settings = _settings(source, options, plan, key)
@@ -128,8 +127,6 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         if there:
             report.say(f"going on with a run that was ended: {store.progress()}.")
         else:
-            with disk_errors(store.spill):
-                store.spill.mkdir(exist_ok=True)
             if options.resume:
                 report.say("there is no run to resume; this one begins anew.")
             store.mark(BEGUN, settings)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..io.ipc_batches import disk_errors
+from ..utils.private_folder import open_private, private_folder
 from .base import RowFacts
 
 
@@ -36,7 +37,7 @@ class FactsWriter:
         self.types: dict[str, str] = {}
         self._folder = folder
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
 
     def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Facts of the next rows."""
@@ -46,5 +47,5 @@ class FactsWriter:
                 (self._folder / f"{place}.bin").unlink(missing_ok=True)
         with disk_errors(self._folder):
             for place, (name, kind) in enumerate(self.types.items()):
-                with (self._folder / f"{place}.bin").open("ab") as file:
+                with open_private(self._folder / f"{place}.bin", "ab") as file:
                     np.ascontiguousarray(arrays[name], kind).tofile(file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from .._version import __version__
 from ..frames.arrow_columns import kept_metadata, with_values, without_unused
 from ..io.base import Source
-from ..io.checkpoints import Store, identity, replace_folder
+from ..io.checkpoints import Store, identity, publish
 from ..io.feather_files import open_feather
 from ..io.formats import FEATHER, PARQUET, written_format
 from ..io.growing_dictionaries import GrowingDictionaries
@@ -27,6 +26,7 @@ from ..out_of_core.encode import PIECES
 from ..out_of_core.gather import prefetched
 from ..out_of_core.options import OutputOptions
 from ..utils.arrays import GROUP_ROWS
+from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from .columns import Changes
 from .record import StepCounts
@@ -65,7 +65,7 @@ class TreatedWriter:
         self._source.counts, self._source.counted = list(counts), True
         self._source.coded = written_format(self._options.output) is PARQUET
         with disk_errors(self._folder):
-            self._folder.mkdir(exist_ok=True)
+            private_folder(self._folder)
         self._report.stage("treat and write", self._source.rows, "rows")
         if is_file(self._options.output):
             self._write(self._folder / self._options.output.name, self._pieces(self._source.found.files))
@@ -86,7 +86,7 @@ class TreatedWriter:
                 _set(counts, done["counts"])
                 continue
             with disk_errors(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
+                private_folder(target.parent)
             self._write(target, self._pieces([file]))
             self._store.mark(mark, {"starts": self._source.starts_after(file), "counts": _stored(counts)})
 
@@ -117,7 +117,7 @@ class TreatedWriter:
 
     def _write(self, target: Path, pieces: Iterator[pa.Table]) -> None:
         with contextlib.closing(prefetched(self._groups(pieces))) as groups:
-            write_groups(groups, target, self._report.advance, describe=self._describe)
+            write_groups(groups, target, self._report.advance, describe=self._describe, private=True)
 
     def _groups(self, pieces: Iterator[pa.Table]) -> Iterator[list[RowGroup]]:
         """Rows that are written together, put together while those before are written."""
@@ -179,16 +179,9 @@ class TreatedWriter:
 
     def publish(self) -> None:
         """Have what is written appear as a whole where it was asked for."""
-        output, staged = self._options.output.resolve(), self.staged()
-        if output.exists() and identity(output) == identity(staged):
-            return
-        with disk_errors(output):
-            if is_file(self._options.output):
-                if output.exists():
-                    staged.chmod(stat.S_IMODE(output.stat().st_mode))
-                staged.replace(output)
-            else:
-                replace_folder(staged, output)
+        output, staged = self._options.output, self.staged()
+        if not (output.exists() and identity(output) == identity(staged)):
+            publish(staged, output)
 
 
 class _Rows:

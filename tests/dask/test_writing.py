@@ -14,6 +14,7 @@ from gpupif.dask.write import check_written
 from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.io.checkpoints import work_folder
 from gpupif.results.provenance import read_description
+from gpupif.utils.private_folder import MARKER
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
 pytestmark = [pytest.mark.dask, pytest.mark.filterwarnings("ignore:The inplace keyword")]
@@ -138,7 +139,9 @@ def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
     left = work_folder(out, tmp_path)
 
     def leave():
-        (left / "0123456789abcdef").mkdir(parents=True)
+        left.mkdir(0o700)
+        (left / MARKER).touch()
+        (left / "0123456789abcdef").mkdir()
         (left / "0123456789abcdef" / "part-000000.parquet").touch()
         (left / "lock").touch()
 

@@ -18,7 +18,9 @@ from gpupif.nightly import nightly_run
 from gpupif.nightly.outcome import Status, Verdict
 from gpupif.nightly.record import lock
 from gpupif.nightly.record.record import Record
+from gpupif.nightly.record.verification import check_state
 from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
+from tests.helpers.other_user import give_away
 
 
 @pytest.fixture
@@ -295,6 +297,66 @@ def test_folders_above_the_state_are_its_owners_alone(nights, tmp_path):
     finally:
         os.umask(mask)
     assert stat.S_IMODE((tmp_path / "above").stat().st_mode) == 0o700
+
+
+def rights(folder):
+    status = folder.lstat()
+    return status.st_uid, stat.S_IMODE(status.st_mode)
+
+
+def test_a_state_that_was_there_keeps_its_rights(nights):
+    nights.state.mkdir()
+    nights.state.chmod(0o755)
+    assert nights.run().status is Status.PASSED
+    assert rights(nights.state)[1] == 0o755
+    wider = [path for path in nights.state.rglob("*") if rights(path)[1] & 0o077]
+    assert wider == []
+    assert check_state(nights.state).problems == []
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777, 0o2770], ids="{:o}".format)
+def test_a_state_that_others_can_write_to_is_refused(nights, mode):
+    """Such as /tmp, where a run must change nothing."""
+    nights.state.mkdir()
+    nights.state.chmod(mode)
+    before = rights(nights.state)
+    with pytest.raises(
+        OutputError, match=rf"nobody else can write to, got one of mode {mode:o}\. .*run\.state"
+    ) as said:
+        nights.run()
+    assert "\n" not in str(said.value)
+    assert rights(nights.state) == before
+    assert list(nights.state.iterdir()) == []
+
+
+@pytest.mark.parametrize("planted", ["state", "parts", "temporary", "scores"])
+def test_a_folder_of_the_state_that_another_user_planted_is_refused(nights, monkeypatch, planted):
+    place = nights.state if planted == "state" else nights.state / planted
+    nights.state.mkdir(0o700)
+    place.mkdir(0o755, exist_ok=True)
+    give_away(place, monkeypatch)
+    before = rights(place)
+    try:
+        said = nights.run("keep.scores=all").error
+    except OutputError as error:
+        said = str(error)
+    assert "expected a folder of yours" in said
+    assert "\n" not in said
+    assert rights(place) == before
+    assert list(place.iterdir()) == []
+
+
+def test_links_to_the_state(nights, tmp_path, monkeypatch):
+    """One's own lead to it, as systemd's do; those of another user are refused."""
+    (tmp_path / "disk").mkdir(0o700)
+    nights.state.symlink_to(tmp_path / "disk")
+    assert nights.run().status is Status.PASSED
+    assert (tmp_path / "disk" / "record.sqlite").exists()
+    before = sorted((tmp_path / "disk").rglob("*"))
+    give_away(nights.state, monkeypatch)
+    with pytest.raises(OutputError, match="gpupif-nightly is a link that another user made"):
+        nights.run()
+    assert sorted((tmp_path / "disk").rglob("*")) == before
 
 
 def test_what_could_not_be_told_is_on_record(nights):

@@ -12,6 +12,7 @@ import pytest
 from gpupif.nightly.configuration.settings import TellSettings, WebhookSettings
 from gpupif.nightly.report import tell as telling
 from gpupif.nightly.report.tell import WAYS, tell
+from tests.helpers.other_user import give_away
 from tests.helpers.outcomes import failed_run, good_run
 
 FILES = {"json_file": "run.json", "markdown": "run.md", "junit": "run.xml", "prometheus": "people.prom"}
@@ -57,6 +58,16 @@ def test_files_are_for_their_owner_unless_he_lets_others_read_them(tmp_path):
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes == {"run.json": 0o600, "run.md": 0o600, "run.xml": 0o600, "people.prom": 0o644}
     assert shared.read_text("utf-8") != "old"
+
+
+def test_no_link_of_another_user_is_followed(tmp_path, monkeypatch):
+    (tmp_path / "diary").write_text("dear diary")
+    (tmp_path / "run.json").symlink_to(tmp_path / "diary")
+    give_away(tmp_path / "run.json", monkeypatch)
+    (problem,) = told(tmp_path, json_file="run.json")
+    assert problem.startswith("tell.json_file: ")
+    assert "run.json is a link that another user made" in problem
+    assert (tmp_path / "diary").read_text() == "dear diary"
 
 
 def test_one_that_cannot_be_written_keeps_no_other_from_it(tmp_path):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import shutil
+import signal
 import sqlite3
 
 import pytest
 
 import gpupif
 from gpupif.errors import InputError
+from gpupif.nightly.configuration.settings import KeepSettings
 from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import kept
+from gpupif.nightly.record import kept, retention
 from gpupif.nightly.record.record import RECORD, Record, utc_now
 from gpupif.nightly.record.verification import check_state
 from gpupif.nightly.table.kept_values import KeptValues
@@ -171,6 +174,33 @@ def test_a_run_that_retention_removed_is_no_gap(state):
         record.remove([1], utc_now())
         kept.remove(state, 1)
     assert check_state(state).problems == []
+
+
+@pytest.mark.parametrize("step", ["remove", "shutil.rmtree"])
+def test_retention_that_was_killed_between_the_record_and_the_files_is_no_fault(state, step):
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(f"gpupif.nightly.record.kept.{step}", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+                with Record.open(state, writable=True) as record:
+                    retention.apply(record, KeepSettings(runs=1), utc_now())
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert {folder.name.removeprefix(".removed-") for folder in (state / "scores").iterdir()} > {"run-000001"}
+    found = check_state(state)
+    assert (found.problems, found.exit_code) == ([], 0)
+    with Record.open(state, writable=True) as record:
+        retention.tidy(record)
+    assert [folder.name for folder in (state / "scores").glob("*run-*")] == ["run-000002"]
+
+
+@pytest.mark.parametrize(("mode", "problems"), [(0o755, 0), (0o775, 1), (0o1777, 1)])
+def test_a_state_that_others_may_look_into_is_none_that_they_may_write_to(state, mode, problems):
+    state.chmod(mode)
+    found = check_state(state).problems
+    assert [problem.rpartition("Run: ")[2] for problem in found] == [f"chmod 700 {state}"] * problems
 
 
 def test_values_that_are_gone(state):

@@ -13,6 +13,7 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, OutputError
 from gpupif.io import checkpoints as store
+from gpupif.utils.private_folder import MARKER
 from tests.helpers.command_line import COMMAND, assert_refused, contents, start
 from tests.helpers.configured import configured
 from tests.helpers.file_formats import FRAME
@@ -106,7 +107,8 @@ def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
     source = census_folder(tmp_path / "in", rows=40)
     gpupif.score_files(source, tmp_path / "out", "csf")
     work = store.work_folder(tmp_path / "out", tmp_path)
-    work.mkdir()
+    work.mkdir(0o700)
+    (work / MARKER).touch()
     (tmp_path / "out").rename(work / "previous")
     with pytest.raises(InputError, match="priors: column 'sex'"):
         gpupif.score_files(source, tmp_path / "out", MEASURES, priors={"sex": {"x": 1.0}})

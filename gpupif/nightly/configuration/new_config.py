@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ..record.private_files import OWNER_FILE
 from .installed import check_installed
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def init(
     found = look_up(table)
     check_output(path, overwrite, found.places, endings=(".toml",))
     seen = inspect(found)
-    write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite, OWNER_FILE)
+    write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite, private=True)
     return seen
 
 

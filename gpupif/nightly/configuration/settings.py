@@ -247,7 +247,7 @@ class RunSettings(Section):
     """Where and within what a run computes, and where its state lies."""
 
     state: str = Field(
-        default="gpupif-nightly", description="Folder of the state and the record; nobody else may read it."
+        default="gpupif-nightly", description="Folder of the state and the record; nobody else may write to it."
     )
     device: str = Field(default="auto", description="'auto', 'cpu', 'cuda' or 'cuda:0'.")
     memory_limit: str | None = Field(

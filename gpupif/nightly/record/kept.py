@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..._version import __version__
 from ...errors import GpupifError, TableReadError, reason_of
 from ...io.documents import parse_json
+from ...utils.private_folder import OWNER_FILE
 from ..outcome import KeptScores
-from .private_files import OWNER_FILE, file_digest, private_folder, state_errors, sync, sync_folder, write_private
+from .state_files import file_digest, state_errors, state_folder, sync, sync_folder, write_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,10 +84,10 @@ def stage(
 
 def staging_folder(state: Path, number: int) -> Path:
     """An empty folder for what is kept of a run, for who writes the scores (`SCORE_FILE`) as they are made."""
-    folder = private_folder(private_folder(state) / SCORES) / f"{STAGED}{folder_name(number)}"
+    folder = state_folder(state_folder(state) / SCORES) / f"{STAGED}{folder_name(number)}"
     with state_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
-    return private_folder(folder)
+    return state_folder(folder)
 
 
 def seal(
@@ -133,7 +134,7 @@ def seal(
         "files": {name: {"bytes": size, "blake2b": digest} for name, (size, digest) in files.items()},
     }
     text = json.dumps(document, indent=2).encode()
-    write_private(folder / MANIFEST, text)
+    write_file(folder / MANIFEST, text)
     files[MANIFEST] = file_digest(folder / MANIFEST)
     sync_folder(place)
     return KeptScores(f"{SCORES}/{folder_name(number)}", kind, files)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ...errors import AnotherRunError
 from ...io.documents import parse_json
-from .private_files import OWNER_FILE, private_folder, state_errors
+from ...utils.private_folder import open_as_is
+from .state_files import state_errors, state_folder
 
 LOCK = "lock"
 # Of the text in it at most.
@@ -31,7 +32,7 @@ def run_lock(state: Path) -> Iterator[None]:
     copies (fork) have it. Raises AnotherRunError, which says who has it since when; OutputError where the folder cannot
     be written.
     """
-    file = private_folder(state) / LOCK
+    file = state_folder(state) / LOCK
     number = _locked(file)
     _held.add(number)
     try:
@@ -50,7 +51,7 @@ def run_lock(state: Path) -> Iterator[None]:
 def _locked(file: Path) -> int:
     """The descriptor of a file that nobody else has locked. Raises as `run_lock`."""
     with state_errors(file):
-        number = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_FILE)
+        number = open_as_is(file)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -20,7 +20,6 @@ from urllib.parse import quote
 from ...errors import InputError, OutputError, TableReadError, reason_of
 from ...utils.signals import held_back
 from ..outcome import RunOutcome, Status, Verdict
-from .private_files import create_private, private_folder, state_errors, sync_folder
 from .record_rows import (
     FORGET_FILES,
     HIGHEST_NUMBER,
@@ -34,6 +33,7 @@ from .record_rows import (
     from_text,
     to_rows,
 )
+from .state_files import create_file, state_errors, state_folder, sync_folder
 
 RECORD, JOURNAL = "record.sqlite", "-journal"
 # What takes the place of a damaged one, as soon as that is gone.
@@ -88,7 +88,7 @@ class Record:
         where it is damaged or cannot be read; OutputError where it cannot be written.
         """
         if writable:
-            private_folder(folder)
+            state_folder(folder)
             return cls._open_to_write(folder)
         file = folder / RECORD
         try:
@@ -117,7 +117,7 @@ class Record:
         if new.exists() and not file.exists():
             with state_errors(file):
                 new.replace(file)
-        create_private(file)
+        create_file(file)
         record = cls(folder, _connect(file, "rw"))
         try:
             if record._is_whole():
@@ -138,7 +138,7 @@ class Record:
         with state_errors(new):
             for left in (new, _journal(new)):
                 left.unlink(missing_ok=True)
-        create_private(new)
+        create_file(new)
         with contextlib.closing(_connect(new, "rw")) as connection:
             _make_tables(connection, new)
             with _said(new, "written"), _transaction(connection):

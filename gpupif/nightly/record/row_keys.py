@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ...errors import InputError, TableReadError, reason_of
 from ...io.section_file import put_aside
-from .private_files import create_private, state_errors, write_private
+from .state_files import create_file, state_errors, write_file
 
 # Where the secret lies without which nobody can try values against digests.
 SECRET = "key"
@@ -48,7 +48,7 @@ def secret_of(folder: Path, say: Callable[[str], None] = lambda _: None) -> byte
 
 def _new_secret(file: Path) -> bytes:
     secret = secrets.token_bytes(SECRET_BYTES)
-    write_private(file, secret)
+    write_file(file, secret)
     return secret
 
 
@@ -97,7 +97,7 @@ def write_keys(
     columns: of the whole table, some rows at a time. rows: how many it has. wanted: places of the rows that are
     written, ascending, some at a time; None: all. Raises InputError for columns of another number of rows.
     """
-    create_private(file)
+    create_file(file)
     written, writer = 0, None
     with state_errors(file):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...errors import TableReadError
 from ...io.temporary_folder import PREFIX
 from ...utils.display import Displayable, Heading, draw_table
+from ...utils.private_folder import OTHERS, OTHERS_WRITE
 from ..outcome import KeptScores
 from . import kept
-from .private_files import open_to_others
 from .record import Record
 
 if TYPE_CHECKING:
@@ -80,16 +80,18 @@ def check_state(state: Path) -> Verification:
     parts = len(list((state / PARTS).glob("*")))
     checks.append(Check("encoded parts", parts, [*verify_state(state), *gone]))
     places = list(_places(state))
-    return Verification(str(state), [*checks, Check("rights of files and folders", len(places), list(_rights(places)))])
+    rights = list(_rights(state, places))
+    return Verification(str(state), [*checks, Check("rights of files and folders", len(places), rights)])
 
 
 class _Runs(NamedTuple):
-    """What the record says: how many runs, kept scores by run, the last good run, what is wrong with itself, and
-    whether all was read.
+    """What the record says: how many runs, kept scores by run, which runs retention removed, the last good run, what is
+    wrong with itself, and whether all was read.
     """
 
     number: int
     kept: Mapping[int, KeptScores]
+    removed: Collection[int]
     good: int | None
     problems: Sequence[str]
     whole: bool
@@ -101,16 +103,17 @@ def _runs(state: Path) -> _Runs:
         with Record.open(state) as record, record.snapshot():
             problems = record.problems()
             if problems:
-                return _Runs(0, {}, None, problems, False)
+                return _Runs(0, {}, (), None, problems, False)
             heads = record.heads()
             several = {
                 head["number"]: record.run(head["number"]).kept for head in heads if head["kept_path"] is not None
             }
             known = {number: one for number, one in several.items() if one is not None}
+            removed = [head["number"] for head in heads if head["removed"] is not None]
             good = record.last_good()
-            return _Runs(len(heads), known, None if good is None else good.number, record.gaps(), True)
+            return _Runs(len(heads), known, removed, None if good is None else good.number, record.gaps(), True)
     except TableReadError as error:
-        return _Runs(0, {}, None, [str(error)], False)
+        return _Runs(0, {}, (), None, [str(error)], False)
 
 
 def _kept(state: Path, several: Mapping[int, KeptScores]) -> Iterator[tuple[int, str]]:
@@ -124,10 +127,13 @@ def _kept(state: Path, several: Mapping[int, KeptScores]) -> Iterator[tuple[int,
 
 
 def _of_no_run(state: Path, runs: _Runs) -> Iterator[str]:
-    """Folders of kept scores that the record does not know, as far as it can be read."""
+    """Say which folders of kept scores the record does not know, as far as it can be read.
+
+    The record is first to forget a run: where retention was killed before the files went, the next run deletes them.
+    """
     if runs.whole:
         for number, folder in kept.kept_numbers(state).items():
-            if number not in runs.kept:
+            if number not in runs.kept and number not in runs.removed:
                 yield f"{folder}: holds scores of run {number}, of which the record has none. Remove it, or keep it."
 
 
@@ -139,12 +145,17 @@ def _places(state: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith((kept.STAGED, PREFIX))]
 
 
-def _rights(places: Sequence[Path]) -> Iterator[str]:
-    """What others than the owner may read or write."""
+def _rights(state: Path, places: Sequence[Path]) -> Iterator[str]:
+    """Say what others than the owner may read or write.
+
+    The state itself may be a folder that was there before, and that others may look into: nothing in it is theirs to
+    read.
+    """
     for place in places:
         # A temporary file may be gone meanwhile; a link has no rights of its own.
         with contextlib.suppress(FileNotFoundError):
-            if not place.is_symlink() and open_to_others(place):
+            refused = OTHERS_WRITE if place == state else OTHERS
+            if not place.is_symlink() and place.lstat().st_mode & refused:
                 kind = "700" if place.is_dir() else "600"
                 mend = f"chmod {kind} {shlex.quote(str(place))}"
                 yield f"{place}: others than its owner may read or change it. Run: {mend}"

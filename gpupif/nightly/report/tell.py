@@ -29,7 +29,7 @@ def to_file(key: str, text: Callable[[Telling, Path], str]) -> Way:
             if file.exists() and not file.is_file():
                 raise OutputError(f"{file}: expected the name of a file, got what is none.")
             check_parent(file, file)
-            write_text(text(telling, file), file, overwrite=True, mode=0o600)
+            write_text(text(telling, file), file, overwrite=True, private=True)
         return ()
 
     return write

@@ -1,4 +1,4 @@
-"""Files and folders that their owner alone may read, written whole or not at all."""
+"""Files and folders of the state: their owner's alone, brought to the disk, and what the disk refuses is said."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import OutputError, TableReadError, reason_of
+from ...utils.private_folder import open_as_is, private_folder, write_private
 
-OWNER_FOLDER, OWNER_FILE = 0o700, 0o600
-# What anybody else may do.
-OTHERS = 0o077
 # Bytes of a file that are read at once.
 READ_BYTES = 1 << 20
+ELSEWHERE = "Choose another place with run.state."
 MENDED_BY = {
     errno.ENOSPC: "Free some space, or choose another place with run.state.",
     errno.EDQUOT: "Free some space, or choose another place with run.state.",
@@ -37,43 +34,28 @@ def state_errors(place: Path) -> Iterator[None]:
         raise OutputError(f"{place}: could not be written: {error.strerror or error}. {mend}".rstrip()) from error
 
 
-def private_folder(folder: Path) -> Path:
-    """Make a folder, with those above it, that its owner alone may read; one that is there becomes such.
+def state_folder(folder: Path) -> Path:
+    """Make the state or a folder in it, or take the one that is there, see `private_folder`.
 
-    Raises OutputError where that cannot be.
+    Raises OutputError where that cannot be, or where anybody else can write to it.
     """
     with state_errors(folder):
-        for above in reversed(folder.parents):
-            if not above.exists():
-                above.mkdir(OWNER_FOLDER, exist_ok=True)
-        folder.mkdir(OWNER_FOLDER, exist_ok=True)
-        if stat.S_IMODE(folder.stat().st_mode) & OTHERS:
-            folder.chmod(OWNER_FOLDER)
-    return folder
+        return private_folder(folder, ELSEWHERE)
 
 
-def create_private(file: Path) -> None:
-    """Make an empty file that its owner alone may read, where there is none. Raises OutputError where it cannot be."""
+def create_file(file: Path) -> None:
+    """Make an empty file that its owner alone can read, where there is none. Raises OutputError where it cannot be."""
     with state_errors(file):
-        os.close(os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_FILE))
+        os.close(open_as_is(file))
 
 
-def write_private(file: Path, content: bytes) -> None:
-    """Write a file that its owner alone may read, whole or not at all; what has the name is replaced.
+def write_file(file: Path, content: bytes) -> None:
+    """Write a file that its owner alone can read, on the disk as a whole or not at all; see `write_private`.
 
     Raises OutputError where it cannot be written.
     """
-    beside = file.with_name(f".{file.name}-{secrets.token_hex(8)}.tmp")
     with state_errors(file):
-        try:
-            number = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, OWNER_FILE)
-            with open(number, "wb") as sink:
-                sink.write(content)
-                sink.flush()
-                os.fsync(number)
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_private(file, content, durable=True)
         sync_folder(file.parent)
 
 
@@ -93,7 +75,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def file_digest(file: Path) -> tuple[int, str]:
-    """Size and BLAKE2b digest (256 bits, in hexadecimal) of a file. Raises TableReadError where it cannot be read."""
+    """Return size and BLAKE2b digest (256 bits, in hexadecimal) of a file.
+
+    Raises TableReadError where it cannot be read.
+    """
     digest, size = hashlib.blake2b(digest_size=32), 0
     try:
         with file.open("rb") as stream:
@@ -103,8 +88,3 @@ def file_digest(file: Path) -> tuple[int, str]:
     except OSError as error:
         raise TableReadError(f"{file}: could not be read: {reason_of(error)}.") from error
     return size, digest.hexdigest()
-
-
-def open_to_others(place: Path) -> bool:
-    """Whether anybody but its owner may read, write or search a file or folder."""
-    return bool(stat.S_IMODE(place.lstat().st_mode) & OTHERS)
