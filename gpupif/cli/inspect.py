@@ -38,7 +38,7 @@ def inspect(
     place = Place(scheduler, workers)
     check_table(table, sep, place)
 
-    from ..errors import InputError
+    from ..errors import InputError, printable
     from ..inspection.commands import next_commands
     from ..inspection.inspect import inspect as look_at
     from ..inspection.roles import check_roles_output
@@ -65,8 +65,9 @@ def inspect(
 
     def draw(console: Console) -> None:
         found.print(console)
-        typer.echo("\nTo go on:" if output is None else f"\nRoles written to {output}. Edit it, then:")
+        typer.echo()
+        typer.echo("To go on:" if output is None else printable(f"Roles written to {output}. Edit it, then:"))
         for command in commands:
-            typer.echo(f"  {command}")
+            typer.echo(printable(f"  {command}"))
 
     show(facts, draw, as_json, quiet)

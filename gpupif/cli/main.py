@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from ..errors import GpupifError
+from ..errors import GpupifError, printable
 from ..utils.signals import SIGNALS
 from . import nightly
 from .advise import advise
@@ -69,6 +69,17 @@ def _root(
     """Privacy risk of every cell of a table."""
 
 
+def _own_options() -> set[str]:
+    """Return the options of the command that the command line names, such as --columns."""
+    command: Any = typer.main.get_command(app)
+    for word in sys.argv[1:]:
+        below = getattr(command, "commands", {})
+        if word not in below:
+            break
+        command = below[word]
+    return {option for parameter in command.params for option in parameter.opts}
+
+
 class _Interrupted(BaseException):
     """Ctrl-C or another signal to end, under a name that the framework does not catch on its own account."""
 
@@ -77,7 +88,7 @@ def main() -> None:
     """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"gpupif: warning: {as_options(str(message))}", file=sys.stderr)
+        print(f"gpupif: warning: {as_options(printable(str(message)), _own_options())}", file=sys.stderr)
 
     def interrupt(number: int, _: object) -> None:
         # What the first one began, cleaning up, no further one is to stop.
@@ -104,11 +115,11 @@ def main() -> None:
         print(usage_error(error, NAMES), end="", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except GpupifError as error:
-        print(f"gpupif: error: {as_options(str(error))}", file=sys.stderr)
+        print(f"gpupif: error: {as_options(str(error), _own_options())}", file=sys.stderr)
         raise SystemExit(2) from None
     except OSError as error:
         # A full disk, say, on which compiled kernels are to be kept.
-        print(f"gpupif: error: {error}.", file=sys.stderr)
+        print(printable(f"gpupif: error: {error}."), file=sys.stderr)
         raise SystemExit(2) from None
     except MemoryError:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
@@ -120,6 +131,6 @@ def main() -> None:
             left = "the last good state is as it was"
         if complete:
             what = "treated table is" if sys.argv[1:2] == ["treat"] else "scores are"
-            left = f"the {what} complete: {complete[0]}"
+            left = printable(f"the {what} complete: {complete[0]}")
         print(f"gpupif: interrupted; {left}.", file=sys.stderr)
         raise SystemExit(128 + signalled.args[0]) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import printable
 from . import options
 from .messages import as_options
 from .options import complete, configured, show
@@ -61,7 +62,9 @@ def init(
 
     def draw(console: Console) -> None:
         seen.print(console)
-        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates, then:\n  {command}")
+        typer.echo()
+        typer.echo(printable(f"Configuration written to {output}. Check what it says, above all its gates, then:"))
+        typer.echo(printable(f"  {command}"))
 
     show(facts, draw, as_json, quiet)
 
@@ -76,7 +79,7 @@ def _exit_codes() -> Iterator[None]:
     except (InputError, TableReadError):
         raise
     except (GpupifError, OSError, MemoryError) as error:
-        _say_error(str(error) or type(error).__name__)
+        _say_error(str(error) if isinstance(error, GpupifError) else printable(str(error)) or type(error).__name__)
         raise typer.Exit(ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE) from None
 
 

@@ -62,7 +62,7 @@ def suda(
     place = Place(scheduler, workers)
     check_table(table, sep, place)
 
-    from ..errors import InputError
+    from ..errors import InputError, printable
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.request import CountRequest
@@ -103,4 +103,4 @@ def suda(
     from_file.say(as_json, quiet)
     show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print, as_json, quiet)
     if output is not None and not (as_json or quiet):
-        typer.echo(f"Scores written to {output}")
+        typer.echo(printable(f"Scores written to {output}"))

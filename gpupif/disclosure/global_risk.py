@@ -52,7 +52,7 @@ class GlobalRisk(Displayable):
             f"<GlobalRisk of {self.rows:,} {plural(self.rows, 'row')}: tau1 = {self.tau1:.4g}, tau2 = {self.tau2:.4g}>"
         )
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         among = ", ".join(" x ".join(map(str, one)) for one in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),

@@ -93,7 +93,7 @@ class DisclosureRisk(Displayable):
         attributes = f"{len(self.sensitive)} sensitive {plural(len(self.sensitive), 'attribute')}"
         return f"<DisclosureRisk of {self.rows:,} {plural(self.rows, 'row')}: k = {self.k}, {attributes}>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         from .report import (
             attributes_table,
             beside_table,

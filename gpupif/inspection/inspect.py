@@ -46,7 +46,7 @@ class Inspection(Displayable):
     def __repr__(self) -> str:
         return f"<Inspection of {self.rows:,} rows x {len(self.columns)} columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         print_inspection(self.rows, self.seconds, self.columns, console)
 
     def to_dict(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class QuasiIdentifiers(Displayable):
     def __repr__(self) -> str:
         return f"<QuasiIdentifiers of {self.rows:,} rows: {len(self.sets):,} of at most {self.max_size} columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """See `Displayable`."""
         found, shown = len(self.sets), self.sets.head(self.top)
         counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())

@@ -74,7 +74,7 @@ class ToxicPairs(Displayable):
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         tables = self.pairs, self.values, self.top
         print_toxic(self.rows, self.people, len(self.columns), self.seconds, *tables, console)
 
