@@ -10,8 +10,8 @@ from ..attack.population import Population
 from ..errors import InputError
 from ..utils.display import Displayable, plural
 from ..utils.docs import documented_as
-from ..utils.validation import brief, whole_number
-from .anonymity import Columns, k_anonymity
+from ..utils.validation import Columns, brief, whole_number
+from .anonymity import k_anonymity
 from .assess import assess
 from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks

@@ -14,7 +14,7 @@ import pandas as pd
 from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import check_word, share, whole_number
+from ..utils.validation import Columns, check_word, share, whole_number
 from .open import open_counts
 from .request import CountRequest
 from .separation import Separation
@@ -96,7 +96,7 @@ def quasi_identifiers(
     alpha: float = 0.9,
     by: str = "distinction",
     max_size: int | None = None,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     top: int = 20,
     missing: str = "category",

@@ -13,7 +13,7 @@ from ..attack.request import warn_of_unique
 from ..errors import InputError
 from ..utils.display import Displayable
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import brief, is_whole, whole_number
+from ..utils.validation import Columns, brief, is_whole, whole_number
 from .base import SetRequest
 from .open import open_counts
 from .request import CountRequest
@@ -82,7 +82,7 @@ class ToxicPairs(Displayable):
 def toxic_pairs(
     table: Any,
     size: int = 2,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     top: int = 20,
     weights: Hashable = None,

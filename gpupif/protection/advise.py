@@ -26,7 +26,7 @@ from ..targets.quantities import OfClasses, OfModel, OfScores
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, named_by_attackers
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_columns, check_exist
+from ..utils.validation import Columns, as_columns, check_exist
 from .advice import Advice, Change, rank
 from .checks import Checks
 from .levels import ColumnLevels, levels_of
@@ -45,9 +45,9 @@ def advise(
     hierarchies: Any = None,
     target: str = "pif95",
     *,
-    columns: Sequence[Hashable] | None = None,
-    quasi_identifiers: Sequence[Hashable] | None = None,
-    sensitive: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
+    quasi_identifiers: Columns | None = None,
+    sensitive: Columns | None = None,
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
 ) -> Advice:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ..errors import printable
 
 if TYPE_CHECKING:
@@ -84,6 +82,8 @@ def as_json(value: Any) -> Any:
 
 def json_value(value: Any) -> Any:
     """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
+    import numpy as np
+
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):

@@ -338,11 +338,11 @@ def test_example():
         ({"known": AnyKnown(3, among=["age", "sex"])}, "at most 1, the number of other columns named in among="),
         (
             {"known": 20, "columns": ["age"]},
-            "known: expected other columns of which the attacker knows any 20, got a column beside which none is scored",
+            "other columns of which the attacker knows any 20, got a column beside which none is scored. Name",
         ),
         (
             {"known": AnyKnown(1, among=["age"]), "columns": ["age", "sex"]},
-            "got a column beside which none is named in among=. Name columns that the attacker may know any of, with among=",
+            "any 1, got a column beside which none is named in among=. Name columns that the attacker may",
         ),
         ({"known": AnyKnown(1, among=["agee"])}, "among: no column 'agee' in the table. Did you mean 'age'"),
         ({"known": 1, "columns": ["x"]}, "columns: no column 'x'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -127,7 +128,9 @@ def test_every_command_is_here():
 def test_warnings(run, hostile):
     nearly_unique = {NAME: [f"{VALUE}{row}" for row in range(60)], "sex": ["f", "m"] * 30}
     pq.write_table(pa.table(nearly_unique), hostile / "t.parquet")
-    ended = run("score", hostile / "t.parquet", "-o", hostile / "s.parquet", "--json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        ended = run("score", hostile / "t.parquet", "-o", hostile / "s.parquet", "--json")
     assert "gpupif: warning: column" in ended.err
     assert_harmless(ended.err)
     assert ended.err.count("\n") == ended.err.count("gpupif: warning: ")

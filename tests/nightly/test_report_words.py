@@ -9,10 +9,10 @@ import re
 import pytest
 from rich.console import Console
 
+from gpupif.errors import printable
 from gpupif.nightly.outcome import EXIT_CODES, ColumnProfile, GateResult, InputChanges, Status, Verdict
 from gpupif.nightly.report import markdown, terminal, words
 from gpupif.nightly.report.telling import Telling
-from gpupif.errors import printable
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
 
 
