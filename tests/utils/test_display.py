@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import tomllib
 import unicodedata
 import warnings
 
@@ -15,6 +16,7 @@ from gpupif.errors import NothingKnownWarning, printable, warn
 from gpupif.nightly.past_runs import diff, history, verify
 from gpupif.utils.display import Displayable, draw_line, json_text, standard_output
 from gpupif.utils.progress import Reporter
+from gpupif.utils.toml import toml_key, toml_text
 from tests.helpers.nights import Nights
 
 # Control and format characters, surrogates, private and unassigned ones, separators.
@@ -38,6 +40,13 @@ def test_json_gives_every_text_back():
     assert json.loads(text) == {HOSTILE: SIGNS}
     assert [sign for sign in {*text} if not (sign == "\n" or sign.isprintable())] == []
     assert json_text({"é": "日本"}) == '{\n  "é": "日本"\n}'
+
+
+def test_toml_gives_every_text_back():
+    text = "".join(sign for sign in SIGNS if unicodedata.category(sign) != "Cs")
+    written = f"{toml_key(text)} = {toml_text(text)}"
+    assert tomllib.loads(written) == {text: text}
+    assert written.isprintable()
 
 
 def test_errors_and_warnings():
