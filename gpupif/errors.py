@@ -36,11 +36,12 @@ class GpupifError(Exception):
         return _with_message, (type(self), *self.args)
 
     def about(self, argument: str, *words: str) -> GpupifError:
-        """The same error, said of what came as an argument, in place of ``table: `` or other words at its beginning."""
-        message = str(self)
+        """Return the same error about what came as an argument, which stands in place of ``table: `` or other words."""
+        first, *others = self.args or ("",)
+        message = str(first)
         for word in ("table: ", *words):
             message = message.removeprefix(word)
-        return _with_message(type(self), f"{argument}: {message}")
+        return _with_message(type(self), f"{argument}: {message}", *others)
 
 
 def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:

@@ -73,7 +73,7 @@ class Advice(Displayable):
             f"{escape(as_text(HEADINGS.get(name, name)))}: [bold]{SHOWN.get(name, as_cell)(value)}[/]"
             for name, value in self.before.items()
         )
-        console.print(f"As it is:   {now}", highlight=False)
+        console.print(f"As it is:   {now}", highlight=False, emoji=False)
         console.print()
         target = HEADINGS.get(self.target, self.target)
         title = f"What a change buys, less risk by {target} per bit given up first"

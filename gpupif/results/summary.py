@@ -124,7 +124,7 @@ def print_head(summary: Summary, console: Console, attackers: int | None = None)
 
     size = report.size_line(summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers)
     stages = report.stages_line(summary.seconds, summary.cells)
-    for line in (size, stages):
+    for line in filter(None, (size, stages)):
         console.print(line, highlight=False)
     if summary.through_host:
         draw_line(console, f"Scored {summary.through_host}", "yellow")

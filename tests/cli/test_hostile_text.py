@@ -86,6 +86,7 @@ COMMANDS = {
     "smallest sets": ("toxic {t} --alpha 0.1", "name", 0),
     "suda": ("suda {t} -o {f}/suda.csv", "name", 0),
     "advise": ("advise {t}", "name", 0),
+    "advise of a column": ("advise {t} --target csf({n})", "name", 0),
     "protect": ("protect {t} --target k>=2 --quasi-identifiers {n},illness --suppress 0.5 -o {f}/p.toml", "name", 0),
     "treat": ("treat {t} --plan {f}/plan.toml -o {f}/treated.parquet", "name", 0),
     "compare": ("compare {t} {f}/changed.parquet --quasi-identifiers {n} --sensitive illness", "name", 0),
