@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import check_table, complete, configured, show
+from .options import check_table, complete, configured, say, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,7 @@ def inspect(
     place = Place(scheduler, workers)
     check_table(table, sep, place)
 
-    from ..errors import InputError, printable
+    from ..errors import InputError
     from ..inspection.commands import next_commands
     from ..inspection.inspect import inspect as look_at
     from ..inspection.roles import check_roles_output
@@ -66,8 +66,8 @@ def inspect(
     def draw(console: Console) -> None:
         found.print(console)
         typer.echo()
-        typer.echo("To go on:" if output is None else printable(f"Roles written to {output}. Edit it, then:"))
+        say("To go on:" if output is None else f"Roles written to {output}. Edit it, then:")
         for command in commands:
-            typer.echo(printable(f"  {command}"))
+            say(f"  {command}")
 
     show(facts, draw, as_json, quiet)

@@ -13,7 +13,7 @@ import typer
 from ..errors import printable
 from . import options
 from .messages import as_options
-from .options import complete, configured, show
+from .options import complete, configured, say, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,8 +63,8 @@ def init(
     def draw(console: Console) -> None:
         seen.print(console)
         typer.echo()
-        typer.echo(printable(f"Configuration written to {output}. Check what it says, above all its gates, then:"))
-        typer.echo(printable(f"  {command}"))
+        say(f"Configuration written to {output}. Check what it says, above all its gates, then:")
+        say(f"  {command}")
 
     show(facts, draw, as_json, quiet)
 
@@ -79,7 +79,8 @@ def _exit_codes() -> Iterator[None]:
     except (InputError, TableReadError):
         raise
     except (GpupifError, OSError, MemoryError) as error:
-        _say_error(str(error) if isinstance(error, GpupifError) else printable(str(error)) or type(error).__name__)
+        text = str(error) if isinstance(error, GpupifError) else printable(str(error))
+        _say_error(text or type(error).__name__)
         raise typer.Exit(ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE) from None
 
 

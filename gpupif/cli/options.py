@@ -173,6 +173,11 @@ def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], a
         draw(standard_output())
 
 
+def say(line: str) -> None:
+    """Print a line of text, none of which acts on a terminal."""
+    typer.echo(printable(line))
+
+
 def as_document(facts: Mapping[str, Any]) -> str:
     """Facts as one JSON document, which says by which version."""
     from ..utils.display import json_text
@@ -243,7 +248,7 @@ class FileRoles:
         """Say in a line what came from the file."""
         if self._file is not None and not (as_json or quiet):
             listed = "; ".join(f"--{option} {as_list_text(columns)}" for option, columns in self.taken.items())
-            typer.echo(printable(f"From {self._file}: {listed or 'nothing, for options say it all'}"))
+            say(f"From {self._file}: {listed or 'nothing, for options say it all'}")
 
 
 def as_names(text: str | None, argument: str = "columns") -> list[str] | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError, printable
+from ..errors import InputError
 from . import options
 from .messages import decimal_comma_hint
-from .options import FileRoles, as_distances, as_names, check_table, configured, show
+from .options import FileRoles, as_distances, as_names, check_table, configured, say, show
 
 if TYPE_CHECKING:
     from ..attack.arguments import Knowledge
@@ -121,7 +121,7 @@ def protect(
     show(lambda: {"input": str(table), **written, **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
     if output is not None and not (as_json or quiet):
         typer.echo()
-        typer.echo(printable(f"Plan written to {output}: gpupif treat {table} --plan {output} -o ..."))
+        say(f"Plan written to {output}: gpupif treat {table} --plan {output} -o ...")
 
 
 def _weights(texts: Iterable[str]) -> dict[Hashable, float] | None:

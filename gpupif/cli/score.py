@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..errors import InputError, printable
+from ..errors import InputError
 from . import options
 from .messages import decimal_comma_hint
 from .options import (
@@ -21,6 +21,7 @@ from .options import (
     compiling_ahead,
     complete,
     configured,
+    say,
     show,
     show_scores,
 )
@@ -230,7 +231,7 @@ def score(
         show_scores(scores, as_json, quiet, more)
         if output is not None and not quiet and not as_json:
             whole = "" if cells is None else "; the summary is of all cells"
-            typer.echo(printable(f"{_what_is_written(summary_only, cells)} written to {output}{whole}"))
+            say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
 
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:
@@ -372,8 +373,8 @@ def _print_facts(facts: dict[str, Any]) -> None:
     table = f"{rows:,} {plural(rows, 'row')} x {columns} {plural(columns, 'column')}"
     where = " in ".join(f"{facts[noun + 's']} {plural(facts[noun + 's'], noun)}" for noun in ("worker", "partition"))
     measures = ", ".join(facts["measures"])
-    typer.echo(printable(f"{table} ({measures}) scored{against} by {where}, in {facts['seconds']:.1f} s"))
+    say(f"{table} ({measures}) scored{against} by {where}, in {facts['seconds']:.1f} s")
     if "known_any" in facts:
-        typer.echo(printable(f"Worst and mean over {facts['attackers']}"))
+        say(f"Worst and mean over {facts['attackers']}")
     written = "Scores" if "cells_written" not in facts else _what_is_written(False, facts["cells_written"])
-    typer.echo(printable(f"{written} written to {facts['output']}, a folder of Parquet files"))
+    say(f"{written} written to {facts['output']}, a folder of Parquet files")

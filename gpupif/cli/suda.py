@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import FileRoles, as_names, check_table, complete, configured, show
+from .options import FileRoles, as_names, check_table, complete, configured, say, show
 
 MissingInSets = Annotated[
     str,
@@ -62,7 +62,7 @@ def suda(
     place = Place(scheduler, workers)
     check_table(table, sep, place)
 
-    from ..errors import InputError, printable
+    from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.request import CountRequest
@@ -103,4 +103,4 @@ def suda(
     from_file.say(as_json, quiet)
     show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print, as_json, quiet)
     if output is not None and not (as_json or quiet):
-        typer.echo(printable(f"Scores written to {output}"))
+        say(f"Scores written to {output}")

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, printable
+from ..errors import InputError
 from . import options
-from .options import complete, configured, show
+from .options import complete, configured, say, show
 
 Plan = Annotated[
     Path,
@@ -101,7 +101,7 @@ def treat(
         facts = {"input": str(table), "output": str(output), "record": done.record.to_dict()}
         show(lambda: facts, done.record.print, as_json, quiet)
         if not quiet and not as_json:
-            typer.echo(printable(f"Treated table written to {output}"))
+            say(f"Treated table written to {output}")
 
 
 def _check_apart(files: dict[str, Path | None]) -> None:
