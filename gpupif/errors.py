@@ -12,19 +12,36 @@ from typing import Any
 MOST_NAMED = 40
 
 
+def printable(text: str) -> str:
+    """Return a text of which no character acts on a terminal: those that Python's `repr` escapes are escaped as there.
+
+    These are control characters (line breaks too), marks that turn the direction of writing, zero-width characters and
+    spaces other than the plain one, by which different values would look alike, and lone surrogates, which no terminal
+    can be sent. A backslash stays as it is.
+    """
+    return "".join(own if own.isprintable() else own.encode("unicode_escape").decode() for own in text)
+
+
 class GpupifError(Exception):
-    """Base of all errors that gpupif raises on purpose."""
+    """Base of all errors that gpupif raises on purpose.
+
+    Arguments are the lines of the message, nearly always one; `str` shows them `printable`.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(printable(str(line)) for line in self.args)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made anew from its message, whatever its class makes that of.
         return _with_message, (type(self), *self.args)
 
     def about(self, argument: str, *words: str) -> GpupifError:
-        """The same error, said of what came as an argument, in place of ``table: `` or other words at its beginning."""
-        message = str(self)
+        """Return the same error about what came as an argument, which stands in place of ``table: `` or other words."""
+        first, *others = self.args or ("",)
+        message = str(first)
         for word in ("table: ", *words):
             message = message.removeprefix(word)
-        return _with_message(type(self), f"{argument}: {message}")
+        return _with_message(type(self), f"{argument}: {message}", *others)
 
 
 def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:
@@ -122,7 +139,7 @@ def warn(message: str, category: type[Warning]) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpupif":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(printable(message), category, stacklevel=level)
 
 
 class WarnOnce:

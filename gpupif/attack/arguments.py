@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
-from ..utils.validation import as_list, as_mapping, check_exist, check_unique, check_weights, check_word
+from ..utils.validation import Columns, as_list, as_mapping, check_exist, check_unique, check_weights, check_word
 from .distances import CategoryOrder
 from .hierarchy_files import read_named_files
 from .known_subsets import AnyKnown, Known, among_of, as_attackers, as_known, folded_names
@@ -40,7 +40,7 @@ class Arguments:
     def of(
         cls,
         measures: Measures,
-        columns: Sequence[Hashable] | None = None,
+        columns: Columns | None = None,
         *,
         known: Knowledge = None,
         attackers: Mapping[str, Knowledge] | None = None,
@@ -60,7 +60,8 @@ class Arguments:
         shares = as_priors(priors), as_accuracies(accuracies)
         apart = read_named_files("distances", distances)
         people = Population.of(population)
-        return cls(wanted, columns, *attack, *shares, apart, weights, people, missing, dtype)
+        scored = None if columns is None else as_list("columns", columns)
+        return cls(wanted, scored, *attack, *shares, apart, weights, people, missing, dtype)
 
     def needed(self, names: Sequence[str]) -> list[str] | None:
         """Of a file's columns, `names`, those that are needed, None for all; raises InputError for unknown ones."""
@@ -69,12 +70,12 @@ class Arguments:
             if isinstance(known, AnyKnown):
                 argument, theirs = among_of(argument), list(known.among or ())
             else:
-                theirs = [] if known is None else as_list(argument, known)
+                theirs = [] if known is None else list(known)
             check_exist(argument, theirs, names)
             attacker += theirs
         if self.columns is None:
             return None
-        targets = as_list("columns", self.columns)
+        targets = list(self.columns)
         self._check_mappings(names, [*targets, *attacker])
         check_exist("columns", targets, names)
         check_weights(self.weights, names)

@@ -42,7 +42,7 @@ class AnyKnown:
     Raises
     ------
     InputError
-        Numbers that are out of range, or a bare name for ``among``.
+        Numbers that are out of range, or what names no column for ``among``.
 
     Examples
     --------
@@ -132,6 +132,11 @@ def check_known(argument: str, asked: AnyKnown, targets: Sequence[Hashable], poo
     others = min(len(pool) - (name in pool) for name in targets)
     if asked.known > others:
         where = "scored" if asked.among is None else "named in among="
+        if not others:
+            raise InputError(
+                f"{argument}: expected other columns of which the attacker knows any {asked.known}, got a column "
+                f"beside which none is {where}. Name columns that the attacker may know any of, with among=."
+            )
         raise InputError(
             f"{argument}: expected at most {others}, the number of other columns {where}, got {asked.known}. Give a "
             "lower number, or name more columns that the attacker may know any of, with among=."

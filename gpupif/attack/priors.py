@@ -17,6 +17,7 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..encoding.column import Column
 from ..errors import PriorError
 from ..io.documents import parse_json
+from ..utils.display import as_text
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
 from ..utils.validation import brief, within
 
@@ -85,7 +86,7 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
         return pd.DataFrame({"column": [name for name, _, _ in rows], "value": texts, "probability": shares})
 
     def __repr__(self) -> str:
-        return f"Priors of {', '.join(map(str, self._priors))}"
+        return f"Priors of {', '.join(map(as_text, self._priors))}"
 
 
 def make_prior(

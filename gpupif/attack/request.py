@@ -14,7 +14,7 @@ from ..engines.axis import Axis
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import POPULATION_SIZE, Measure
-from ..utils.validation import as_list, brief, check_exist, check_unique, within
+from ..utils.validation import brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
 from .known_subsets import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, folded
 from .priors import Prior, make_prior
@@ -194,7 +194,7 @@ def resolve_columns(
         raise InputError("table: expected at least one column, got none.")
     check_unique(names)
     default = [name for name in names if name not in labels] or list(names)
-    targets = default if columns is None else as_list("columns", columns)
+    targets = default if columns is None else list(columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
     check_exist("columns", targets, names)
@@ -203,7 +203,7 @@ def resolve_columns(
         pool = list(targets) if known.pool is None else list(known.pool)
         check_known(argument, known, targets, pool if known.known else targets)
         return targets, Attacker(pool, known)
-    attacker = list(targets) if known is None else as_list(argument, known)
+    attacker = list(targets) if known is None else list(known)
     check_exist(argument, attacker, names)
     separators = columns is None and set(str(targets[0])) & set(",;\t| ")
     if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from .._version import __version__
 from ..gpu.status import cuda_status
+from ..utils.display import json_text
 from ..utils.versions import installed_version
 from .options import Json
 
@@ -28,7 +28,7 @@ def info(as_json: Json = False) -> None:
     """Show versions, CPU and GPU: which engine runs, and where that is not CUDA, exactly why not."""
     facts = describe()
     if as_json:
-        typer.echo(json.dumps(facts, indent=2))
+        typer.echo(json_text(facts))
         return
     width = max(map(len, facts))
     for name, fact in facts.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import check_table, configured, interruption, show
+from .options import check_table, configured, interruption, say, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,8 +65,9 @@ def inspect(
 
     def draw(console: Console) -> None:
         found.print(console)
-        typer.echo("\nTo go on:" if output is None else f"\nRoles written to {output}. Edit it, then:")
+        typer.echo()
+        say("To go on:" if output is None else f"Roles written to {output}. Edit it, then:")
         for command in commands:
-            typer.echo(f"  {command}")
+            say(f"  {command}")
 
     show(facts, draw, as_json, quiet)

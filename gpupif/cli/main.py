@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from ..errors import GpupifError
+from ..errors import GpupifError, printable
 from ..utils.signals import Interrupted, raise_interruptions
 from . import nightly
 from .advise import advise
@@ -66,11 +66,22 @@ def _root(
     """Privacy risk of every cell of a table."""
 
 
+def _own_options() -> set[str]:
+    """Return the options of the command that the command line names, such as --columns."""
+    command: Any = typer.main.get_command(app)
+    for word in sys.argv[1:]:
+        below = getattr(command, "commands", {})
+        if word not in below:
+            break
+        command = below[word]
+    return {option for parameter in command.params for option in parameter.opts}
+
+
 def main() -> None:
     """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"gpupif: warning: {as_options(str(message))}", file=sys.stderr)
+        print(f"gpupif: warning: {as_options(printable(str(message)), _own_options())}", file=sys.stderr)
 
     # Importing makes a million objects, which stay: to look for garbage among them as often as usual takes a tenth of a
     # short command's time.
@@ -86,15 +97,15 @@ def main() -> None:
         print(usage_error(error, NAMES), end="", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except GpupifError as error:
-        print(f"gpupif: error: {as_options(str(error))}", file=sys.stderr)
+        print(f"gpupif: error: {as_options(str(error), _own_options())}", file=sys.stderr)
         raise SystemExit(2) from None
     except OSError as error:
         # A full disk, say, on which compiled kernels are to be kept.
-        print(f"gpupif: error: {error}.", file=sys.stderr)
+        print(printable(f"gpupif: error: {error}."), file=sys.stderr)
         raise SystemExit(2) from None
     except MemoryError:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
         raise SystemExit(2) from None
     except Interrupted as signalled:
-        print(f"gpupif: interrupted; {interruption.left}.", file=sys.stderr)
+        print(f"gpupif: interrupted; {printable(interruption.left)}.", file=sys.stderr)
         raise SystemExit(128 + signalled.number) from None

@@ -6,7 +6,8 @@ from typing import Any
 
 import typer
 
-from .options import Json, console
+from ..utils.display import json_text, standard_output
+from .options import Json
 
 KEYS = ("name", "unit", "range", "meaning", "source")
 EXAMPLE = (
@@ -20,13 +21,11 @@ EXAMPLE = (
 def measures(as_json: Json = False) -> None:
     """List all measures, of cells and of tables: unit, range, meaning, source, and an example."""
     if as_json:
-        import json
-
-        typer.echo(json.dumps({"cells": of_cells(), "tables": of_tables()}, indent=2, ensure_ascii=False))
+        typer.echo(json_text({"cells": of_cells(), "tables": of_tables()}))
         return
     from rich.table import Table
 
-    to = console()
+    to = standard_output()
     titles = {
         "Of cells and rows: gpupif score --measures": of_cells(),
         "Of tables: gpupif risk --models": of_tables(),

@@ -9,6 +9,8 @@ from typing import Any
 
 import typer
 
+from ..errors import printable
+
 # What the framework says of options and arguments, whose base it names nowhere in public.
 UsageError: Any = typer.BadParameter.__mro__[2]
 
@@ -34,7 +36,8 @@ def usage_error(error: Any, commands: Collection[str] = ()) -> str:
         command = " ".join(["gpupif", *typed[:1]])
     else:
         command = context.command_path
-    return f"gpupif: error: {message}{'' if message[-1] in '.?' else '.'} `{command} --help` says what there is.\n"
+    stop = "" if message[-1] in ".?" else "."
+    return f"{printable(f'gpupif: error: {message}{stop} `{command} --help` says what there is.')}\n"
 
 
 def decimal_comma_hint(text: str) -> str:
@@ -55,8 +58,12 @@ def _given(options: Sequence[str]) -> str:
     return ""
 
 
-def as_options(message: str) -> str:
-    """A message about arguments in the words of the command line: columns= is --columns."""
+def as_options(message: str, options: Collection[str] | None = None) -> str:
+    """Return a message about arguments in the words of the command line: columns= is --columns.
+
+    options: those of the command, such as --columns, for arguments that are none of its options stay as they are. None:
+    all arguments are options.
+    """
     message = re.sub(r"^attackers: '([^']*)'", _attacker_option, message)
     message = re.sub(r"^attackers:", "--attacker:", message)
     message = re.sub(r"\battackers=(?!\w)", "--attacker", message)
@@ -73,6 +80,10 @@ def as_options(message: str) -> str:
         "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles|row_id|suppressed|linkage|hierarchies|"
         "target|suppress|cells|time_limit"
     )
+    if options is not None:
+        own = [name for name in names.split("|") if f"--{name.replace('_', '-')}" in options]
+        # A pattern that matches nothing where there are none.
+        names = "|".join(own) or "(?!)"
     if any(argument.startswith("--known-any") for argument in sys.argv):
         message = re.sub(r"^known:", "--known-any:", message)
     if sys.argv[1:2] == ["protect"]:

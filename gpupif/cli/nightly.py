@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import printable
 from . import options
 from .messages import as_options
-from .options import configured, interruption, show
+from .options import configured, interruption, say, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +64,9 @@ def init(
 
     def draw(console: Console) -> None:
         seen.print(console)
-        typer.echo(f"\nConfiguration written to {output}. Check what it says, above all its gates, then:\n  {command}")
+        typer.echo()
+        say(f"Configuration written to {output}. Check what it says, above all its gates, then:")
+        say(f"  {command}")
 
     show(facts, draw, as_json, quiet)
 
@@ -78,7 +81,8 @@ def _exit_codes() -> Iterator[None]:
     except (InputError, TableReadError):
         raise
     except (GpupifError, OSError, MemoryError) as error:
-        _say_error(str(error) or type(error).__name__)
+        text = str(error) if isinstance(error, GpupifError) else printable(str(error))
+        _say_error(text or type(error).__name__)
         raise typer.Exit(ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE) from None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -179,26 +178,26 @@ def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], a
     if as_json:
         typer.echo(as_document(facts()))
     elif not quiet:
-        draw(console())
+        from ..utils.display import standard_output
+
+        draw(standard_output())
+
+
+def say(line: str) -> None:
+    """Print a line of text, none of which acts on a terminal."""
+    typer.echo(printable(line))
 
 
 def as_document(facts: Mapping[str, Any]) -> str:
     """Facts as one JSON document, which says by which version."""
-    import json
+    from ..utils.display import json_text
 
-    return json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False, allow_nan=False)
+    return json_text({"gpupif": __version__, **facts})
 
 
 def show_scores(scores: Scores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
     """The summary of scores, and more facts about them."""
     show(lambda: {**more, **scores.summary().to_dict()}, lambda to: scores.summary().print(to), as_json, quiet)
-
-
-def console() -> Console:
-    """Where tables are drawn: as wide as the terminal is, or else wide enough for most."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def check_table(table: Path, sep: str | None, place: Place) -> None:
@@ -259,7 +258,7 @@ class FileRoles:
         """Say in a line what came from the file."""
         if self._file is not None and not (as_json or quiet):
             listed = "; ".join(f"--{option} {as_list_text(columns)}" for option, columns in self.taken.items())
-            typer.echo(f"From {self._file}: {listed or 'nothing, for options say it all'}")
+            say(f"From {self._file}: {listed or 'nothing, for options say it all'}")
 
 
 def as_names(text: str | None, argument: str = "columns") -> list[str] | None:

@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError
 from . import options
 from .messages import decimal_comma_hint
-from .options import FileRoles, as_distances, as_names, check_table, configured, show
+from .options import FileRoles, as_distances, as_names, check_table, configured, say, show
 
 if TYPE_CHECKING:
     from ..attack.arguments import Knowledge
@@ -120,7 +120,8 @@ def protect(
     written = {} if output is None else {"output": str(output)}
     show(lambda: {"input": str(table), **written, **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
     if output is not None and not (as_json or quiet):
-        typer.echo(f"\nPlan written to {output}: gpupif treat {table} --plan {output} -o ...")
+        typer.echo()
+        say(f"Plan written to {output}: gpupif treat {table} --plan {output} -o ...")
 
 
 def _weights(texts: Iterable[str]) -> dict[Hashable, float] | None:

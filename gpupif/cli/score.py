@@ -21,6 +21,7 @@ from .options import (
     compiling_ahead,
     configured,
     interruption,
+    say,
     show,
     show_scores,
 )
@@ -232,7 +233,7 @@ def score(
         show_scores(scores, as_json, quiet, more)
         if output is not None and not quiet and not as_json:
             whole = "" if cells is None else "; the summary is of all cells"
-            typer.echo(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
+            say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
 
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:
@@ -374,8 +375,8 @@ def _print_facts(facts: dict[str, Any]) -> None:
     table = f"{rows:,} {plural(rows, 'row')} x {columns} {plural(columns, 'column')}"
     where = " in ".join(f"{facts[noun + 's']} {plural(facts[noun + 's'], noun)}" for noun in ("worker", "partition"))
     measures = ", ".join(facts["measures"])
-    typer.echo(f"{table} ({measures}) scored{against} by {where}, in {facts['seconds']:.1f} s")
+    say(f"{table} ({measures}) scored{against} by {where}, in {facts['seconds']:.1f} s")
     if "known_any" in facts:
-        typer.echo(f"Worst and mean over {facts['attackers']}")
+        say(f"Worst and mean over {facts['attackers']}")
     written = "Scores" if "cells_written" not in facts else _what_is_written(False, facts["cells_written"])
-    typer.echo(f"{written} written to {facts['output']}, a folder of Parquet files")
+    say(f"{written} written to {facts['output']}, a folder of Parquet files")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import FileRoles, as_names, check_table, configured, interruption, show
+from .options import FileRoles, as_names, check_table, configured, interruption, say, show
 
 MissingInSets = Annotated[
     str,
@@ -103,4 +103,4 @@ def suda(
     from_file.say(as_json, quiet)
     show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print, as_json, quiet)
     if output is not None and not (as_json or quiet):
-        typer.echo(f"Scores written to {output}")
+        say(f"Scores written to {output}")

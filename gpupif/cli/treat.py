@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import configured, interruption, show
+from .options import configured, interruption, say, show
 
 Plan = Annotated[
     Path,
@@ -103,7 +103,7 @@ def treat(
         facts = {"input": str(table), "output": str(output), "record": done.record.to_dict()}
         show(lambda: facts, done.record.print, as_json, quiet)
         if not quiet and not as_json:
-            typer.echo(f"Treated table written to {output}")
+            say(f"Treated table written to {output}")
 
 
 def _check_apart(files: dict[str, Path | None]) -> None:

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..hierarchies.open import open_hierarchies
 from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_columns, as_mapping, check_exist, check_word, whole_number
+from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, whole_number
 from .aligned import CompareRequest
 from .linkage import check_linkage, link_rows
 from .open import hold, open_aligned, request_of
@@ -30,9 +30,9 @@ def compare(
     after: Any,
     plan: Any = None,
     *,
-    columns: Sequence[Hashable] | None = None,
-    quasi_identifiers: Any = None,
-    sensitive: Any = None,
+    columns: Columns | None = None,
+    quasi_identifiers: Columns | None = None,
+    sensitive: Columns | None = None,
     row_id: Hashable = None,
     hierarchies: Any = None,
     distances: Mapping[Hashable, Any] | None = None,

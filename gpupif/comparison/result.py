@@ -63,7 +63,7 @@ class Comparison(Displayable):
     def __repr__(self) -> str:
         return f"<Comparison of {self.rows:,} rows x {len(self.columns)} columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         from .report import columns_table, heading, pairs_table, risk_table, utility_table
 
         console.print(heading(self.rows, self.rows_taken_away, len(self.columns), self.seconds), highlight=False)

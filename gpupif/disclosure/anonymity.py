@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple, overload
 
 from ..errors import InputError
 from ..utils.docs import documented_as
-from ..utils.validation import check_word
+from ..utils.validation import Columns, check_word
 from .assess import assess
 from .models import MODELS
 from .request import RiskRequest
 from .search import Assessed
 
-Columns = Hashable | Sequence[Hashable]
 KINDS = ("distinct", "entropy", "recursive")
 
 

@@ -6,7 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from ..utils.docs import documented_as
-from .anonymity import Columns, alpha_k_anonymity, assess_models
+from ..utils.validation import Columns
+from .anonymity import alpha_k_anonymity, assess_models
 
 
 @documented_as(alpha_k_anonymity)

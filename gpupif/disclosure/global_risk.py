@@ -13,8 +13,8 @@ from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
 from ..utils.docs import documented_as
 from ..utils.undefined import WILDCARD_GLOBAL_RISK
-from ..utils.validation import as_columns, share
-from .anonymity import Columns, k_anonymity
+from ..utils.validation import Columns, as_columns, share
+from .anonymity import k_anonymity
 from .cell_counts import CellCounts
 from .log_linear import expected_people, parameters, resolve_interactions
 
@@ -52,7 +52,7 @@ class GlobalRisk(Displayable):
             f"<GlobalRisk of {self.rows:,} {plural(self.rows, 'row')}: tau1 = {self.tau1:.4g}, tau2 = {self.tau2:.4g}>"
         )
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         among = ", ".join(" x ".join(map(str, one)) for one in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),

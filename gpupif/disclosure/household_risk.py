@@ -16,7 +16,8 @@ from ..frames.open import open_frame, open_table
 from ..scoring.score import score
 from ..utils.arrays import on_host
 from ..utils.docs import documented_as
-from .anonymity import Columns, k_anonymity
+from ..utils.validation import Columns
+from .anonymity import k_anonymity
 from .cells import check_households
 from .households import HouseholdSums
 from .request import RiskRequest

@@ -46,7 +46,7 @@ def classes_table(
     below = f"{classes.rows_below:,} rows"
     shown_size = [] if classes.average_size is None else [("rows a class", f"{classes.average_size:,.2f}")]
     if classes.classes_below is not None:
-        below = f"{classes.classes_below:,}, {below}"
+        below = f"{classes.classes_below:,} {'class' if classes.classes_below == 1 else 'classes'} with {below}"
     facts = [
         ("k, rows of the smallest class", f"{classes.k:,}"),
         ("rows of the largest class", f"{classes.largest:,}"),

@@ -10,8 +10,8 @@ from ..attack.population import Population
 from ..errors import InputError
 from ..utils.display import Displayable, plural
 from ..utils.docs import documented_as
-from ..utils.validation import brief, whole_number
-from .anonymity import Columns, k_anonymity
+from ..utils.validation import Columns, brief, whole_number
+from .anonymity import k_anonymity
 from .assess import assess
 from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks
@@ -93,7 +93,7 @@ class DisclosureRisk(Displayable):
         attributes = f"{len(self.sensitive)} sensitive {plural(len(self.sensitive), 'attribute')}"
         return f"<DisclosureRisk of {self.rows:,} {plural(self.rows, 'row')}: k = {self.k}, {attributes}>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         from .report import (
             attributes_table,
             beside_table,

@@ -16,7 +16,7 @@ def hierarchy_with_level(hierarchies: Mapping[Hashable, Hierarchy], column: Hash
         listed = f" There are some for {', '.join(map(repr, hierarchies))}." if hierarchies else ""
         raise InputError(
             f"level: column {column!r} has no hierarchy.{did_you_mean(str(column), map(str, hierarchies))}{listed} If "
-            "the name is right, add one to [hierarchies] (hierarchies=), such as { widths = [5, 10, 20] } for numbers."
+            "the name is right, add one to the hierarchies of the plan, such as { widths = [5, 10, 20] } for numbers."
         )
     hierarchy = hierarchies[column]
     if not is_whole(level) or not 0 <= level <= hierarchy.height:

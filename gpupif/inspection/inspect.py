@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..marginals.request import CountRequest
 from ..utils.display import Displayable, as_json, json_value
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import Columns
 from .open import find_facts
 from .proposal import propose
 from .report import print_inspection
@@ -46,7 +46,7 @@ class Inspection(Displayable):
     def __repr__(self) -> str:
         return f"<Inspection of {self.rows:,} rows x {len(self.columns)} columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         print_inspection(self.rows, self.seconds, self.columns, console)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Inspection(Displayable):
         self.roles.write(path, overwrite, reasons, f"Proposed roles of the columns of a table of {self.rows:,} rows.")
 
 
-def inspect(table: Any, columns: Sequence[Hashable] | None = None) -> Inspection:
+def inspect(table: Any, columns: Columns | None = None) -> Inspection:
     """Look at a new table: what its columns hold, what they look like, and which roles they may have.
 
     The first thing to do with a table that one does not know. What a column looks like is told by the words of its

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 from ..utils.docs import documented_as
+from ..utils.validation import Columns
 from .column_sets import ColumnSets, measure_sets
-
-Columns = Hashable | Sequence[Hashable]
 
 
 def entropy(
@@ -146,7 +145,7 @@ def mutual_information(
 @documented_as(entropy)
 def total_correlation(
     table: Any,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     weights: Hashable = None,
     missing: str = "category",
@@ -177,7 +176,7 @@ def total_correlation(
 @documented_as(entropy)
 def dual_total_correlation(
     table: Any,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     weights: Hashable = None,
     missing: str = "category",
@@ -208,7 +207,7 @@ def dual_total_correlation(
 @documented_as(entropy)
 def residual_entropy(
     table: Any,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     weights: Hashable = None,
     missing: str = "category",

@@ -14,7 +14,7 @@ import pandas as pd
 from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import check_word, share, whole_number
+from ..utils.validation import Columns, check_word, share, whole_number
 from .open import open_counts
 from .request import CountRequest
 from .separation import Separation
@@ -63,7 +63,7 @@ class QuasiIdentifiers(Displayable):
     def __repr__(self) -> str:
         return f"<QuasiIdentifiers of {self.rows:,} rows: {len(self.sets):,} of at most {self.max_size} columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """See `Displayable`."""
         found, shown = len(self.sets), self.sets.head(self.top)
         counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
@@ -96,7 +96,7 @@ def quasi_identifiers(
     alpha: float = 0.9,
     by: str = "distinction",
     max_size: int | None = None,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     top: int = 20,
     missing: str = "category",

@@ -11,7 +11,7 @@ from ..io.base import Source
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..utils.progress import Reporter
 from ..utils.undefined import WILDCARD_ENTROPIES
-from ..utils.validation import as_list, check_exist, check_unique, check_weights, check_word
+from ..utils.validation import Columns, as_list, check_exist, check_unique, check_weights, check_word
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CountRequest:
     `gpupif.toxic_pairs`. Raises InputError for a word that it cannot be.
     """
 
-    columns: Sequence[Hashable] | None = None
+    columns: Columns | None = None
     weights: Hashable = None
     missing: str = "category"
     argument: str = "columns"

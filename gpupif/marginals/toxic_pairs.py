@@ -13,7 +13,7 @@ from ..attack.request import warn_of_unique
 from ..errors import InputError
 from ..utils.display import Displayable
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import brief, is_whole, whole_number
+from ..utils.validation import Columns, brief, is_whole, whole_number
 from .base import SetRequest
 from .open import open_counts
 from .request import CountRequest
@@ -74,7 +74,7 @@ class ToxicPairs(Displayable):
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         tables = self.pairs, self.values, self.top
         print_toxic(self.rows, self.people, len(self.columns), self.seconds, *tables, console)
 
@@ -82,7 +82,7 @@ class ToxicPairs(Displayable):
 def toxic_pairs(
     table: Any,
     size: int = 2,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     top: int = 20,
     weights: Hashable = None,

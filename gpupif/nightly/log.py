@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from .report.words import visible
+from ..errors import printable
 
 LOG = logging.getLogger("gpupif.nightly")
 
@@ -54,7 +54,7 @@ class Lines(logging.Formatter):
         time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         level, text = record.levelname.lower(), self._redact(record.getMessage())
         if not self._as_json:
-            return f"{time} {level} {visible(text)}"
+            return f"{time} {level} {printable(text)}"
         fields = {key: self._clean(value) for key, value in getattr(record, "fields", {}).items()}
         facts = {"time": time, "level": level, "event": getattr(record, "event", record.name), "message": text}
         return json.dumps({**fields, **facts})

@@ -190,7 +190,7 @@ class RunOutcome(Displayable):
         gates = [{**plain(gate), "change": json_value(gate.change)} for gate in self.gates]
         return {"format": FORMAT, **fields, "exit_code": self.exit_code, "gates": gates}
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """Draw it on a console of rich: the table of gates, what changed, and what the exit code says."""
         from .report.terminal import draw
 

@@ -6,7 +6,7 @@ Functions raise ColumnNotFoundError for columns that are not there and InputErro
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
@@ -16,14 +16,14 @@ from ..engines.cpu.counting import SubsetCounter
 from ..errors import ColumnNotFoundError, InputError
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-
-Columns = Sequence[Hashable]
+from ..utils.validation import Columns, as_list
 
 
 def get_marginal(df: pd.DataFrame, columns: Columns) -> dict[Any, float]:
     """Joint distribution of the columns: outcome (a value, or a tuple of values of several columns) to share."""
-    shares = df[_existing(df, columns)].value_counts(normalize=True, dropna=False, sort=False)
-    if len(columns) == 1:
+    names = _existing(df, columns)
+    shares = df[names].value_counts(normalize=True, dropna=False, sort=False)
+    if len(names) == 1:
         shares.index = shares.index.get_level_values(0)
     return {outcome: float(share) for outcome, share in shares.items()}
 
@@ -42,7 +42,7 @@ def entropy(df: pd.DataFrame, rvs: Columns) -> float:
 
 def mutual_information(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:
     """Mutual information I(X; Y) = H(X) + H(Y) - H(X, Y) of two sets of columns."""
-    return entropy(df, rvs_X) + entropy(df, rvs_Y) - entropy(df, [*rvs_X, *rvs_Y])
+    return entropy(df, rvs_X) + entropy(df, rvs_Y) - entropy(df, _both(rvs_X, rvs_Y))
 
 
 def pairwise_mutual_information(df: pd.DataFrame) -> tuple[list[Hashable], list[Hashable], list[float]]:
@@ -69,7 +69,7 @@ def create_entropy_mi_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataF
 
 def conditional_entropy(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:
     """Conditional entropy H(X | Y) = H(X, Y) - H(Y)."""
-    return max(0.0, entropy(df, [*rvs_X, *rvs_Y]) - entropy(df, rvs_Y))
+    return max(0.0, entropy(df, _both(rvs_X, rvs_Y)) - entropy(df, rvs_Y))
 
 
 def create_conditional_entropy_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataFrame:
@@ -92,11 +92,16 @@ def dual_total_correlation(df: pd.DataFrame, rvs: Columns) -> float:
 
 def residual_entropy(df: pd.DataFrame, rvs: Columns) -> float:
     """Residual entropy: the sum over the columns of the entropy of each given the others."""
-    return sum(conditional_entropy(df, [name], [other for other in rvs if other != name]) for name in rvs)
+    names = as_list("columns", rvs)
+    return sum(conditional_entropy(df, [name], [other for other in names if other != name]) for name in names)
+
+
+def _both(rvs_X: Columns, rvs_Y: Columns) -> list[Hashable]:
+    return [*as_list("columns", rvs_X), *as_list("columns", rvs_Y)]
 
 
 def _existing(df: pd.DataFrame, columns: Columns) -> list[Hashable]:
-    names = list(dict.fromkeys(columns))
+    names = as_list("columns", columns)
     unknown = [name for name in names if name not in df.columns]
     if unknown:
         raise ColumnNotFoundError("columns", unknown, df.columns)

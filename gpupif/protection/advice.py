@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..utils.display import Displayable, Heading, as_cell, as_text, draw_table, plural
+from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,9 @@ class Advice(Displayable):
         changes = f"{len(self.changes):,} {plural(len(self.changes), 'change')}"
         return f"<Advice for {self.rows:,} {plural(self.rows, 'row')}: {changes} by {self.target}>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
+        from rich.markup import escape
+
         counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
         console.print(
             f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} x [bold]{len(self.columns)}[/] "
@@ -68,12 +70,16 @@ class Advice(Displayable):
             highlight=False,
         )
         now = "   ".join(
-            f"{HEADINGS.get(name, name)}: [bold]{SHOWN.get(name, as_cell)(value)}[/]"
+            f"{escape(as_text(HEADINGS.get(name, name)))}: [bold]{SHOWN.get(name, as_cell)(value)}[/]"
             for name, value in self.before.items()
         )
-        console.print(f"As it is:   {now}", highlight=False)
+        console.print(f"As it is:   {now}", highlight=False, emoji=False)
         console.print()
-        title = f"What a change buys, less risk by {HEADINGS.get(self.target, self.target)} per bit given up first"
+        target = HEADINGS.get(self.target, self.target)
+        title = f"What a change buys, less risk by {target} per bit given up first"
+        if not (self.changes["bought"] > 0).any():
+            draw_line(console, f"No single change makes {target} less risky.")
+            title = "What a change costs, in bits given up"
         headings = [
             Heading("column", text=True),
             Heading("change", text=True),
@@ -91,10 +97,6 @@ class Advice(Displayable):
             ]
             for row in self.changes.to_dict("records")
         ]
-        if not (self.changes["bought"] > 0).any():
-            console.print(
-                f"No single change makes {HEADINGS.get(self.target, self.target)} less risky.", highlight=False
-            )
         console.print(draw_table(title, headings, rows))
 
 

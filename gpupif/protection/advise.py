@@ -26,7 +26,7 @@ from ..targets.quantities import OfClasses, OfModel, OfScores
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, named_by_attackers
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_columns, check_exist
+from ..utils.validation import Columns, as_columns, check_exist
 from .advice import Advice, Change, rank
 from .checks import Checks
 from .levels import ColumnLevels, levels_of
@@ -45,9 +45,9 @@ def advise(
     hierarchies: Any = None,
     target: str = "pif95",
     *,
-    columns: Sequence[Hashable] | None = None,
-    quasi_identifiers: Sequence[Hashable] | None = None,
-    sensitive: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
+    quasi_identifiers: Columns | None = None,
+    sensitive: Columns | None = None,
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
 ) -> Advice:
@@ -230,10 +230,13 @@ def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: s
 
 
 def _coarser(levels: Sequence[ColumnLevels]) -> Iterator[tuple[int, int]]:
-    """Places of columns, and levels below the top at which values are put together that are apart at the one before."""
+    """Yield places of columns, and levels below the top at which values are put together that are apart one below.
+
+    A level at which all values are one says no more than the table without the column: dropping is listed, not it.
+    """
     for place, column in enumerate(levels):
         sizes = [level.cardinality for level in column.coded.levels[:-1]]
-        yield from ((place, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
+        yield from ((place, level) for level in range(1, len(sizes)) if 1 < sizes[level] < sizes[level - 1])
 
 
 def _dropped(levels: Sequence[ColumnLevels], targets: TargetSet) -> Iterator[tuple[int, None]]:

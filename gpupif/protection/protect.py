@@ -12,6 +12,7 @@ from ..engines.choose import choose_engine, requested_device
 from ..targets.counted import CountedTable
 from ..targets.target import Target
 from ..utils.progress import Reporter, announce_compilation, short
+from ..utils.validation import Columns
 from .checks import Checks
 from .lattice import size_of
 from .levels import levels_of
@@ -27,8 +28,8 @@ def protect(
     targets: str | Target | Sequence[str | Target],
     *,
     hierarchies: Any = None,
-    quasi_identifiers: Any = None,
-    sensitive: Any = None,
+    quasi_identifiers: Columns | None = None,
+    sensitive: Columns | None = None,
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
     weights: Mapping[Hashable, float] | None = None,

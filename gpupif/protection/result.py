@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, TargetValue
 from ..treatment.plan import Plan
-from ..utils.display import Displayable, Heading, as_part, as_percent, draw_table, json_value, plural
+from ..utils.display import Displayable, Heading, as_part, as_percent, draw_line, draw_table, json_value, plural
 from .levels import ColumnLevels
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Protection(Displayable):
         found = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
         return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {found}>"
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         found = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
         spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
         console.print(
@@ -113,8 +113,7 @@ class Protection(Displayable):
                 highlight=False,
             )
         if self.proposed:
-            named = ", ".join(map(str, self.proposed))
-            console.print(f"Hierarchies proposed for: {named}", highlight=False, markup=False)
+            draw_line(console, f"Hierarchies proposed for: {', '.join(map(str, self.proposed))}")
         for table in self._tables():
             console.print()
             console.print(table)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..engines.fold import worst_place
 from ..measures import find_measure
-from ..utils.display import Displayable, as_json, as_text
+from ..utils.display import Displayable, as_json, as_text, plural
 from .figures import ROW_MEASURES
 from .summary import AnyKnownSummary, Summary, print_head
 
@@ -38,6 +38,9 @@ class AttackerSummary(Displayable):
     columns: pd.DataFrame
     fig: pd.DataFrame
 
+    def __repr__(self) -> str:
+        return f"<AttackerSummary of {len(self.summaries)} {plural(len(self.summaries), 'attacker')}>"
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
         figures = self.attackers.drop(columns="known").to_dict("index")
@@ -47,7 +50,7 @@ class AttackerSummary(Displayable):
         }
         return {"attackers": as_json(attackers), "worst": as_json(self.columns)}
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """Draw it on a console of rich: risk by attacker, and by column the attacker who learns most."""
         from . import report
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..io.write import check_output
+from ..utils.display import as_text
 from ..utils.validation import check_path
 from .base import CellSource, ScoresDescription, refuse_options
 from .lazy_table import LazyTable
@@ -37,7 +38,7 @@ class CellTable(LazyTable):
         self.columns = list(source.columns)
 
     def __repr__(self) -> str:
-        return f"<CellTable of {', '.join(map(str, self.columns))}; read by head, to_pandas, to_polars, to_arrow>"
+        return f"<CellTable of {', '.join(map(as_text, self.columns))}; read by head, to_pandas, to_polars, to_arrow>"
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         for table in self._source.tables():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.text import Text
 
-from ..utils.display import Heading, as_cell, as_found, as_text, draw_table, fits, plural
+from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, fits, plural
 from ..utils.progress import short
 from .figures import ROW_MEASURES
 
@@ -38,6 +38,8 @@ HEADS = {
     "class_size_min": "least class",
     "weight": "weight",
 }
+# Beginnings of the names of figures that `risk` has too, and shows in percent.
+IN_PERCENT = ("reidentification_risk", "individual_risk", "unique")
 OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by max"}
 
 
@@ -57,11 +59,6 @@ def stages_line(seconds: Mapping[str, float], cells: int) -> str:
         speed = f" ({short(cells / spent)}cells/s)" if spent > 0 else ""
         parts.append(f"{stage} {spent:.2f} s{speed}")
     return ", ".join(parts)
-
-
-def through_host_line(through_host: str) -> str:
-    """That a GPU did not score the table as a whole, and why; empty where it did."""
-    return f"[yellow]Scored {escape(through_host)}[/]" if through_host else ""
 
 
 def column_tables(columns: pd.DataFrame, console: Console) -> list[Table]:
@@ -110,18 +107,21 @@ def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], colum
     if len(columns):
         heads = [Heading("column", text=True, show=as_text)]
         heads += [
-            Heading(OF_ATTACKERS.get(key, HEADS.get(key, key)), text=key.startswith("worst")) for key in columns.columns
+            Heading(
+                OF_ATTACKERS.get(key, HEADS.get(key, key)),
+                text=key.startswith("worst"),
+                show=as_percent if key.startswith(IN_PERCENT) else as_cell,
+            )
+            for key in columns.columns
         ]
         tables.append(draw_table("Who learns most, by column", heads, columns.itertuples(name=None)))
     return tables
 
 
 def _units(frame: pd.DataFrame) -> str:
-    """What the figures are in, as a title has it."""
-    said = {"csf_mean": "CSF", "reidentification_risk_mean": "risk"}
-    names = [name for key, name in said.items() if key in frame.columns]
+    """Return what the figures are in, as a title has it; those in percent say so themselves."""
     parts = ["bits"] if {"fig", "prior_entropy"} & {*frame.columns} else []
-    parts += [f"{' and '.join(names)} as probability"] if names else []
+    parts += ["CSF as probability"] if "csf_mean" in frame.columns else []
     parts += ["unique: share of rows"] if "unique_mean" in frame.columns else []
     return f"({'; '.join(parts)})" if parts else ""
 
@@ -143,7 +143,9 @@ def _bar(share: float) -> Text:
 
 
 def _numbers(key: str) -> Any:
-    """How figures of this name are shown."""
+    """Return how figures of this name are shown: those that `risk` has too as it shows them."""
+    if key.startswith(IN_PERCENT):
+        return as_percent
     if key == "distinct_values":
         return "{:,.0f}".format
     if key == "class_size_min":

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..utils.display import plural
+from ..utils.display import as_text, plural
 from .lazy_table import LazyTable
 
 # What `StoredFrame` reads at once, as the columns that it has.
@@ -33,7 +33,7 @@ class StoredFrame(LazyTable):
         )
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{field.name} {field.type}" for field in self._schema)
+        kinds = ", ".join(f"{as_text(field.name)} {as_text(field.type)}" for field in self._schema)
         columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
         return f"<StoredFrame of {columns}: {kinds}; read by head, to_pandas, to_polars, to_arrow>"
 

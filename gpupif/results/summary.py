@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..attack.known_subsets import KnownSubsets
-from ..utils.display import Displayable, json_value
+from ..utils.display import Displayable, draw_line, json_value, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +41,10 @@ class Summary(Displayable):
     pif: Mapping[int, float]
     top: pd.DataFrame
     through_host: str = field(default="", kw_only=True)
+
+    def __repr__(self) -> str:
+        columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
+        return f"<{type(self).__name__} of {self.rows:,} {plural(self.rows, 'row')} x {columns}>"
 
     @property
     def cells(self) -> int:
@@ -97,7 +101,7 @@ class Summary(Displayable):
             through_host=document.get("through_host", ""),
         )
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """Draw it on a console of rich: size and speed, risk by column, PIF, and the riskiest cells."""
         from . import report
 
@@ -106,7 +110,7 @@ class Summary(Displayable):
             console.print(table)
         note = report.given_away_note(self.columns, self.measures)
         if note:
-            console.print(note, highlight=False)
+            console.print(note, highlight=False, emoji=False)
         if self.pif:
             shown = "   ".join(f"PIF {percentile}: [bold]{value:.3f}[/]" for percentile, value in self.pif.items())
             console.print(f"Row information gain, bits:   {shown}", highlight=False)
@@ -120,8 +124,10 @@ def print_head(summary: Summary, console: Console, attackers: int | None = None)
 
     size = report.size_line(summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers)
     stages = report.stages_line(summary.seconds, summary.cells)
-    for line in filter(None, (size, stages, report.through_host_line(summary.through_host))):
+    for line in filter(None, (size, stages)):
         console.print(line, highlight=False)
+    if summary.through_host:
+        draw_line(console, f"Scored {summary.through_host}", "yellow")
     console.print()
 
 
@@ -140,7 +146,7 @@ def _with_numbers(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return frame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnyKnownSummary(Summary):
     """A `Summary` of the worst scores over attackers who know any few columns.
 
@@ -162,13 +168,13 @@ class AnyKnownSummary(Summary):
         """As of `Summary`, with the attackers under ``known_any`` and the summary of the means under ``mean``."""
         return {**super().to_dict(), "known_any": dict(self.subsets), "mean": self.mean.to_dict()}
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """Draw it on a console of rich: the worst over all attackers as any summary, and the means by column."""
         from . import report
 
-        console.print(f"Each cell's worst and mean score over attackers: {self.attackers}", highlight=False)
+        draw_line(console, f"Each cell's worst and mean score over attackers: {self.attackers}")
         console.print("[bold]Worst[/]", highlight=False)
-        super().print(console)
+        super().draw(console)
         console.print("\n[bold]Mean[/]", highlight=False)
         for table in report.column_tables(self.mean.columns, console):
             console.print(table)

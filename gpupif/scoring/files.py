@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import Columns
 from .score import score, score_table
 
 # Of a cell: as it is read, and as a code.
@@ -41,7 +42,7 @@ def score_files(
     source: str | os.PathLike[str],
     output: str | os.PathLike[str] | None = None,
     measures: Measures = ("cig", "csf"),
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     known: Knowledge = None,
     attackers: Mapping[str, Knowledge] | None = None,

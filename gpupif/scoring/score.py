@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ..attack.arguments import Arguments, Knowledge, Measures
@@ -12,13 +12,14 @@ from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..results.scores import Scores
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import Columns
 from .in_memory import score_frame
 
 
 def score(
     table: Any,
     measures: Measures = ("cig", "csf"),
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     known: Knowledge = None,
     attackers: Mapping[str, Knowledge] | None = None,
@@ -56,10 +57,10 @@ def score(
         columns is scored, so score one. Their means are what `gpupif.risk` says of the table: prosecutor risk, global
         risk, and the share of unique rows.
     columns:
-        Columns to score; default all.
+        Columns to score, a name or a list of several; default all.
     known:
-        What the attacker knows: columns, in a list; default all scored ones. For a target among them, the others of
-        them. An empty list, or 0: nothing, so that every cohort is the whole table.
+        What the attacker knows: columns, a name or a list; default all scored ones. For a target among them, the others
+        of them. An empty list, or 0: nothing, so that every cohort is the whole table.
 
         Or a whole number r, or `AnyKnown`, which says of which columns and how many of their subsets: *any* r of the
         other columns that are scored; each cell gets its worst and its mean score over all attackers who know r of

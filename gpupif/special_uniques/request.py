@@ -12,7 +12,7 @@ from ..encoding.column import Column
 from ..errors import InputError
 from ..marginals.request import CountRequest
 from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
-from ..utils.validation import as_list, check_word, share, whole_number
+from ..utils.validation import Columns, as_list, check_word, share, whole_number
 from .missing import MissingValues
 
 # How missing values can be taken.
@@ -37,7 +37,7 @@ class SudaRequest:
     @classmethod
     def of(
         cls,
-        columns: Sequence[Hashable] | None,
+        columns: Columns | None,
         max_size: Any,
         missing: str,
         sampling_fraction: Any,
@@ -47,7 +47,8 @@ class SudaRequest:
         """From arguments as they come; raises InputError."""
         given = max_size is not None
         size = whole_number("max_size", max_size, "columns") if given else DEFAULT_SIZE
-        _check_named_once(columns)
+        named = None if columns is None else as_list("columns", columns, repeats=True)
+        _check_named_once(named or [])
         fraction = None if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
         check_word("missing", missing, MISSING)
         if weights is not None and fraction is not None:
@@ -55,7 +56,7 @@ class SudaRequest:
         if missing == "wildcard" and (weights is not None or fraction is not None):
             raise WILDCARD_DIS.refusal()
         read_as = "error" if missing == "error" else "category"
-        return cls(CountRequest(columns, weights, read_as), size, given, missing, fraction, contributions)
+        return cls(CountRequest(named, weights, read_as), size, given, missing, fraction, contributions)
 
     def for_columns(self, columns: int) -> SudaRequest:
         """The request for a table with so many key variables; raises InputError where larger sets were asked for."""
@@ -75,10 +76,9 @@ class SudaRequest:
         return MissingValues(codes, self.missing == "wildcard")
 
 
-def _check_named_once(columns: Sequence[Hashable] | None) -> None:
+def _check_named_once(named: Sequence[Hashable]) -> None:
     """Raise InputError for a column that is named twice: sets of it and itself there are none."""
-    named = [] if columns is None else list(columns)
-    for column in as_list("columns", columns or []):
+    for column in dict.fromkeys(named):
         if named.count(column) > 1:
             raise InputError(
                 f"columns: expected different columns, got {column!r} {named.count(column)} times. Name it once."

@@ -20,7 +20,7 @@ from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.display import Displayable, Heading, as_text, draw_table, plural
+from ..utils.display import Displayable, Heading, as_cell, as_percent, as_text, draw_line, draw_table, plural
 from ..utils.validation import check_path, whole_number
 from .request import SudaRequest
 from .uniques import FewRows, Uniques
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TOP_ROWS = 10
+SHARES = "Share of all scores from MSUs with a column"
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class SudaSummary(Displayable):
     rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0. missing: how missing values were
     taken; of `unique_rows` they are one value more in any case.
     sizes: one row a size of MSUs; msus (of all rows together), rows (with at least one), smallest (rows that have none
-    of fewer columns). columns: one row a column; msus with it, and contribution, the part of all scores that comes from
-    these, 0 to 1 (an MSU counts for each of its columns). top: the rows with the highest scores.
+    of fewer columns). columns: one row a column; msus with it, and contribution, the share of the sum of all scores
+    that comes from these, 0 to 1, as sdcMicro's suda2 has it: an MSU counts for each of its columns, so the shares of
+    all columns add up to more than 1. top: the rows with the highest scores.
     """
 
     rows: int
@@ -52,7 +54,10 @@ class SudaSummary(Displayable):
     columns: pd.DataFrame
     top: pd.DataFrame
 
-    def print(self, console: Console) -> None:
+    def __repr__(self) -> str:
+        return f"<SudaSummary of {self.rows:,} {plural(self.rows, 'row')}: {self.scored_rows:,} with a score>"
+
+    def draw(self, console: Console) -> None:
         dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
         by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
         counted = " with missing values as one value more" if self.missing in ("ignore", "wildcard") else ""
@@ -70,13 +75,19 @@ class SudaSummary(Displayable):
         top = top.drop(columns=[f"msu_{size}" for size in self.sizes.index if size > largest], errors="ignore")
         for title, frame in (
             ("Minimal sample uniques by size", self.sizes.loc[:largest].reset_index(names="columns")),
-            ("Part of all scores by column", self.columns.reset_index()),
+            (SHARES, self.columns.reset_index()),
             ("Rows at the highest risk", top),
         ):
             if len(frame):
                 first, *others = map(str, frame.columns)
-                headings = [Heading(first, text=True, show=as_text), *(Heading(name, folds=True) for name in others)]
+                headings = [Heading(first, text=True, show=as_text), *(self._heading(name) for name in others)]
                 console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
+            if title == SHARES and self.columns["contribution"].sum() > 1:
+                draw_line(console, "An MSU counts for each of its columns: the shares add up to more than 100 %.")
+
+    @staticmethod
+    def _heading(name: str) -> Heading:
+        return Heading(name, folds=True, show=as_percent if name == "contribution" else as_cell)
 
 
 class SpecialUniques:

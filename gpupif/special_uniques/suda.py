@@ -14,6 +14,7 @@ from ..marginals.coded_table import code_columns
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import Columns
 from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
@@ -22,7 +23,7 @@ from .search import search_codes, search_stream
 def suda(
     table: Any,
     max_size: int | None = None,
-    columns: Sequence[Hashable] | None = None,
+    columns: Columns | None = None,
     *,
     weights: Hashable = None,
     missing: str = "category",

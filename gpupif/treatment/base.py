@@ -203,7 +203,7 @@ class Treatment(ABC):
             if one.name == "column" and value is not None:
                 found.append(value)
             elif one.name == "columns" and value is not None:
-                found += [value] if isinstance(value, str) else value
+                found += value
         return found
 
 

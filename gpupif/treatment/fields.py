@@ -7,7 +7,7 @@ import dataclasses
 import os
 import types
 import typing
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,17 @@ def with_types(said: str, treatment: Treatment) -> Treatment:
         value = getattr(treatment, name)
         if _fits(value, hint):
             continue
-        if not isinstance(value, str) or not _fits([value], hint):
+        names = isinstance(value, str) or (Hashable in _listed(hint) and not isinstance(value, Iterable))
+        if not names or not _fits([value], hint):
             raise InputError(f"{said}: {name}: expected {_in_words(hint)}, got {brief(value)}.")
         alone[name] = [value]
     return dataclasses.replace(treatment, **alone) if alone else treatment
+
+
+def _listed(hint: Any) -> tuple[Any, ...]:
+    """Return what the values are of a list of a type, also one that may be missing; empty where it is no list."""
+    several = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return tuple(inner for one in several if typing.get_origin(one) is Sequence for inner in typing.get_args(one))
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -14,6 +14,7 @@ from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..io.documents import DOCUMENTS, document_kind, read_document
 from ..io.write import check_output, write_text
+from ..utils.display import json_text
 from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
 from .base import Treatment
@@ -262,7 +263,7 @@ def _as_text(kind: str, document: Mapping[str, Any]) -> str:
             )
         return _as_toml(document)
     if kind == "JSON":
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return json_text(document) + "\n"
     import yaml
 
     # Of what may not be seen PyYAML reads something else than it wrote, but for its escapes.

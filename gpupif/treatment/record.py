@@ -185,7 +185,7 @@ class TreatmentsRecord(Displayable):
         """Write it to a JSON file, whole or not at all; raises OutputError."""
         write_text(self.to_json() + "\n", path, overwrite)
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         if self.rows is not None:
             removed = f", [bold]{self.rows_removed:,}[/] removed" if self.rows_removed else ""
             console.print(f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} treated{removed}")

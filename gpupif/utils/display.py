@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from ..errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-# Columns of a text that is for no terminal.
-WIDTH = 120
+# Columns of a text that is for no terminal, and of a standard output that is none.
+WIDTH, WIDE = 120, 140
 
 
 class Record:
@@ -31,12 +33,16 @@ class Displayable(Record, ABC):
     """Something that prints as tables."""
 
     @abstractmethod
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         """Draw it on a console of rich."""
+
+    def print(self, console: Console | None = None) -> None:
+        """Print it. console: of rich, to draw it on; default: standard output."""
+        self.draw(console or standard_output())
 
     def to_json(self) -> str:
         """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def __str__(self) -> str:
         from io import StringIO
@@ -44,8 +50,21 @@ class Displayable(Record, ABC):
         from rich.console import Console
 
         out = StringIO()
-        self.print(Console(file=out, width=WIDTH))
+        self.draw(Console(file=out, width=WIDTH))
         return out.getvalue()
+
+
+def standard_output() -> Console:
+    """Return a console of rich on standard output: as wide as the terminal, or else wide enough for most tables."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDE)
+
+
+def json_text(document: Any) -> str:
+    """Return a document as JSON in several lines, in which what `printable` escapes is a JSON escape."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 def as_json(value: Any) -> Any:
@@ -63,6 +82,8 @@ def as_json(value: Any) -> Any:
 
 def json_value(value: Any) -> Any:
     """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
+    import numpy as np
+
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -73,8 +94,8 @@ def json_value(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """A name or a value in words; "(missing)" for None, NaN and the like."""
-    return "(missing)" if value is None or value != value else str(value)
+    """Return a name or a value in words, `printable`; "(missing)" for None, NaN and the like."""
+    return "(missing)" if value is None or value != value else printable(str(value))
 
 
 def as_cell(value: Any) -> str:
@@ -121,18 +142,30 @@ class Heading(NamedTuple):
 def draw_table(
     title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True
 ) -> Table:
-    """A table of rich's with these rows, a value for each heading; a value is never read as rich's markup."""
+    """Return a table of rich's with these rows, a value for each heading.
+
+    All text is shown `printable`, and none is read as rich's markup.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", header_style="bold", show_header=show_headings)
+    titled = Text(printable(title), "table.title")
+    table = Table(title=titled, title_justify="left", header_style="bold", show_header=show_headings)
     for heading in headings:
         whole = not (heading.text or heading.folds)
-        table.add_column(heading.name, justify="left" if heading.text else "right", overflow="fold", no_wrap=whole)
+        name = Text(printable(str(heading.name)))
+        table.add_column(name, justify="left" if heading.text else "right", overflow="fold", no_wrap=whole)
     for row in rows:
         shown = [heading.show(value) for heading, value in zip(headings, row, strict=True)]
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in shown))
+        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown))
     return table
+
+
+def draw_line(console: Console, text: str, style: str = "") -> None:
+    """Draw a line of text: all of it `printable`, none of it read as rich's markup."""
+    from rich.text import Text
+
+    console.print(Text(printable(text), style), highlight=False)
 
 
 def fits(table: Table, console: Console) -> bool:

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from ..errors import printable
 from .config import resources
+from .display import draw_line
 
 
 class Reporter:
@@ -30,7 +32,7 @@ class Reporter:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
-                TextColumn("{task.description:8}"),
+                TextColumn("{task.description:8}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[unit]}"),
@@ -49,16 +51,16 @@ class Reporter:
     def say(self, text: str) -> None:
         """A line that stays, whether there is a terminal or not; none where no progress is to be shown."""
         if self._bar is not None:
-            self._bar.console.print(f"gpupif: {text}", highlight=False, markup=False)
+            draw_line(self._bar.console, f"gpupif: {text}")
         elif not self._quiet:
-            print(f"gpupif: {text}", file=sys.stderr)
+            print(printable(f"gpupif: {text}"), file=sys.stderr)
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         """A new stage begins, of `total` units (None: unknown)."""
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(name, total=total, unit=unit)
+            self._task = self._bar.add_task(printable(name), total=total, unit=unit)
 
     def expect(self, total: int) -> None:
         """The stage is now thought to have so many units."""
@@ -68,7 +70,7 @@ class Reporter:
     def rename(self, name: str) -> None:
         """The stage goes on, with something else in it."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=name)
+            self._bar.update(self._task, description=printable(name))
 
     def advance(self, amount: int = 1) -> None:
         """So many more units of the stage are done."""
@@ -114,7 +116,8 @@ def announce_compilation() -> Iterator[None]:
             global _said
             if not _said and not quiet:
                 _said = True
-                print(f"gpupif: compiling for this machine, for a few seconds; {_kept(CACHE_FOLDER)}.", file=sys.stderr)
+                said = f"gpupif: compiling for this machine, for a few seconds; {_kept(CACHE_FOLDER)}."
+                print(printable(said), file=sys.stderr)
 
         def on_end(self, _: object) -> None:
             """Nothing to say."""

@@ -29,8 +29,9 @@ def toml_text(text: Any) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise OutputError(f"TOML: expected text that UTF-8 can hold, got {brief(text)}. Rename it.") from None
-    # JSON escapes what TOML does, in the same way, but for one character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON escapes what TOML has to, in the same way. What would act on a terminal is escaped too.
+    signs = json.dumps(text, ensure_ascii=False)
+    return "".join(own if own.isprintable() else f"\\U{ord(own):08x}" for own in signs)
 
 
 def toml_value(value: Any) -> str:

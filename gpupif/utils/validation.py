@@ -11,6 +11,8 @@ from typing import Any
 
 from ..errors import ColumnNotFoundError, InputError
 
+# Columns as functions take them: a single name, or several.
+Columns = Hashable | Sequence[Hashable]
 # Rows and people are counted up to it, in 64 bits.
 MOST = 2**62
 LENGTH = 60
@@ -33,24 +35,27 @@ def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashab
         raise ColumnNotFoundError(argument, unknown, names, where)
 
 
-def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
-    """Column names as a list without repeats; a bare string is more likely a slip than a list of letters."""
-    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
-        raise InputError(f"{argument}: expected a list of column names, got {columns!r}. Write [{columns!r}].")
-    columns = list(columns)
-    for column in columns:
-        if not isinstance(column, Hashable):
-            raise InputError(f"{argument}: expected a list of column names, got {column!r} in it.")
-    return list(dict.fromkeys(columns))
+def as_list(argument: str, columns: Any, repeats: bool = False) -> list[Hashable]:
+    """Return column names as a list; a single name may stand alone, and a tuple is several.
+
+    repeats: whether names that repeat are kept. Raises InputError for what is no name.
+    """
+    if columns is None:
+        raise InputError(f"{argument}: expected the name of a column, or a list of them, got None.")
+    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable)
+    names = [columns] if alone else list(columns)
+    for name in names:
+        if not is_hashable(name):
+            raise InputError(f"{argument}: expected a list of column names, got {name!r} in it.")
+    return names if repeats else list(dict.fromkeys(names))
 
 
 def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> list[Hashable]:
-    """As `as_list`, but a single name may stand alone; a tuple is a list of names, unless a column of that name exists.
+    """Return what `as_list` does, but a tuple is one name where a column of that name exists.
 
     table: as of `gpupif.score`. empty: whether the list may be. Raises InputError.
     """
-    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable) or _names_a_column(columns, table)
-    names = as_list(argument, [columns] if alone else columns)
+    names = as_list(argument, [columns] if _names_a_column(columns, table) else columns)
     if not names and not empty:
         raise InputError(f"{argument}: expected at least one column, got an empty list.")
     return names

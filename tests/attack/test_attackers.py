@@ -170,7 +170,7 @@ BAD = {
     "a list": ({"attackers": [["age"]]}, InputError, ["attackers", "dictionary", "list"]),
     "no text": ({"attackers": {1: ["age"]}}, InputError, ["attackers", "text", "1"]),
     "no name": ({"attackers": {" ": ["age"]}}, InputError, ["attackers", "text", "' '"]),
-    "a bare column": ({"attackers": {"a": "age"}}, InputError, ["attackers: 'a'", "list of column names", "['age']"]),
+    "a single column": ({"attackers": {"a": "agee"}}, ColumnNotFoundError, ["attackers: 'a': no column 'agee'"]),
     "unknown column": (
         {"attackers": {"a": ["age"], "b": ["agee"]}},
         ColumnNotFoundError,

@@ -336,7 +336,14 @@ def test_example():
         ({"known": 4}, "known: expected at most 3, the number of other columns scored, got 4"),
         ({"known": -1}, "known: expected columns, or how many of them, 0 or more; got -1"),
         ({"known": AnyKnown(3, among=["age", "sex"])}, "at most 1, the number of other columns named in among="),
-        ({"known": 1, "columns": ["age"]}, "at most 0, the number of other columns scored"),
+        (
+            {"known": 20, "columns": ["age"]},
+            "other columns of which the attacker knows any 20, got a column beside which none is scored. Name",
+        ),
+        (
+            {"known": AnyKnown(1, among=["age"]), "columns": ["age", "sex"]},
+            "any 1, got a column beside which none is named in among=. Name columns that the attacker may",
+        ),
         ({"known": AnyKnown(1, among=["agee"])}, "among: no column 'agee' in the table. Did you mean 'age'"),
         ({"known": 1, "columns": ["x"]}, "columns: no column 'x'"),
         ({"known": 10**5000}, "known: expected columns, or how many of them, 0 or more; got a number of thousands"),

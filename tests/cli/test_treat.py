@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+from tests.helpers.command_line import assert_refused
 
 PLAN = """
 [[treatment]]
@@ -42,6 +43,22 @@ def test_a_table_is_treated(run, folder, plan):
     assert record["rows"] == 5
     assert record["treatments"][0]["cells_changed"] == {"age": 5}
     assert "rows" not in json.loads((folder / "p.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        '[[treatment]]\ndo = "recode"\ncolumn = "age"\nlevel = 1',
+        '[hierarchies]\nagee = { widths = [5] }\n[[treatment]]\ndo = "drop"\ncolumns = ["sex"]',
+        '[[treatment]]\ndo = "suppress_rows"\nk = 5\nquasi_identifiers = ["sexx"]',
+    ],
+)
+def test_no_option_is_advised_that_it_lacks(run, folder, plan):
+    (folder / "plan.toml").write_text(plan)
+    ended = run("treat", "people.csv", "--plan", "plan.toml", "-o", "out.csv")
+    assert_refused(ended, ["no "])
+    assert "--" not in ended.err
+    assert_refused(run("advise", "people.csv", "--columns", "agee"), ["--columns: no column 'agee'"])
 
 
 def test_json(run, plan):

@@ -9,6 +9,7 @@ import re
 import pytest
 from rich.console import Console
 
+from gpupif.errors import printable
 from gpupif.nightly.outcome import EXIT_CODES, ColumnProfile, GateResult, InputChanges, Status, Verdict
 from gpupif.nightly.report import markdown, terminal, words
 from gpupif.nightly.report.telling import Telling
@@ -78,7 +79,7 @@ def test_the_last_line_has_the_verdict_and_the_exit_code(status):
     said = words.closing(outcome.to_dict())
     assert said.startswith(status.value.upper())
     assert f"Exit code {EXIT_CODES.get(status, 1)}" in said
-    assert drawn(outcome).rstrip().endswith(words.visible(said))
+    assert drawn(outcome).rstrip().endswith(printable(said))
 
 
 def test_a_failed_run_names_its_gates():
@@ -143,4 +144,4 @@ def test_an_unknown_gate_says_where_and_why():
 def test_a_narrow_terminal_still_has_all_numbers():
     said = re.sub(r"\s", "", drawn(failed_run(), good_run(), width=60))
     assert "4.75bits" in said
-    assert re.sub(r"\s", "", words.visible(AWKWARD))[:6] in said
+    assert re.sub(r"\s", "", printable(AWKWARD))[:6] in said

@@ -160,6 +160,19 @@ def test_no_number_of_the_summary_is_cut(width):
     assert "cohort_size" in text
 
 
+def test_risks_are_printed_as_risk_prints_them():
+    """The same figure has the same unit and digits in both, also where it is small."""
+    table = pd.DataFrame({"age": list("aabbbcdddd"), "people": [10_000, 20_000, 15_000] + [25_000] * 7})
+    scores = gpupif.score(table, "individual_risk", columns="age", known="age", weights="people")
+    found = gpupif.risk(table, "age", weights="people")
+    printed, counted = str(scores.summary()), str(found)
+    for share in (found.estimated.individual.average, found.estimated.individual.highest):
+        assert 0 < share < 0.001
+        assert f"{100 * share:.4g} %" in printed
+        assert f"{100 * share:.4g} %" in counted
+    assert "4 classes with 10 rows" in counted
+
+
 def test_a_value_is_shown_as_it_stands_in_the_table():
     table = pd.DataFrame({"income": [133_000.25, 11_000.5] * 30, "sex": ["f", "m"] * 30})
     assert "133000.25" in str(gpupif.score(table).summary())

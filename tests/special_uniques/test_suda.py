@@ -182,6 +182,17 @@ def test_the_same_bits_whatever_the_threads(monkeypatch):
     assert all(each == seen[0] for each in seen)
 
 
+def test_shares_of_all_scores():
+    """An MSU counts for each of its columns, in the sum of all scores once: shares are those that sdcMicro has."""
+    summary = suda(pd.DataFrame({"a": [2, 1, 1], "b": [0, 3, 0], "c": [0, 6, 0]})).summary()
+    # Of 8: a has 2 and, with b and with c, 1 each; b has 2, and 1 with a.
+    assert summary.columns["contribution"].tolist() == [0.5, 0.375, 0.375]
+    printed = str(summary)
+    assert "Share of all scores from MSUs with a column" in " ".join(printed.split())
+    assert "37.5 %" in printed
+    assert "An MSU counts for each of its columns: the shares add up to more than 100 %." in printed
+
+
 def test_summary_prints_and_is_json():
     summary = suda(EXAMPLE, sampling_fraction=0.01).summary()
     text = str(summary)

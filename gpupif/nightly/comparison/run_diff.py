@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, TableReadError
-from ...utils.display import Displayable
+from ...utils.display import Displayable, draw_line
 from ..outcome import GateResult, InputChanges, RunOutcome, Status
 from ..record import kept
 from ..record.record import Record
@@ -60,12 +60,12 @@ class RunDiff(Displayable):
         inputs["renamed"] = [list(names) for names in self.inputs.renamed]
         return super().to_dict() | {"inputs": inputs}
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         from . import diff_report as report
 
         for line in report.headings(self.before, self.after, self.config_changed):
             console.print(line, highlight=False)
-        console.print(report.files_line(self.inputs), highlight=False, markup=False)
+        draw_line(console, report.files_line(self.inputs))
         for table in report.tables(self.schema, self.gates, self.table, self.columns):
             console.print(table)
         if self.scores is not None:
@@ -74,7 +74,7 @@ class RunDiff(Displayable):
             if self.scores.cells:
                 console.print(report.cell_table(self.scores.cells))
         for sentence in self.missing:
-            console.print(sentence, highlight=False, markup=False)
+            draw_line(console, sentence)
 
 
 def diff_runs(

@@ -92,16 +92,13 @@ def _refuse(
         for sentence in wrong.get(location) or found[location]
     ]
     if lines:
-        raise InputError(f"{file}: {lines[0]}" if len(lines) == 1 else _listed(file, lines))
+        several = [f"{file}: {len(lines)} mistakes:", *(f"  {line}" for line in lines)]
+        raise InputError(*([f"{file}: {lines[0]}"] if len(lines) == 1 else several))
 
 
 def _came_by(overridden: Sequence[Location], location: Location) -> bool:
     """Whether what is somewhere came by an override."""
     return any(location[: len(one)] == one for one in overridden)
-
-
-def _listed(file: Path, lines: Sequence[str]) -> str:
-    return "\n  ".join([f"{file}: {len(lines)} mistakes:", *lines])
 
 
 def _with_references(document: dict[str, Any], references: Mapping[Location, str]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import printable
 from ...io.documents import parse_json
-from ...utils.display import Displayable, Heading, draw_table, json_value, plural
+from ...utils.display import Displayable, Heading, draw_line, draw_table, json_value, plural
 from ..comparison.summary_figures import pif_of
 from ..outcome import plain, why
 from .record import Record
@@ -53,11 +54,12 @@ class History(Displayable):
         return {"folder": self.folder, "runs": runs}
 
     def to_csv(self) -> str:
-        """The runs as CSV, with a line of names; what is not known is empty."""
+        """Return the runs as CSV with a line of names: text `printable`, what is not known empty."""
         out = StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([field.name for field in fields(PastRun)])
-        writer.writerows(vars(run).values() for run in self.runs)
+        for run in self.runs:
+            writer.writerow([printable(value) if isinstance(value, str) else value for value in vars(run).values()])
         return out.getvalue()
 
     def to_frame(self) -> pd.DataFrame:
@@ -67,7 +69,7 @@ class History(Displayable):
         names = [field.name for field in fields(PastRun)]
         return pd.DataFrame([vars(run) for run in self.runs], columns=names).set_index("number")
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         headings = [
             Heading("run", show=str),
             Heading("began (UTC)", text=True),
@@ -89,7 +91,7 @@ class History(Displayable):
         for run in self.runs:
             if run.why:
                 # Below the table, in which it would be a narrow column of many lines.
-                console.print(f"Run {run.number} {run.status}: {run.why}", highlight=False, markup=False)
+                draw_line(console, f"Run {run.number} {run.status}: {run.why}")
 
 
 def _known(form: str) -> Any:

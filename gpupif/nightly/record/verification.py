@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import TableReadError
 from ...io.temporary_folder import PREFIX
-from ...utils.display import Displayable, Heading, draw_table
+from ...utils.display import Displayable, Heading, draw_line, draw_table
 from ...utils.private_folder import OTHERS, OTHERS_WRITE
 from ..outcome import KeptScores
 from . import kept
@@ -51,12 +51,12 @@ class Verification(Displayable):
         """0 where all is as it was left, else 3."""
         return PROBLEMS if self.problems else HOLDS
 
-    def print(self, console: Console) -> None:
+    def draw(self, console: Console) -> None:
         headings = [Heading("checked", text=True), Heading("how many"), Heading("problems")]
         rows = [(check.name, check.checked, len(check.problems)) for check in self.checks]
         console.print(draw_table(f"What is kept in {self.folder}", headings, rows))
         for problem in self.problems:
-            console.print(problem, style="red", highlight=False, markup=False)
+            draw_line(console, problem, "red")
 
 
 def check_state(state: Path) -> Verification:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from ...utils.display import json_text
 from .figures import figures
 from .telling import Telling
 
@@ -26,4 +26,4 @@ def document(telling: Telling) -> dict[str, Any]:
 
 def text(telling: Telling) -> str:
     """`document` as text."""
-    return f"{json.dumps(document(telling), indent=2, ensure_ascii=False, allow_nan=False)}\n"
+    return f"{json_text(document(telling))}\n"

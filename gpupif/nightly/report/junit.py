@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from ...errors import printable
 from . import words
 from .figures import figures
 from .telling import Telling
@@ -32,7 +33,7 @@ def text(telling: Telling) -> str:
             "package": CLASS,
             "id": "0",
             "timestamp": document["started"][: len("2026-11-23T02:00:00")],
-            "hostname": words.visible(document["host"]) or "localhost",
+            "hostname": printable(document["host"]) or "localhost",
             "tests": str(len(cases)),
             "failures": str(sum(case.find("failure") is not None for case in cases)),
             "errors": str(sum(case.find("error") is not None for case in cases)),
@@ -41,29 +42,29 @@ def text(telling: Telling) -> str:
     )
     properties = ET.SubElement(suite, "properties")
     for name, value in _facts(document).items():
-        ET.SubElement(properties, "property", name=name, value=words.visible(value))
+        ET.SubElement(properties, "property", name=name, value=printable(value))
     suite.extend(cases)
-    ET.SubElement(suite, "system-out").text = words.visible(words.closing(document))
-    ET.SubElement(suite, "system-err").text = "\n".join(map(words.visible, document["notes"]))
+    ET.SubElement(suite, "system-out").text = printable(words.closing(document))
+    ET.SubElement(suite, "system-err").text = "\n".join(map(printable, document["notes"]))
     ET.indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
 def _case(gate: Mapping[str, Any]) -> ET.Element:
-    case = ET.Element("testcase", classname=CLASS, name=words.visible(gate["name"]), time="0")
+    case = ET.Element("testcase", classname=CLASS, name=printable(gate["name"]), time="0")
     if gate["verdict"] != "passed":
         kind = "failure" if gate["verdict"] == "failed" else "error"
         value = words.amount(gate["value"], gate["unit"])
         facts = filter(None, (value, words.limits(gate), words.place(gate), gate["why"]))
-        found = ET.SubElement(case, kind, type=gate["kind"], message=words.visible(gate["why"] or value))
-        found.text = words.visible("; ".join(facts))
+        found = ET.SubElement(case, kind, type=gate["kind"], message=printable(gate["why"] or value))
+        found.text = printable("; ".join(facts))
     return case
 
 
 def _broken_run(document: Mapping[str, Any]) -> ET.Element:
     """A run that has not come to its gates, or not past them."""
     case = ET.Element("testcase", classname=CLASS, name="run", time="0")
-    closing = words.visible(words.closing(document))
+    closing = printable(words.closing(document))
     ET.SubElement(case, "error", type=document["status"], message=closing).text = closing
     return case
 

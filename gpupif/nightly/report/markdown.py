@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ...errors import printable
 from . import words
 from .telling import Telling
 
@@ -35,7 +36,7 @@ def text(telling: Telling) -> str:
 
 def escaped(text: str) -> str:
     """A text that Markdown shows as it is, in one line."""
-    plain = words.visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return SPECIAL.sub(r"\\\1", plain)
 
 

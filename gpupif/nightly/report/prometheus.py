@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from . import words
+from ...errors import printable
 from .figures import pifs
 from .telling import Telling
 
@@ -43,7 +43,7 @@ class Metrics:
 
 def text(telling: Telling, file: Path) -> str:
     """The metrics of a run; those of several configurations on one host are told apart by the names of their files."""
-    metrics = Metrics(words.visible(file.stem))
+    metrics = Metrics(printable(file.stem))
     _run(metrics, telling.document)
     _table(metrics, telling.document)
     _gates(metrics, telling.document)
@@ -58,16 +58,16 @@ def text(telling: Telling, file: Path) -> str:
 def _run(metrics: Metrics, document: Mapping[str, Any]) -> None:
     for status in ENDED:
         metrics.set("gpupif_run_status", "1 of how the last run ended.", document["status"] == status, status=status)
-    versions, device = document["versions"], words.visible(document["device"])
+    versions, device = document["versions"], printable(document["device"])
     info = "1; what ran."
-    metrics.set("gpupif_run_info", info, 1, version=words.visible(versions.get("gpupif", "")), device=device)
+    metrics.set("gpupif_run_info", info, 1, version=printable(versions.get("gpupif", "")), device=device)
     metrics.set("gpupif_run_exit_code", "What the command returned.", document["exit_code"])
     metrics.set("gpupif_run_number", "Which run of the record it is.", document["number"])
     began, ended = "When the last run began, since the epoch.", "When the last run ended, since the epoch."
     metrics.set("gpupif_run_started_timestamp_seconds", began, _epoch(document["started"]))
     metrics.set("gpupif_run_finished_timestamp_seconds", ended, _epoch(document["finished"]))
     for stage, seconds in document["seconds"].items():
-        metrics.set("gpupif_run_seconds", "Wall time of the last run by stage.", seconds, stage=words.visible(stage))
+        metrics.set("gpupif_run_seconds", "Wall time of the last run by stage.", seconds, stage=printable(stage))
     metrics.set("gpupif_run_peak_memory_bytes", "Most memory that the last run had.", document["peak_bytes"])
 
 
@@ -84,12 +84,12 @@ def _table(metrics: Metrics, document: Mapping[str, Any]) -> None:
         metrics.set("gpupif_input_files_read", "Files of the table that the last run had to read.", read)
     for attacker, percentile, bits in pifs(document["summary"]):
         help_text = "Percentile of the row information gain, by attacker where there are several."
-        metrics.set("gpupif_pif_bits", help_text, bits, percentile=percentile, attacker=words.visible(attacker))
+        metrics.set("gpupif_pif_bits", help_text, bits, percentile=percentile, attacker=printable(attacker))
 
 
 def _gates(metrics: Metrics, document: Mapping[str, Any]) -> None:
     for gate in document["gates"]:
-        name, unit = words.visible(gate["name"]), words.visible(gate["unit"])
+        name, unit = printable(gate["name"]), printable(gate["unit"])
         value = "What a gate measured, in its unit; nothing where that is unknown."
         metrics.set("gpupif_gate_value", value, gate["value"], gate=name, unit=unit)
         metrics.set("gpupif_gate_change", "Since the last good run.", gate["change"], gate=name, unit=unit)

@@ -34,11 +34,6 @@ class Change(NamedTuple):
     change: str
 
 
-def visible(text: str) -> str:
-    """A text in one line: control characters, which a terminal would obey, as escapes."""
-    return "".join(own if own.isprintable() else own.encode("unicode_escape").decode() for own in text)
-
-
 def number(value: float | None) -> str:
     """A number with six digits, a whole one with all of them."""
     if value is None:

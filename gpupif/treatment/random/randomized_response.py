@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ...errors import InputError
-from ...utils.validation import as_list, brief, check_word, is_number, within
+from ...utils.validation import brief, check_word, is_number, within
 from ..base import Step, Tools, Treatment, WorkingTable
 from .base import CATEGORY, KEEP, TransitionStep, check_missing_rule, domain_of, draws_for
 from .response import keep_of_epsilon
@@ -61,7 +61,9 @@ class RandomizedResponse(Treatment):
             )
         check_word(f"{said}: replaced", self.replaced, (UNIFORM, PRIOR))
         check_missing_rule(said, self.missing, (CATEGORY, KEEP))
-        if self.values is not None and not as_list(f"{said}: values", self.values):
+        if isinstance(self.values, str):
+            raise InputError(f"{said}: values: expected a list of values, got {brief(self.values)}.")
+        if self.values is not None and not len(self.values):
             raise InputError(f"{said}: values: expected at least one value, got an empty list.")
 
     def prepare(self, table: WorkingTable, tools: Tools) -> Step:

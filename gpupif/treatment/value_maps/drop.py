@@ -23,18 +23,14 @@ class Drop(Treatment):
     columns: Sequence[Hashable]
 
     def check(self) -> None:
-        if not _names(self.columns):
+        if not as_list("drop: columns", self.columns):
             raise InputError("drop: columns: expected at least one column, got an empty list.")
 
     def prepare(self, table: WorkingTable, tools: Tools) -> DropStep:
-        names = _names(self.columns)
+        names = as_list("drop: columns", self.columns)
         if len(names) == len(table.names):
             raise InputError("drop: expected to leave a column, got the names of all. Leave one out of columns.")
         return DropStep(names)
-
-
-def _names(columns: Sequence[Hashable]) -> list[Hashable]:
-    return [columns] if isinstance(columns, str) else as_list("drop: columns", columns)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_refused():
         (Swap(["row", "sex"], ["town", "sex"], 0.5), "column 'sex' is swapped and has to agree as well"),
         (Swap(["row"], ["town"], 0), "share: expected a number above 0 and up to 1, got 0"),
         (Swap(["row"], ["town"], 30), "got 30. Divide percentages by 100"),
-        (Swap(["row"], 5, 0.5), "within: expected a list of column names, got 5"),
+        (Swap(["row"], 5, 0.5), "within: no column 5"),
     ],
 )
 def test_bad_input(treatment, said):

@@ -1,0 +1,123 @@
+"""Text that is printed acts on no terminal, JSON gives it back, and every result prints itself."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tomllib
+import unicodedata
+import warnings
+
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.errors import NothingKnownWarning, printable, warn
+from gpupif.nightly.past_runs import diff, history, verify
+from gpupif.utils.display import Displayable, draw_line, json_text, standard_output
+from gpupif.utils.progress import Reporter
+from gpupif.utils.toml import toml_key, toml_text
+from tests.helpers.nights import Nights
+
+# Control and format characters, surrogates, private and unassigned ones, separators.
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+PLACES = (range(0x3000), range(0xD7F0, 0xE010), range(0xFE00, 0x10100), range(0xE0000, 0xE0080), (0x1F600, 0x10FFFF))
+SIGNS = [chr(number) for numbers in PLACES for number in numbers]
+HOSTILE = "a\x1b]0;b\x07\x9b2J\u202e\u2028\n\ud800[red]:smile:"
+
+
+def test_what_is_escaped():
+    escaped = {sign for sign in SIGNS if printable(sign) != sign}
+    assert escaped == {sign for sign in SIGNS if sign != " " and unicodedata.category(sign) in UNSEEN}
+    assert "".join(printable(sign) for sign in "\x1b\n\x9b\u202e\ud800\U000e0041é") == (
+        r"\x1b\n\x9b\u202e\ud800\U000e0041é"
+    )
+    assert printable(printable(HOSTILE)) == printable(HOSTILE)
+
+
+def test_json_gives_every_text_back():
+    text = json_text({HOSTILE: SIGNS})
+    assert json.loads(text) == {HOSTILE: SIGNS}
+    assert [sign for sign in {*text} if not (sign == "\n" or sign.isprintable())] == []
+    assert json_text({"é": "日本"}) == '{\n  "é": "日本"\n}'
+
+
+def test_toml_gives_every_text_back():
+    text = "".join(sign for sign in SIGNS if unicodedata.category(sign) != "Cs")
+    written = f"{toml_key(text)} = {toml_text(text)}"
+    assert tomllib.loads(written) == {text: text}
+    assert written.isprintable()
+
+
+def test_errors_and_warnings():
+    error = gpupif.InputError(HOSTILE, "a second line")
+    assert str(error) == f"{printable(HOSTILE)}\na second line"
+    assert str(error.about("columns")) == f"columns: {error}"
+    assert pickle.loads(pickle.dumps(error)).args == error.args
+    with pytest.warns(NothingKnownWarning) as caught:
+        warn(HOSTILE, NothingKnownWarning)
+    assert str(caught[0].message) == printable(HOSTILE)
+
+
+def test_a_line_is_text_and_nothing_else(capsys):
+    draw_line(standard_output(), HOSTILE)
+    assert capsys.readouterr().out == f"{printable(HOSTILE)}\n"
+
+
+def test_progress(capsys):
+    with Reporter(visible=True) as report:
+        report.say(HOSTILE)
+        report.stage(HOSTILE, 1, "rows")
+        report.rename(f"again {HOSTILE}")
+        report._bar.console.print(report._bar.make_tasks_table(report._bar.tasks), width=200)
+    Reporter().say(HOSTILE)
+    told = capsys.readouterr().err
+    assert f"again {printable(HOSTILE)}" in told
+    assert told.splitlines().count(f"gpupif: {printable(HOSTILE)}") == 2
+    assert [sign for sign in told if not (sign == "\n" or sign.isprintable())] == []
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A result of every kind that prints itself."""
+    name = f"n{HOSTILE}"[:12]
+    table = pd.DataFrame({name: [HOSTILE[:12], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]})
+    nights = Nights(tmp_path_factory.mktemp("nights"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nights.run()
+        outcome = nights.run()
+        return [
+            gpupif.score(table).summary(),
+            gpupif.score(table, known=1).summary(),
+            gpupif.score(table, attackers={"x": ["sex"], "y": [name]}).summary(),
+            gpupif.inspect(table),
+            gpupif.risk(table, ["sex", name], ["age"]),
+            gpupif.global_risk(table, ["sex", name], sampling_fraction=0.5),
+            gpupif.quasi_identifiers(table, 0.1),
+            gpupif.toxic_pairs(table),
+            gpupif.suda(table).summary(),
+            gpupif.advise(table),
+            gpupif.protect(table, ["k>=2"], suppress=0.5),
+            gpupif.compare(table, table, quasi_identifiers=["sex"]),
+            gpupif.treat(table, [gpupif.Drop(columns=["age"])]).record,
+            outcome,
+            history(nights.config),
+            diff(nights.config),
+            verify(nights.config),
+        ]
+
+
+def kinds(base=Displayable):
+    """All classes of results that print themselves."""
+    return {kind for one in base.__subclasses__() for kind in ({one} | kinds(one))}
+
+
+def test_every_result_prints_itself(results, capsys):
+    assert {type(one) for one in results} == {kind for kind in kinds() if kind.__module__.startswith("gpupif.")}
+    for one in results:
+        one.print()
+        printed = capsys.readouterr().out
+        assert len(printed.splitlines()) > 1
+        for text in (printed, str(one), repr(one), one.to_json()):
+            assert [sign for sign in text if not (sign == "\n" or sign.isprintable())] == []
