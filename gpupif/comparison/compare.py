@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..attack.hierarchy_files import read_named_files
 from ..errors import InputError
 from ..hierarchies.open import open_hierarchies
+from ..treatment.kept_rows import find_kept_rows, removes_rows
 from ..treatment.plan import Plan
+from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_columns, as_mapping, check_exist, check_word, whole_number
 from .aligned import CompareRequest
@@ -20,7 +23,7 @@ from .released import ReleasedColumn, joint_requests, make_joint, released_colum
 from .result import Comparison
 from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
 from .utility import measure_all, measure_columns, measure_pairs
-from .versions import count_versions
+from .versions import VersionLayout, count_versions
 
 SUPPRESSED = ("both", "category", "wildcard")
 
@@ -125,7 +128,7 @@ def compare(
     check_linkage(linkage, seed)
     wanted = None if k is None else whole_number("k", k, "rows of a class")
     started = time.perf_counter()
-    agreed = Plan([]) if plan is None else Plan.of(plan)
+    agreed = Plan([]) if plan is None else plan_of(plan)
     nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
     before, after = hold(before, "before"), hold(after, "after")
     request = request_of(before, after, columns, row_id)
@@ -136,23 +139,35 @@ def compare(
     named = read_named_files("distances", distances)
     apart = dict(as_mapping("distances", named, request.columns, request.columns, table=False))
     names, places = list(request.columns), [request.columns.index(name) for name in known]
-    with Reporter() as report, announce_compilation(), open_aligned(before, after, request, report) as tables:
+    with (
+        Reporter() as report,
+        announce_compilation(),
+        open_aligned(
+            before,
+            after,
+            request,
+            report,
+            partial(find_kept_rows, before, agreed, report) if removes_rows(agreed) else None,
+        ) as tables,
+    ):
         opened = time.perf_counter()
         with tables.joined() as counts:
             counted = counts.count(joint_requests(len(names)), make_joint)
             released = released_columns(names, counted, request.dropped, levels.perturbed)
+            levels = levels.with_found(released, nested)
+            released = [levels.at_groups(column, nested) for column in released]
             linked = link_rows(counts, released, places, linkage, int(seed))
-        with tables.versions(released) as counts:
-            versions = count_versions(counts, tables.rows, released, places)
+        layout = VersionLayout.of(released)
+        with tables.versions(layout) as counts:
+            versions = count_versions(counts, tables.rows, layout, places)
         taken_away = tables.lacking
-    levels = levels.with_found(released, nested)
     by_column = measure_columns(versions, released, levels, apart)
     pairs = measure_pairs(versions, released)
     utility = measure_all(versions, released, by_column, pairs, levels, wanted)
     done = time.perf_counter()
     asked = RiskRequest(known, attributes, apart)
     figures = measure_risk(before, asked, "category")
-    readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released, taken_away))
+    readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
     return Comparison(
         rows=versions.rows,
@@ -187,11 +202,9 @@ def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, 
     return known
 
 
-def _has_holes(columns: Sequence[ReleasedColumn], taken_away: int) -> bool:
+def _has_holes(columns: Sequence[ReleasedColumn]) -> bool:
     """Whether cells are suppressed in rows that are there."""
-    return any(
-        column.kind != "dropped" and column.joint.suppressed > 0 and column.after[-1] > taken_away for column in columns
-    )
+    return any(column.kind != "dropped" and column.joint.hidden.any() for column in columns)
 
 
 def _readings(after: Any, request: RiskRequest, suppressed: str, holes: bool) -> dict[str, RiskFigures]:

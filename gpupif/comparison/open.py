@@ -14,18 +14,20 @@ from ..io.paths import find_input
 from ..io.read import open_source
 from ..utils.progress import Reporter
 from ..utils.validation import as_list, brief, check_exist, check_unique
-from .aligned import AlignedTables, CompareRequest
+from .aligned import AlignedTables, CompareRequest, FindKept
 
 
-def open_aligned(before: Any, after: Any, request: CompareRequest, report: Reporter) -> AlignedTables:
-    """Tables of any kinds; on Dask where either is a Dask frame. Raises what `gpupif.compare` does."""
+def open_aligned(
+    before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
+) -> AlignedTables:
+    """Open tables of any kinds, on Dask where either is a Dask frame. Raises what `gpupif.compare` does."""
     if is_dask(before) or is_dask(after):
         from .dask import DaskTables
 
-        return DaskTables(before, after, request)
+        return DaskTables(before, after, request, find_kept)
     from .local import LocalTables
 
-    return LocalTables(before, after, request, report)
+    return LocalTables(before, after, request, report, find_kept)
 
 
 def hold(table: Any, argument: str) -> Any:
