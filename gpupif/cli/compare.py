@@ -100,9 +100,9 @@ def compare(
             linkage=_linkage(linkage),
             seed=seed,
         )
-    from_file.say(as_json, quiet)
     tables = {"before": str(before), "after": str(after)}
     show(lambda: {**tables, **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
 
 
 def _linkage(text: str) -> str | int | None:

@@ -43,8 +43,8 @@ READINGS = {
 SHORT_READINGS = {"category": "a value", "wildcard": "matches all", "both": "both"}
 # What is said below the table of risk where cells were suppressed.
 BOTH_READINGS = (
-    'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, which all rows '
-    'that lack it share. "missing matches all": it matches every value. Neither is always the safer one.'
+    'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, the same in '
+    'all rows that lack one. "missing matches all": it matches every value. Neither is always the safer one.'
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..attack.known_subsets import attacker_line
 from ..utils.display import Displayable, as_json
 from .linkage import Linkage
 from .utility import Utility
@@ -31,8 +32,8 @@ class Comparison(Displayable):
     CSF. Figures that a table has not are None.
 
     utility: of the whole table, see `Utility`. columns: one row a column: values_before, values_after (different ones,
-    but missing); entropy_before, entropy_after, entropy_lost (bits a row) and information_kept (I(X; X') / H(X), 0 to 1,
-    NaN where H(X) is 0), all of the cells that are there in both tables; nonuniform_entropy_loss (bits, see `Utility`);
+    but missing); entropy_before, entropy_after, entropy_lost (bits a row) and information_kept (I(X; X') / H(X), 0 to
+    1, NaN where H(X) is 0), of the cells that are there in both tables; nonuniform_entropy_loss (bits, see `Utility`);
     total_variation and emd, of the distribution at the released detail (0 to 1; emd: of the longest distance);
     precision (1: as it was, 0: the top of its hierarchy; NaN without one); cells_changed, cells_suppressed; detail, how
     values before were brought to the detail of those after: "same", "mapped" (a function of them was released),
@@ -63,12 +64,17 @@ class Comparison(Displayable):
         found["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
         return found
 
+    @property
+    def _scored(self) -> list[Hashable]:
+        return [*self.quasi_identifiers, *self.sensitive]
+
     def __repr__(self) -> str:
         return f"<Comparison of {self.rows:,} rows x {len(self.columns)} columns>"
 
     def print(self, console: Console) -> None:
         from .report import BOTH_READINGS, columns_table, heading, pairs_table, risk_table, utility_table
 
+        console.print(attacker_line(self.quasi_identifiers, self._scored), highlight=False, markup=False)
         console.print(heading(self.rows, self.rows_taken_away, len(self.columns), self.seconds), highlight=False)
         if len(self.risk):
             console.print()

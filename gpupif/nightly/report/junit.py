@@ -35,6 +35,7 @@ def text(telling: Telling) -> str:
             "hostname": words.visible(document["host"]) or "localhost",
             "tests": str(len(cases)),
             "failures": str(sum(case.find("failure") is not None for case in cases)),
+            "skipped": str(sum(case.find("skipped") is not None for case in cases)),
             "errors": str(sum(case.find("error") is not None for case in cases)),
             "time": f"{sum(document['seconds'].values()):.3f}",
         },
@@ -51,7 +52,9 @@ def text(telling: Telling) -> str:
 
 def _case(gate: Mapping[str, Any]) -> ET.Element:
     case = ET.Element("testcase", classname=CLASS, name=words.visible(gate["name"]), time="0")
-    if gate["verdict"] != "passed":
+    if gate["verdict"] == "not applied":
+        ET.SubElement(case, "skipped", message=words.visible(gate["why"]))
+    elif gate["verdict"] != "passed":
         kind = "failure" if gate["verdict"] == "failed" else "error"
         value = words.amount(gate["value"], gate["unit"])
         facts = filter(None, (value, words.limits(gate), words.place(gate), gate["why"]))
