@@ -100,8 +100,10 @@ def gates_table(document: Mapping[str, Any]) -> tuple[list[str], list[list[str]]
 
 
 def heading(document: Mapping[str, Any]) -> str:
-    """Which run it is, of which table."""
-    return f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
+    """Return which run it is, of which table, and what a single attacker knows."""
+    run = f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
+    attacker = (document["summary"] or {}).get("attacker", "").removesuffix(".")
+    return f"{run}. {attacker}" if attacker else run
 
 
 def work(document: Mapping[str, Any]) -> str:
@@ -143,7 +145,9 @@ def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
     held, waiting = ([gate for gate in gates if gate["verdict"] == one] for one in ("passed", "not applied"))
     several = f"all {len(held)} gates hold" if len(held) > 1 else "the gate holds"
     if waiting:
-        several = f"{len(held)} of {len(gates)} {plural(len(gates), 'gate')} {'holds' if len(held) == 1 else 'hold'}"
+        several = (
+            f"{len(held) or 'none'} of {len(gates)} {plural(len(gates), 'gate')} {'hold' if held[1:] else 'holds'}"
+        )
     risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
     said = [several, f"within the limits on risk: {listed(risks)}" if risks else "none limits a risk"]
     if waiting:
