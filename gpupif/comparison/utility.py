@@ -113,7 +113,7 @@ class ColumnInformation(NamedTuple):
     @property
     def unit(self) -> int:
         """By what units are divided to be bits a row."""
-        return max(1, self.rows) << LOG_BITS
+        return int(max(1, self.rows) << LOG_BITS)
 
 
 def _share(part: float, whole: float) -> float:
@@ -132,7 +132,7 @@ def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
         detail, hidden = (_at_detail(column, rows) for rows in (column.before, gone))
         lost = CountSums.of(detail).logs.units - CountSums.of(column.before).logs.units
     lost += CountSums.of(np.array([suppressed])).logs.units - CountSums.of(hidden).logs.units
-    return max(0, lost) / (1 << LOG_BITS)
+    return float(max(0, lost) / (1 << LOG_BITS))
 
 
 def _at_detail(column: ReleasedColumn, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -191,7 +191,8 @@ def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.D
                 "column_2": columns[other].name,
                 "mutual_information_before": before,
                 "mutual_information_after": after,
-                "mutual_information_kept": _share(after, before) if functions else math.nan,
+                # What was processed tells no more, but for rounding.
+                "mutual_information_kept": min(1.0, _share(after, before)) if functions and before else math.nan,
                 "total_variation": sums.moved / (2 * versions.rows),
             }
         )
@@ -203,7 +204,7 @@ def _mutual(pair: VersionSums, one: VersionSums, other: VersionSums) -> float:
     """Return I(X; Y) in bits, of rows that all three are of; 0 where it is no more than rounding may make."""
     whole = CountSums.of(np.array([pair.rows])).logs.units
     units = whole + pair.logs.units - one.logs.units - other.logs.units
-    bits = units / (max(1, pair.rows) << LOG_BITS)
+    bits = float(units / (max(1, pair.rows) << LOG_BITS))
     return bits if bits >= NEARLY_NONE else 0.0
 
 
@@ -255,7 +256,8 @@ def _ratio(pairs: pd.DataFrame) -> float | None:
     if not len(pairs):
         return None
     before, after = (math.fsum(pairs[f"mutual_information_{when}"]) for when in ("before", "after"))
-    return after / before
+    # As of each pair.
+    return float(min(1.0, after / before))
 
 
 def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> float:

@@ -12,6 +12,8 @@ from ..utils.display import Displayable, json_value
 if TYPE_CHECKING:
     from rich.console import Console
 
+# The kinds of gates on the table that is delivered, and not on a risk: those of `Part.INPUT`.
+INPUT_KINDS = ("rows", "columns", "missing_share", "new_values")
 # Of `RunOutcome.to_dict`: a key that changes its meaning or goes makes it rise; one that comes does not.
 FORMAT = 1
 
@@ -89,10 +91,7 @@ class GateResult:
     @property
     def limits_risk(self) -> bool:
         """Whether it limits a risk itself, of scores or of classes, and not only its change or the input."""
-        from .gates.gate_kinds import GATES, Part
-
-        kind = GATES.get(self.kind)
-        return kind is not None and kind.part is not Part.INPUT and not {"max", "min"}.isdisjoint(self.limits)
+        return self.kind not in INPUT_KINDS and not {"max", "min"}.isdisjoint(self.limits)
 
 
 @dataclass(frozen=True)

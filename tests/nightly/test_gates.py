@@ -20,7 +20,7 @@ from gpupif.nightly.configuration.settings import Settings
 from gpupif.nightly.gates.findings import Findings
 from gpupif.nightly.gates.gate_kinds import GATES, Part
 from gpupif.nightly.gates.gates import check_columns, check_gates, evaluate, questions_of, resolve_gates, values_before
-from gpupif.nightly.outcome import ColumnProfile, Verdict
+from gpupif.nightly.outcome import INPUT_KINDS, ColumnProfile, Verdict
 from tests.helpers import naive_attack
 from tests.helpers.naive_disclosure import classes_of, expected
 
@@ -255,6 +255,10 @@ def test_any_limits(value, before, limits):
     # What could not be applied is said.
     idle = before is None and bool(limits.keys() & {"max_rise", "max_fall"})
     assert ("There is no good run before" in result.why) == (idle and not broken)
+
+
+def test_which_kinds_are_of_no_risk():
+    assert [name for name, kind in GATES.items() if kind.part is Part.INPUT] == list(INPUT_KINDS)
 
 
 def test_changes():
