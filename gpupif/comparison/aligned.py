@@ -67,8 +67,8 @@ def kept_rows(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray
     if find_kept is None:
         raise InputError(
             f"after: expected the {rows:,} rows of the table before, got {others:,}. Where a plan took rows away, give "
-            "that plan, or the record of the treatment: it tells which rows these are. Else name a column of both tables "
-            "that tells which row is which: row_id=."
+            "that plan, or the record of the treatment: it tells which rows these are. Else name a column of both "
+            "tables that tells which row is which: row_id=."
         )
     kept = find_kept()
     left = int(kept.sum())

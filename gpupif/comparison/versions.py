@@ -173,7 +173,7 @@ class VersionLayout(NamedTuple):
                 for column, old, new in zip(self.columns, before, after, strict=True)
             ]
             own = [
-                np.where(lacks, column.size, codes).astype(code_type(column.size + 1))
+                _masked(codes.astype(code_type(column.size + 1)), lacks, column.size)
                 for column, lacks, codes in zip(self.columns, gone, own, strict=True)
             ]
             seen = np.array([~gone[place] for place in self.holes], np.uint8).reshape(seen.shape)
@@ -269,6 +269,12 @@ def _sums(
     difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
     difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
     return SetSums([VersionSums.of(counts[own]) for own in by_version], int(np.abs(difference).sum()))
+
+
+def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) -> npt.NDArray[Any]:
+    """Return codes with that of cells that are not there in their place; codes: a copy, which is changed."""
+    codes[lacks] = code
+    return codes
 
 
 def fate_counts(parts: Sequence[dict[int, int]]) -> dict[int, int]:

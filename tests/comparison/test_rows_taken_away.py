@@ -59,7 +59,9 @@ def test_the_plan_and_its_record_align_rows(before, treated, expected, tmp_path)
     assert found(before, treated.table, treated.record, **columns) == expected
     treated.record.save(tmp_path / "record.json")
     assert found(before, treated.table, tmp_path / "record.json", **columns) == expected
-    with pytest.raises(gpupif.InputError, match=r"expected the 50 rows of the table before, got .*that plan, or the record"):
+    with pytest.raises(
+        gpupif.InputError, match=r"expected the 50 rows of the table before, got .*that plan, or the record"
+    ):
         found(before, treated.table, None, **columns)
 
 
@@ -172,3 +174,23 @@ def test_non_uniform_entropy_is_that_of_arx(remove):
     # As if nothing was suppressed: the groups of all rows.
     assert result.utility.discernibility_unsuppressed == sum(pairs.count(pair) for pair in pairs)
     assert result.utility.nonuniform_entropy_loss == math.fsum(result.columns["nonuniform_entropy_loss"])
+
+
+@pytest.mark.parametrize("values", [254, 255, 256])
+def test_as_many_values_as_a_byte_has(values):
+    """A cell that is not there has a number beyond those of the values, which may need another byte."""
+    before = pd.DataFrame(
+        {
+            "x": [f"v{number}" for number in range(values)] * 2,
+            "y": ["a" if number % 2 else "b" for number in range(values)] * 2,
+        }
+    )
+    after = before.assign(x=before["x"].where(before.index % 5 > 0, None))
+    result = gpupif.compare(before, after, linkage=None)
+    as_lists = [
+        {name: [*table[name].astype(object).where(table[name].notna(), None)] for name in table}
+        for table in (before, after)
+    ]
+    expected = naive.pairs(*as_lists, as_lists[0])
+    assert result.pairs["mutual_information_before"][0] == pytest.approx(expected["x", "y"][0])
+    assert result.pairs["mutual_information_kept"][0] == 1
