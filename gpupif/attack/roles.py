@@ -127,9 +127,7 @@ class Roles(Mapping[Hashable, str]):
         """
         lines = [
             toml_comment(title),
-            toml_comment(
-                "Edit what is wrong; risk, global-risk, score, suda and toxic of gpupif take this by --roles."
-            ),
+            toml_comment("Edit what is wrong; the commands of gpupif that ask who knows what take this by --roles."),
             "#",
             *(toml_comment(f"{toml_text(role)}: {meaning}") for role, meaning in ROLES.items()),
             "",
@@ -270,7 +268,7 @@ def read_roles(path: str | os.PathLike[str]) -> Roles:
     >>> roles = gpupif.read_roles("roles.toml")
     >>> roles.quasi_identifiers
     ['gender', 'eye_color']
-    >>> gpupif.risk(table, roles.quasi_identifiers, roles.sensitive or None, weights=roles.weight).classes.k
+    >>> gpupif.risk(table, roles=roles).k
     1
 
     """
