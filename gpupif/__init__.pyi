@@ -6,6 +6,8 @@ from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown
 from .attack.population import Population as Population
+from .attack.roles import Roles as Roles
+from .attack.roles import read_roles as read_roles
 from .comparison.compare import compare as compare
 from .comparison.linkage import Linkage as Linkage
 from .comparison.result import Comparison as Comparison
@@ -54,8 +56,6 @@ from .hierarchies.base import Hierarchy as Hierarchy
 from .hierarchies.open import read_hierarchies as read_hierarchies
 from .inspection.inspect import Inspection as Inspection
 from .inspection.inspect import inspect as inspect
-from .inspection.roles import Roles as Roles
-from .inspection.roles import read_roles as read_roles
 from .marginals.entropy import conditional_entropy as conditional_entropy
 from .marginals.entropy import dual_total_correlation as dual_total_correlation
 from .marginals.entropy import entropy as entropy

@@ -14,7 +14,7 @@ import numpy as np
 from ..engines.base import KnownSubset
 from ..errors import InputError
 from ..measures import Measure
-from ..utils.display import plural
+from ..utils.display import as_text, plural
 from ..utils.validation import MOST, as_list, brief, whole_number
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
@@ -90,6 +90,26 @@ def _how_many(argument: str, given: Any) -> int:
 
 # What an attacker knows: columns (None: all that are scored), or any few of some.
 Known = Sequence[Hashable] | AnyKnown | None
+
+
+# Columns that are named in a line about an attacker.
+NAMED = 12
+
+
+def attacker_line(known: Known, scored: Sequence[Hashable]) -> str:
+    """Return what an attacker knows, as a sentence. scored: the columns whose cells are scored."""
+    if isinstance(known, AnyKnown):
+        pool = None if known.pool is None else list(known.pool)
+        several = f"any {known.known} {'scored columns' if pool is None else f'of {_listed(pool)}'}"
+        return f"The attacker knows {several if known.known else 'nothing'}."
+    if known is None or {*known} == {*scored}:
+        return "The attacker knows every other scored column."
+    return f"The attacker knows {_listed(list(known)) or 'nothing'}."
+
+
+def _listed(names: Sequence[Hashable]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(as_text, names[:NAMED])) + more
 
 
 def as_known(argument: str, known: Any) -> Known:

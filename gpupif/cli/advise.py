@@ -63,5 +63,5 @@ def advise(
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         pick = partial(pick_needed, every, known, attributes, target)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
-    from_file.say(as_json, quiet)
     show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)

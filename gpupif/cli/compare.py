@@ -23,12 +23,15 @@ def compare(
     ],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The treated table.", show_default=False)],
     plan: Annotated[
-        Path | None, typer.Option(metavar="plan.toml", help="The plan by which it was treated: levels, hierarchies.")
+        Path | None,
+        typer.Option(
+            metavar="plan.toml", help="The plan by which it was treated, or the record: levels, which rows went."
+        ),
     ] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to compare. Default: all.")] = None,
     quasi_identifiers: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Columns that an attacker may know. Default: all that are not sensitive."),
+        typer.Option(metavar="A,B", help="Columns that the attacker knows. Default: all that are not sensitive."),
     ] = None,
     sensitive: Annotated[
         str | None, typer.Option(metavar="C,D", help="Sensitive attributes: for l, t and homogeneous classes.")
@@ -36,7 +39,7 @@ def compare(
     roles: options.RolesFile = None,
     row_id: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Says which rows belong together. Default: they do by their places."),
+        typer.Option(metavar="COLUMN", help="Says which rows belong together. Default: their order, and the plan."),
     ] = None,
     distance: options.Distances = None,
     k: Annotated[
@@ -100,9 +103,9 @@ def compare(
             linkage=_linkage(linkage),
             seed=seed,
         )
-    from_file.say(as_json, quiet)
     tables = {"before": str(before), "after": str(after)}
     show(lambda: {**tables, **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
 
 
 def _linkage(text: str) -> str | int | None:

@@ -38,10 +38,10 @@ def inspect(
     place = Place(scheduler, workers)
     check_table(table, sep, place)
 
+    from ..attack.roles import check_roles_output
     from ..errors import InputError
     from ..inspection.commands import next_commands
     from ..inspection.inspect import inspect as look_at
-    from ..inspection.roles import check_roles_output
     from ..io.common import every_column
     from ..io.paths import find_input
     from .cluster import find_anywhere

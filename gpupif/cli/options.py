@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..attack.population import Population
+    from ..attack.roles import Roles
     from ..dask.client import Place
-    from ..inspection.roles import Roles
     from ..results.scores import Scores
 
 # The groups in which the help lists options, but for those that are asked for first.
@@ -221,7 +221,7 @@ class FileRoles:
         self._file, self._given, self._roles = file, set(given), None
         if file is None:
             return
-        from ..inspection.roles import read_roles
+        from ..attack.roles import read_roles
         from ..io.paths import find_input
         from ..io.read import open_source
 

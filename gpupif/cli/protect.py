@@ -116,9 +116,9 @@ def protect(
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
-    from_file.say(as_json, quiet)
     written = {} if output is None else {"output": str(output)}
     show(lambda: {"input": str(table), **written, **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
     if output is not None and not (as_json or quiet):
         typer.echo()
         say(f"Plan written to {output}: gpupif treat {table} --plan {output} -o ...")

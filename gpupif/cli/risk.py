@@ -137,8 +137,8 @@ def risk(
         )
         pick = partial(pick_needed, known, attributes or [], weights=weights, household=household)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
-    from_file.say(as_json, quiet)
     show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
+    from_file.say(as_json, quiet)
 
 
 def _cells(models: list[str] | None) -> list[str]:

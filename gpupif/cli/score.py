@@ -27,7 +27,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..attack.arguments import Knowledge
+    from ..attack.arguments import Arguments, Knowledge
     from ..attack.known_subsets import AnyKnown
     from ..results.selection import Selection
 
@@ -213,8 +213,8 @@ def score(
             elsewhere = {"sep": sep, "memory_limit": memory_limit, "temp": temp, **given}
             facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere, selection)
             interruption.left = f"the scores are complete: {output}"
+            show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts, asked), as_json, quiet)
             from_file.say(as_json, quiet)
-            show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts), as_json, quiet)
             return
         else:
             if resume:
@@ -229,8 +229,8 @@ def score(
             more["cells_written"] = cells
         if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
-        from_file.say(as_json, quiet)
         show_scores(scores, as_json, quiet, more)
+        from_file.say(as_json, quiet)
         if output is not None and not quiet and not as_json:
             whole = "" if cells is None else "; the summary is of all cells"
             say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
@@ -365,10 +365,13 @@ def _read_priors(path: Path) -> Any:
     return as_priors(path)
 
 
-def _print_facts(facts: dict[str, Any]) -> None:
-    """What a cluster did: no summary, for which all scores would be read again."""
+def _print_facts(facts: dict[str, Any], asked: Arguments) -> None:
+    """Print what a cluster did: no summary, for which all scores would be read again."""
+    from ..attack.known_subsets import attacker_line
     from ..utils.display import plural
 
+    if asked.attackers is None:
+        say(attacker_line(asked.known, facts["columns"]))
     several = facts.get("attackers", []) if "known_any" not in facts else []
     against = f" against {', '.join(several)}" if several else ""
     rows, columns = facts["rows"], len(facts["columns"])

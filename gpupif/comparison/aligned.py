@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import InputError
 from ..marginals.base import SetCounts
-from .released import ReleasedColumn
+from .versions import VersionLayout
 
 
 class CompareRequest(NamedTuple):
@@ -43,17 +46,41 @@ class AlignedTables(ABC):
 
     @abstractmethod
     def joined(self) -> AbstractContextManager[SetCounts]:
-        """The table of the columns before and, behind them, after."""
+        """Open the table of the columns before, behind them those after, and whether the row is there after (1, 0)."""
 
     @abstractmethod
-    def versions(self, columns: Sequence[ReleasedColumn]) -> AbstractContextManager[SetCounts]:
-        """The table of versions, see `versions`."""
+    def versions(self, layout: VersionLayout) -> AbstractContextManager[SetCounts]:
+        """Open the table of versions, see `versions`."""
 
 
-def rows_differ(rows: int, others: int) -> InputError:
-    """The error of tables whose rows cannot belong together by their places."""
-    return InputError(
-        f"after: expected the {rows:,} rows of the table before, got {others:,}. Where rows were taken away, as "
-        "suppress_rows does, name a column of both tables that tells which is which: row_id=. Or treat with remove = "
-        "false in suppress_rows: the rows stay, without their quasi-identifiers."
-    )
+# Finds which rows of the table before the plan leaves, as a mask; None where no plan says so.
+FindKept = Callable[[], npt.NDArray[np.bool_]]
+
+
+def kept_rows(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray[np.bool_] | None:
+    """Return which rows of the table before the one after has, where rows lie in order; None for all.
+
+    Raises InputError where the numbers of rows do not fit.
+    """
+    if rows == others:
+        return None
+    if find_kept is None:
+        raise InputError(
+            f"after: expected the {rows:,} rows of the table before, got {others:,}. Where a plan took rows away, give "
+            "that plan, or the record of the treatment: it tells which rows these are. Else name a column of both "
+            "tables that tells which row is which: row_id=."
+        )
+    kept = find_kept()
+    left = int(kept.sum())
+    if left != others:
+        raise InputError(
+            f"after: expected {left:,} rows, which is what the plan leaves of the {rows:,} of the table before; got "
+            f"{others:,}. Give the plan by which it was treated, or name a column that tells which row is which: "
+            "row_id=."
+        )
+    return kept
+
+
+def places_of(kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return by row before its place after, -1 where it is not there."""
+    return np.where(kept, np.cumsum(kept) - 1, -1)

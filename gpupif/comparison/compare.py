@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..attack.hierarchy_files import read_named_files
+from ..attack.roles import classes_by_roles
 from ..errors import InputError
 from ..hierarchies.open import open_hierarchies
+from ..treatment.kept_rows import find_kept_rows, removes_rows
 from ..treatment.plan import Plan
+from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, whole_number
 from .aligned import CompareRequest
@@ -20,7 +24,7 @@ from .released import ReleasedColumn, joint_requests, make_joint, released_colum
 from .result import Comparison
 from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
 from .utility import measure_all, measure_columns, measure_pairs
-from .versions import count_versions
+from .versions import VersionLayout, count_versions
 
 SUPPRESSED = ("both", "category", "wildcard")
 
@@ -40,6 +44,7 @@ def compare(
     suppressed: str = "both",
     linkage: str | int | None = "auto",
     seed: int = 0,
+    roles: Any = None,
 ) -> Comparison:
     """Compare a table with what a treatment made of it: risk side by side, and every figure of what was lost.
 
@@ -58,19 +63,20 @@ def compare(
         after may lack columns, which are then lost whole, and with `row_id` rows. A missing value after where there was
         one before is a suppressed cell. Where values of a column have no type in common they are known by their texts.
     plan:
-        The `gpupif.Plan` by which it was treated, or what `gpupif.treat` takes as one: says to what levels of their
-        hierarchies values were brought, and which columns are drawn anew.
+        The `gpupif.Plan` by which it was treated, or what `gpupif.treat` takes as one, or the record of the treatment
+        (`Treated.record`, or its file): says to what levels of their hierarchies values were brought, which columns are
+        drawn anew, and which rows were taken away.
     columns:
         Columns to be compared; default all of the table before, and those of the one after have to be among them.
     quasi_identifiers:
-        What an attacker may know, a column or a list of several: of these are equivalence classes, and the known
-        columns of cell scores. Default: all that are compared, but for sensitive ones.
+        What the attacker knows, a column or a list of several: of these are equivalence classes, and the known columns
+        of cell scores. Default: all that are compared, but for sensitive ones.
     sensitive:
         Sensitive attributes, a column or a list: for l, t and homogeneous classes. They are scored, but not known.
     row_id:
         A column with another value in each row, which says which rows belong together; held in memory, and not
-        compared. Default: rows belong together by their places, and both tables have as many. Rows that the table after
-        lacks count as suppressed: all their values are missing.
+        compared. Default: rows belong together by their order, and the table after has all rows, or those that the plan
+        leaves. Rows that it lacks count as suppressed: all their values are missing.
     hierarchies:
         Of columns, as of `gpupif.Plan`, where the plan has none: for precision. Without a level in the plan a column is
         at the level at which its hierarchy gives what was released; at no single one, it has no precision.
@@ -87,6 +93,10 @@ def compare(
         million pairs of different rows, else of a sample of 1,000), "exact", the number of rows to draw, or None.
     seed:
         Of that sample; the same rows wherever the tables lie.
+    roles:
+        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
+        which are quasi-identifiers and which are sensitive. Every column of the table before needs
+        a role.
 
     Returns
     -------
@@ -97,9 +107,10 @@ def compare(
     Raises
     ------
     InputError
-        No rows, different numbers of rows without row_id, rows or columns that only the table after has, names of rows
-        that are missing or repeat, unknown columns (ColumnNotFoundError), lists or structs (ColumnTypeError), an
-        argument out of range, too many pairs for exact linkage, too little memory.
+        No rows, numbers of rows that do not fit, where neither a plan nor row_id says which rows were taken away, rows
+        or columns that only the table after has, names of rows that are missing or repeat, unknown columns
+        (ColumnNotFoundError), lists or structs (ColumnTypeError), an argument out of range, too many pairs for exact
+        linkage, too little memory.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError
@@ -125,9 +136,10 @@ def compare(
     check_linkage(linkage, seed)
     wanted = None if k is None else whole_number("k", k, "rows of a class")
     started = time.perf_counter()
-    agreed = Plan([]) if plan is None else Plan.of(plan)
+    agreed = Plan([]) if plan is None else plan_of(plan)
     nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
     before, after = hold(before, "before"), hold(after, "after")
+    before, quasi_identifiers, sensitive, _ = classes_by_roles(before, quasi_identifiers, sensitive, roles)
     request = request_of(before, after, columns, row_id)
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
@@ -136,23 +148,35 @@ def compare(
     named = read_named_files("distances", distances)
     apart = dict(as_mapping("distances", named, request.columns, request.columns, table=False))
     names, places = list(request.columns), [request.columns.index(name) for name in known]
-    with Reporter() as report, announce_compilation(), open_aligned(before, after, request, report) as tables:
+    with (
+        Reporter() as report,
+        announce_compilation(),
+        open_aligned(
+            before,
+            after,
+            request,
+            report,
+            partial(find_kept_rows, before, agreed, report) if removes_rows(agreed) else None,
+        ) as tables,
+    ):
         opened = time.perf_counter()
         with tables.joined() as counts:
             counted = counts.count(joint_requests(len(names)), make_joint)
             released = released_columns(names, counted, request.dropped, levels.perturbed)
+            levels = levels.with_found(released, nested)
+            released = [levels.at_groups(column, nested) for column in released]
             linked = link_rows(counts, released, places, linkage, int(seed))
-        with tables.versions(released) as counts:
-            versions = count_versions(counts, tables.rows, released, places)
+        layout = VersionLayout.of(released)
+        with tables.versions(layout) as counts:
+            versions = count_versions(counts, tables.rows, layout, places)
         taken_away = tables.lacking
-    levels = levels.with_found(released, nested)
     by_column = measure_columns(versions, released, levels, apart)
     pairs = measure_pairs(versions, released)
     utility = measure_all(versions, released, by_column, pairs, levels, wanted)
     done = time.perf_counter()
     asked = RiskRequest(known, attributes, apart)
     figures = measure_risk(before, asked, "category")
-    readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released, taken_away))
+    readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
     return Comparison(
         rows=versions.rows,
@@ -187,11 +211,9 @@ def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, 
     return known
 
 
-def _has_holes(columns: Sequence[ReleasedColumn], taken_away: int) -> bool:
+def _has_holes(columns: Sequence[ReleasedColumn]) -> bool:
     """Whether cells are suppressed in rows that are there."""
-    return any(
-        column.kind != "dropped" and column.joint.suppressed > 0 and column.after[-1] > taken_away for column in columns
-    )
+    return any(column.kind != "dropped" and column.joint.hidden.any() for column in columns)
 
 
 def _readings(after: Any, request: RiskRequest, suppressed: str, holes: bool) -> dict[str, RiskFigures]:

@@ -21,21 +21,26 @@ from ..io.paths import find_input
 from ..marginals.base import SetCounts
 from ..marginals.dask import DaskCounts
 from ..marginals.request import CountRequest
-from .aligned import AlignedTables, CompareRequest, rows_differ
+from .aligned import AlignedTables, CompareRequest, FindKept, kept_rows
 from .released import ReleasedColumn
-from .versions import counted_as, versions_of
+from .versions import VersionLayout
+
+# By kind of a NumPy type the type with missing values that keeps its values.
+NULLABLE = {"i": "Int64", "u": "UInt64", "b": "boolean"}
 
 
 class DaskTables(AlignedTables):
     """Tables of which one at least is a Dask frame; the other is cut as this is, or joined to it by Dask."""
 
-    def __init__(self, before: Any, after: Any, request: CompareRequest) -> None:
+    def __init__(self, before: Any, after: Any, request: CompareRequest, find_kept: FindKept | None) -> None:
         import dask
 
         first, second = (_open(table, side, request.read(side)) for side, table in enumerate((before, after)))
         with dask.config.set({"dataframe.convert-string": False}):
             self._frame, self.rows, self.lacking = (
-                _by_place(first, second, request) if request.row_id is None else _by_id(first, second, request)
+                _by_place(first, second, request, find_kept)
+                if request.row_id is None
+                else _by_id(first, second, request)
             )
         self._columns = len(request.columns)
 
@@ -45,14 +50,14 @@ class DaskTables(AlignedTables):
     def joined(self) -> SetCounts:
         return DaskCounts(self._frame, CountRequest(), requested_device())
 
-    def versions(self, columns: Sequence[ReleasedColumn]) -> SetCounts:
+    def versions(self, layout: VersionLayout) -> SetCounts:
         import dask
 
-        released = [ColumnNumbers.of(column) for column in columns]
-        which = sorted(set(counted_as(columns)))
-        meta = pd.DataFrame({place: pd.Series(dtype="int64") for place in range(len(columns) + 2)})
+        numbers = [ColumnNumbers.of(column) for column in layout.columns]
+        sent = layout._replace(columns=[one.column for one in numbers])
+        meta = pd.DataFrame({place: pd.Series(dtype="int64") for place in range(layout.width)})
         with dask.config.set({"dataframe.convert-string": False}):
-            frame = self._frame.map_partitions(number_versions, released, which, meta=meta, enforce_metadata=False)
+            frame = self._frame.map_partitions(number_versions, numbers, sent, meta=meta, enforce_metadata=False)
         return DaskCounts(frame, CountRequest(), requested_device())
 
 
@@ -66,7 +71,7 @@ class ColumnNumbers(NamedTuple):
         """Without what was counted, but for how many rows have each value."""
         nothing = np.empty(0, np.int64)
         shared = column.shared._replace(before=nothing, after=nothing)
-        joint = column.joint._replace(values=nothing, released=nothing)
+        joint = column.joint._replace(values=nothing, released=nothing, away=nothing, hidden=nothing)
         return cls(column._replace(shared=shared, before=nothing, after=nothing, joint=joint))
 
     def numbers(self, series: pd.Series[Any]) -> npt.NDArray[np.int64]:
@@ -76,16 +81,16 @@ class ColumnNumbers(NamedTuple):
         return found
 
 
-def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers], versions: Sequence[int]) -> pd.DataFrame:
-    """The table of these versions of some rows of the joined frame."""
+def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers], layout: VersionLayout) -> pd.DataFrame:
+    """Return the table of versions of some rows of the joined frame."""
     half = len(columns)
     if not len(frame):
-        return pd.DataFrame({place: np.empty(0, np.int64) for place in range(half + 2)})
+        return pd.DataFrame({place: np.empty(0, np.int64) for place in range(layout.width)})
     before, after = (
         [one.numbers(frame.iloc[:, start + place]) for place, one in enumerate(columns)] for start in (0, half)
     )
-    released = [one.column for one in columns]
-    each = [versions_of(before, after, released, version) for version in versions]
+    there = frame.iloc[:, 2 * half].to_numpy() == 1
+    each = [layout.rows(before, after, there, version) for version in layout.versions]
     return pd.DataFrame(
         {place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))}
     )
@@ -103,16 +108,22 @@ def _open(table: Any, side: int, names: Sequence[Hashable]) -> Any:
     return open_frame(table).arrow().select([str(name) for name in names]).to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _by_place(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, int]:
-    """The joined frame, with the partitions of that which is a Dask frame, of both those of the first."""
+def _by_place(before: Any, after: Any, request: CompareRequest, find_kept: FindKept | None) -> tuple[Any, int, int]:
+    """Join the frames by the order of rows, with the partitions of that which is a Dask frame, of both the first's."""
     sizes = [_sizes(frame) for frame in (before, after)]
     rows, others = (sum(own) for own in sizes)
-    if rows != others:
-        raise rows_differ(rows, others)
-    edges = np.cumsum([0, *(sizes[0] if is_dask(before) else sizes[1])]).tolist()
-    parts = [_cut(frame, own, edges) for frame, own in zip((before, after), sizes, strict=True)]
-    meta = join_rows(_meta(before), _meta(after), request)
-    return _frame(parts, request, meta), rows, 0
+    kept = kept_rows(rows, others, find_kept)
+    mask = np.ones(rows, bool) if kept is None else kept
+    # By row before, how many rows of the table after lie ahead of it.
+    ahead = np.cumsum([0, *mask])
+    edges = np.cumsum([0, *(sizes[0] if is_dask(before) else sizes[1])])
+    first = edges if is_dask(before) else np.searchsorted(ahead, edges)
+    first[-1] = rows
+    starts = first.tolist(), ahead[first].tolist()
+    parts = [_cut(frame, own, each) for frame, own, each in zip((before, after), sizes, starts, strict=True)]
+    masks = [mask[start:stop] for start, stop in pairwise(starts[0])]
+    meta = join_rows(_meta(before), _meta(after), request, np.ones(0, bool))
+    return _frame([*parts, masks], request, meta), rows, rows - others
 
 
 def _meta(frame: Any) -> pd.DataFrame:
@@ -158,19 +169,31 @@ def _frame(parts: Sequence[Sequence[Any]], request: CompareRequest, meta: pd.Dat
     import dask.dataframe as dd
 
     join = dask.delayed(join_rows, pure=False)
-    joined = [join(before, after, request) for before, after in zip(*parts, strict=True)]
+    joined = [join(before, after, request, mask) for before, after, mask in zip(*parts, strict=True)]
     return dd.from_delayed(joined, meta=meta, verify_meta=False)
 
 
-def join_rows(before: pd.DataFrame, after: pd.DataFrame, request: CompareRequest) -> pd.DataFrame:
-    """The columns before and after of the same rows, named by their places."""
+def join_rows(
+    before: pd.DataFrame, after: pd.DataFrame, request: CompareRequest, kept: npt.NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Return the columns before and after of the same rows, and whether each is there after, named by their places.
+
+    kept: which rows before the table after has, in order.
+    """
     nothing = np.full(len(before), None, object)
+    places = np.flatnonzero(kept)
+    after = after.set_axis(places, axis=0)
+    if len(places) < len(kept):
+        # Whole numbers stay such where rows are missing.
+        plain = {name: kind for name, kind in after.dtypes.items() if isinstance(kind, np.dtype)}
+        kinds = {name: NULLABLE[kind.kind] for name, kind in plain.items() if kind.kind in NULLABLE}
+        after = after.astype(kinds).reindex(np.arange(len(kept)))
     columns = [before[name].reset_index(drop=True) for name in request.columns]
     columns += [
         pd.Series(nothing) if name in request.dropped else after[name].reset_index(drop=True)
         for name in request.columns
     ]
-    return pd.DataFrame(dict(enumerate(columns)))
+    return pd.DataFrame(dict(enumerate([*columns, pd.Series(kept.astype(np.int64))])))
 
 
 def _by_id(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, int]:
@@ -201,12 +224,15 @@ def _by_id(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, 
     half = len(place)
     first = frames[0].rename(columns={name: f"{number}" for name, number in place.items()})
     second = frames[1].rename(columns={name: f"{half + number}" for name, number in place.items()})
+    second = second.assign(**{f"{2 * half}": 1})
     merged = dd.merge(first, second, on=request.row_id, how="left")
     meta = join_merged(merged._meta, 2 * half)
     return merged.map_partitions(join_merged, 2 * half, meta=meta, enforce_metadata=False), rows, rows - both
 
 
 def join_merged(frame: pd.DataFrame, columns: int) -> pd.DataFrame:
-    """The columns by their places; those that the table after lacks are missing."""
+    """Return the columns by their places, and whether the row is there after; columns that lack there are missing."""
     nothing = pd.Series(np.full(len(frame), None, object), index=frame.index)
-    return pd.DataFrame({place: frame.get(f"{place}", nothing) for place in range(columns)}).reset_index(drop=True)
+    found = {place: frame.get(f"{place}", nothing) for place in range(columns)}
+    found[columns] = frame[f"{columns}"].notna().astype("int64")
+    return pd.DataFrame(found).reset_index(drop=True)

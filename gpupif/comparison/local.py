@@ -26,9 +26,9 @@ from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter
 from ..utils.validation import brief
-from .aligned import AlignedTables, CompareRequest, rows_differ
+from .aligned import AlignedTables, CompareRequest, FindKept, kept_rows, places_of
 from .released import ReleasedColumn, SharedValues
-from .versions import counted_as, versions_of
+from .versions import KEPT_AFTER, VersionLayout
 
 # Rows that are counted at once.
 CHUNK_ROWS = 1 << 20
@@ -37,7 +37,9 @@ CHUNK_ROWS = 1 << 20
 class LocalTables(AlignedTables):
     """Frames, or paths, in streams where they are too large."""
 
-    def __init__(self, before: Any, after: Any, request: CompareRequest, report: Reporter) -> None:
+    def __init__(
+        self, before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
+    ) -> None:
         self._names = list(request.columns)
         self._report = report
         self._engine = choose_engine(requested_device())
@@ -47,7 +49,7 @@ class LocalTables(AlignedTables):
             self._opened = opened.pop_all()
         first, second = sides
         self.rows = first.rows
-        self._rows = RowPlaces.of(first, second, request.row_id)
+        self._rows = RowPlaces.of(first, second, request.row_id, find_kept)
         self.lacking = self._rows.lacking
         self._joined = JoinedChunks(request, first, second, self._rows)
 
@@ -57,8 +59,8 @@ class LocalTables(AlignedTables):
     def joined(self) -> SetCounts:
         return self._count(self._joined)
 
-    def versions(self, columns: Sequence[ReleasedColumn]) -> SetCounts:
-        return self._count(VersionChunks(self._joined, columns))
+    def versions(self, layout: VersionLayout) -> SetCounts:
+        return self._count(VersionChunks(self._joined, layout))
 
     def _count(self, chunks: TableChunks) -> SetCounts:
         """Counts what is in chunks that this object closes."""
@@ -89,12 +91,15 @@ class RowPlaces:
         self.lacking = 0 if places is None else int((places < 0).sum())
 
     @classmethod
-    def of(cls, before: TableChunks, after: TableChunks, row_id: Hashable) -> RowPlaces:
-        """By place, or by the last column of either. Raises InputError for rows that do not belong together."""
+    def of(cls, before: TableChunks, after: TableChunks, row_id: Hashable, find_kept: FindKept | None) -> RowPlaces:
+        """Find them by order, or by the last column of either.
+
+        find_kept: says which rows the table after has, where they lie in order. Raises InputError for rows that do not
+        belong together.
+        """
         if row_id is None:
-            if before.rows != after.rows:
-                raise rows_differ(before.rows, after.rows)
-            return cls(after, None)
+            kept = kept_rows(before.rows, after.rows, find_kept)
+            return cls(after, None if kept is None else places_of(kept))
         first, second = before.columns[-1], after.columns[-1]
         for column, argument in ((first, "before"), (second, "after")):
             _check_ids(column, argument)
@@ -112,6 +117,12 @@ class RowPlaces:
                 f"row {strange} (from 0). Expected rows of the table before only."
             )
         return cls(after, found)
+
+    def there(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
+        """Return for some rows of the one table 1 where the other has them, else 0."""
+        if self._places is None:
+            return np.ones(stop - start, np.uint8)
+        return (self._places[start:stop] >= 0).astype(np.uint8)
 
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
@@ -161,7 +172,7 @@ def _last_codes(chunks: TableChunks) -> npt.NDArray[Any]:
 
 
 class JoinedChunks(TableChunks):
-    """The columns before and, behind them, after, row by row of the table before."""
+    """The columns before, behind them those after, and whether the row is there after, row by row before."""
 
     def __init__(self, request: CompareRequest, before: TableChunks, after: TableChunks, places: RowPlaces) -> None:
         names = list(request.columns)
@@ -175,17 +186,20 @@ class JoinedChunks(TableChunks):
             _nothing(name, before.rows) if place is None else _with_missing(after.columns[place], places.lacking)
             for name, place in zip(names, self._others, strict=True)
         ]
-        self.columns = [*before.columns[: len(names)], *others]
+        there = _plain(len(names), np.array([places.lacking, before.rows - places.lacking]))
+        self.columns = [*before.columns[: len(names)], *others, there]
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
         half = len(self._others)
-        found: dict[int, npt.NDArray[Any]] = {}
+        start, stop = self._edges[number : number + 2]
+        found: dict[int, npt.NDArray[Any]] = {2 * half: self._places.there(start, stop)}
         first = [place for place in places if place < half]
         found |= zip(first, self._before.some_codes(number, first), strict=True)
         others = {
-            place: other for place in places if place >= half and (other := self._others[place - half]) is not None
+            place: other
+            for place in places
+            if half <= place < 2 * half and (other := self._others[place - half]) is not None
         }
-        start, stop = self._edges[number : number + 2]
         missing = [len(self.columns[place].labels) for place in others]
         found |= zip(others, self._places.codes(start, stop, list(others.values()), missing), strict=True)
         nothing = np.zeros(stop - start, np.uint8)
@@ -213,24 +227,26 @@ def _with_missing(column: Column, more: int) -> Column:
 class VersionChunks(TableChunks):
     """The table of versions: of each chunk of the joined tables one for each version."""
 
-    def __init__(self, joined: JoinedChunks, columns: Sequence[ReleasedColumn]) -> None:
-        self._versions = sorted(set(counted_as(columns)))
+    def __init__(self, joined: JoinedChunks, layout: VersionLayout) -> None:
+        self._versions = layout.versions
         self.sizes = np.repeat(joined.sizes, len(self._versions)).tolist()
         self._joined = joined
-        self._released = columns
+        self._layout = layout
+        self._released = layout.columns
         rows = joined.rows
-        own = [_numbered(column, rows) for column in columns]
-        version = _plain(len(own), np.full(3, rows))
-        self.columns = [*own, version, _plain(len(own) + 1, np.array([3 * rows, 0, 0]))]
-        self._last: tuple[int, list[npt.NDArray[Any]], list[npt.NDArray[Any]]] | None = None
+        own = [_numbered(column) for column in layout.columns]
+        version, fate = _plain(len(own), np.full(KEPT_AFTER + 1, rows)), _plain(len(own) + 1, np.array([rows, 0, 0]))
+        there = [_plain(place, np.array([0, rows])) for place in range(len(own) + 2, layout.width)]
+        self.columns = [*own, version, fate, *there]
+        self._last: tuple[int, list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]] | None = None
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
         chunk, version = divmod(number, len(self._versions))
-        found = versions_of(*self._numbers(chunk), self._released, self._versions[version])
+        found = self._layout.rows(*self._numbers(chunk), self._versions[version])
         return [found[place] for place in places]
 
-    def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
-        """The numbers of the values before and after of a chunk."""
+    def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
+        """Return the numbers of the values before and after of a chunk, and which of its rows are there after."""
         last = self._last
         if last is None or last[0] != chunk:
             codes = self._joined.codes(chunk)
@@ -242,11 +258,11 @@ class VersionChunks(TableChunks):
                 ],
                 [
                     _renumbered(own, column.shared.after, column)
-                    for own, column in zip(codes[half:], self._released, strict=True)
+                    for own, column in zip(codes[half : 2 * half], self._released, strict=True)
                 ],
             ]
-            last = self._last = chunk, numbers[0], numbers[1]
-        return last[1], last[2]
+            last = self._last = chunk, numbers[0], numbers[1], codes[-1] == 1
+        return last[1:]
 
     def close(self) -> None:
         """See `Chunks`: the tables are closed by themselves."""
@@ -261,11 +277,11 @@ def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column:
     return found
 
 
-def _numbered(column: ReleasedColumn, rows: int) -> Column:
-    """The numbers of a column's values, in all versions, as a column."""
+def _numbered(column: ReleasedColumn) -> Column:
+    """Return the numbers of a column's values in all versions as a column; the last is of cells that are not there."""
     detail = np.zeros(column.size, np.int64)
     np.add.at(detail, column.detail, column.before)
-    return _plain(column.name, column.before + detail + column.after)
+    return _plain(column.name, np.append(column.before + detail + column.after, 0))
 
 
 def _plain(name: Hashable, counts: npt.NDArray[np.int64]) -> Column:

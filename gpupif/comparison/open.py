@@ -2,59 +2,45 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..frames.arrow_frame import ArrowFrame
 from ..frames.dask_frame import check_dask_frame, is_dask
-from ..frames.open import open_frame
-from ..io.paths import find_input
-from ..io.read import open_source
+from ..frames.open import held_table, table_names
 from ..utils.progress import Reporter
 from ..utils.validation import as_list, brief, check_exist, check_unique
-from .aligned import AlignedTables, CompareRequest
+from .aligned import AlignedTables, CompareRequest, FindKept
 
 
-def open_aligned(before: Any, after: Any, request: CompareRequest, report: Reporter) -> AlignedTables:
-    """Tables of any kinds; on Dask where either is a Dask frame. Raises what `gpupif.compare` does."""
+def open_aligned(
+    before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
+) -> AlignedTables:
+    """Open tables of any kinds, on Dask where either is a Dask frame. Raises what `gpupif.compare` does."""
     if is_dask(before) or is_dask(after):
         from .dask import DaskTables
 
-        return DaskTables(before, after, request)
+        return DaskTables(before, after, request, find_kept)
     from .local import LocalTables
 
-    return LocalTables(before, after, request, report)
+    return LocalTables(before, after, request, report, find_kept)
 
 
 def hold(table: Any, argument: str) -> Any:
-    """The table, to be read more than once: a stream of Arrow data as a table. Raises InputError."""
-    if is_dask(table) or isinstance(table, str | os.PathLike):
-        return table
+    """Return the table, to be read more than once: a stream of Arrow data as a table. Raises InputError."""
     try:
-        frame = open_frame(table)
+        return held_table(table)
     except InputError as error:
         raise error.about(argument) from None
-    return frame.arrow() if isinstance(frame, ArrowFrame) else table
 
 
 def names_of(table: Any, argument: str) -> list[Hashable]:
-    """The columns of a table of any kind, but those of row labels."""
-    names, labels = _names_of(table, argument)
-    check_unique(names, argument)
-    return [name for name in names if name not in labels] or list(names)
-
-
-def _names_of(table: Any, argument: str) -> tuple[list[Hashable], Sequence[Hashable]]:
+    """Return the columns of a table of any kind, but those of row labels."""
     if is_dask(table):
         check_dask_frame(table, argument)
-        return list(table.columns), ()
-    if isinstance(table, str | os.PathLike):
-        source = open_source(find_input(table))
-        return list(source.names), source.index_names
-    frame = open_frame(table)
-    return list(frame.names), frame.index_names
+    names, labels = table_names(table)
+    check_unique(names, argument)
+    return [name for name in names if name not in labels] or list(names)
 
 
 def request_of(before: Any, after: Any, columns: Any, row_id: Hashable) -> CompareRequest:

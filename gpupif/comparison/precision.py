@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..hierarchies.base import Hierarchy
 from ..treatment.base import Treatment, ValueMap
 from ..treatment.plan import Plan
-from .released import ReleasedColumn
+from .released import ReleasedColumn, with_groups
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Levels:
                 else:
                     levels[column.name] = level, hierarchies[column.name].height
         return Levels(levels, self.perturbed)
+
+    def at_groups(self, column: ReleasedColumn, hierarchies: Mapping[Hashable, Hierarchy]) -> ReleasedColumn:
+        """Return a column with values that were released nowhere brought to the level at which the others are."""
+        level = self.levels.get(column.name, (0, 0))[0]
+        return with_groups(column, hierarchies[column.name], level) if level else column
 
     def _lost(self, column: ReleasedColumn, rows: int) -> int:
         """The levels that a column's values were brought up, over all rows, suppressed and dropped ones to the top."""

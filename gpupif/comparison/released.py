@@ -13,6 +13,7 @@ from ..encoding.column import Column, value_order
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
 from ..engines.counting import Counter
 from ..errors import ColumnTypeError
+from ..hierarchies.base import Hierarchy
 from ..marginals.base import CountResult, Find, SetRequest, Total
 from ..marginals.count_sums import CountSums
 from ..utils.information import LogSum
@@ -77,17 +78,21 @@ def text_labels(column: Column) -> pa.Array:
 
 
 class JointCounts(NamedTuple):
-    """Of a column, in rows of some of its values before: what became of these.
+    """Counts of the values of a column before and after together, in rows of some of its values before.
 
-    values: their numbers, released: that which most of the rows of each have that have one (the lowest of several), -1
-    where none has. several: how many of them have more than one. stays: whether any row stays missing. logs: sum of
-    c log2 c over joint counts. changed: rows whose value is another; suppressed: those whose value is missing now.
+    values: numbers of the values before. released: by value that which most of its rows have after (the lowest of
+    several), -1 where none has one. several: how many values have more than one. stays: whether any row stays missing.
+    away, hidden: by value, rows that the table after lacks, and other rows whose value is suppressed. logs: sum of
+    c log2 c over the joint counts of all other rows. changed: rows whose value is another; suppressed: those whose
+    value is missing now.
     """
 
     values: npt.NDArray[np.int64]
     released: npt.NDArray[np.int64]
     several: int
     stays: bool
+    away: npt.NDArray[np.int64]
+    hidden: npt.NDArray[np.int64]
     logs: LogSum
     changed: int
     suppressed: int
@@ -99,11 +104,15 @@ class JointCounts(NamedTuple):
         ranks: npt.NDArray[np.int64],
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],
+        there: npt.NDArray[np.bool_],
         counts: npt.NDArray[np.int64],
     ) -> JointCounts:
-        """From pairs of values, all different, that are in so many rows; ranks: by number of a value, in order."""
+        """Count pairs of values, and whether the table after has their rows, all different, by how many rows have them.
+
+        ranks: by number of a value, in order.
+        """
         missing = shared.missing
-        values = np.unique(before)
+        values, place = np.unique(before, return_inverse=True)
         known = after != missing
         order = np.lexsort((ranks[after[known]], -counts[known], before[known]))
         old, new = before[known][order], after[known][order]
@@ -111,12 +120,17 @@ class JointCounts(NamedTuple):
         released = np.full(len(values), -1, np.int64)
         released[np.searchsorted(values, old[first])] = new[first]
         lost = ~known & (before != missing)
+        away, hidden = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+        np.add.at(away, place[~there], counts[~there])
+        np.add.at(hidden, place[there & lost], counts[there & lost])
         return cls(
             values,
             released,
             int((np.diff(np.append(first, len(old))) > 1).sum()),
             bool((~known & (before == missing)).any()),
-            CountSums.of(counts).logs,
+            away,
+            hidden,
+            CountSums.of(counts[there & ~lost]).logs,
             int(counts[before != after].sum()),
             int(counts[lost].sum()),
         )
@@ -124,12 +138,14 @@ class JointCounts(NamedTuple):
     @classmethod
     def total(cls, parts: Sequence[JointCounts]) -> JointCounts:
         """Of several parts of a table, none of which has values of another."""
-        values, released, several, stays, logs, changed, suppressed = zip(*parts, strict=True)
+        values, released, several, stays, away, hidden, logs, changed, suppressed = zip(*parts, strict=True)
         return cls(
             np.concatenate(values),
             np.concatenate(released),
             sum(several),
             any(stays),
+            np.concatenate(away),
+            np.concatenate(hidden),
             LogSum.total(logs),
             sum(changed),
             sum(suppressed),
@@ -137,11 +153,11 @@ class JointCounts(NamedTuple):
 
 
 class ReleasedColumn(NamedTuple):
-    """A column before and after. name: of it. shared: its values. counts: by number, in rows before and after.
+    """A column before and after. name: of it. shared: its values. before, after: rows by number of a value.
 
     detail: by number of a value before, that of the value at the detail of the released table. kind: how that was
     found: "same" (values stand as they are), "mapped" (a function of them was released), "perturbed" (neither),
-    "dropped" (nothing was released). joint: see `JointCounts`.
+    "dropped" (nothing was released). joint: see `JointCounts`. is_lost: whether there were values and none is left.
     """
 
     name: Hashable
@@ -151,6 +167,31 @@ class ReleasedColumn(NamedTuple):
     detail: npt.NDArray[np.int64]
     kind: str
     joint: JointCounts
+    is_lost: bool
+
+    @property
+    def is_function(self) -> bool:
+        """Whether what is released of a value follows from the value, in all rows in which it is there after."""
+        joint = self.joint
+        mixed = joint.stays and bool((joint.released[joint.values == self.shared.missing] >= 0).any())
+        return not joint.several and not mixed
+
+    @property
+    def gone(self) -> npt.NDArray[np.int64]:
+        """By number of a value before, the rows whose cell is not there after: suppressed, or taken away.
+
+        Of a column that is lost, which is empty in all rows, only the rows that were taken away count.
+        """
+        found = np.zeros(self.size, np.int64)
+        found[self.joint.values] = self.joint.away + (0 if self.is_lost else self.joint.hidden)
+        return found
+
+    @property
+    def kept(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Rows by number of a value, before and after, of the cells that are there in both tables."""
+        gone, after = self.gone, self.after.copy()
+        after[self.shared.missing] -= gone.sum()
+        return self.before - gone, after
 
     @property
     def detail_is_before(self) -> bool:
@@ -176,8 +217,8 @@ class ReleasedColumn(NamedTuple):
 
 
 def joint_requests(columns: int) -> list[SetRequest]:
-    """Of a table of columns before and, behind them, after: each column with itself."""
-    return [SetRequest([place, columns + place], [place]) for place in range(columns)]
+    """Return the sets to count of joined tables: each column before and after, and whether the row is there after."""
+    return [SetRequest([place, columns + place, 2 * columns], [place]) for place in range(columns)]
 
 
 def make_joint(columns: Sequence[Column], total: Total) -> Find:
@@ -185,14 +226,15 @@ def make_joint(columns: Sequence[Column], total: Total) -> Find:
     known: dict[int, tuple[SharedValues, npt.NDArray[np.int64]]] = {}
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> JointCounts:
-        own, other = set_
+        own, other, flag = set_
         if own not in known:
             shared = SharedValues.of(columns[own], columns[other])
             known[own] = shared, value_order(shared.column(own))
         shared, ranks = known[own]
         found = counter.combinations(place, ordered=False)
         before, after = shared.before[found.codes[0]], shared.after[found.codes[1]]
-        return JointCounts.of(shared, ranks, before, after, found.counts)
+        there = np.asarray(columns[flag].labels)[found.codes[2]] == 1
+        return JointCounts.of(shared, ranks, before, after, there, found.counts)
 
     return find
 
@@ -214,8 +256,33 @@ def released_columns(
         joint = JointCounts.total(parts)
         detail, kind = _detail(shared, before, after, joint, name in perturbed)
         kind = "dropped" if name in dropped else kind
-        found.append(ReleasedColumn(name, shared, before, after, detail, kind, joint))
+        is_lost = bool(before[:-1].any()) and not after[:-1].any()
+        found.append(ReleasedColumn(name, shared, before, after, detail, kind, joint, is_lost))
     return found
+
+
+def with_groups(column: ReleasedColumn, hierarchy: Hierarchy, level: int) -> ReleasedColumn:
+    """Return the column with values that were released nowhere brought to the detail of their groups at a level.
+
+    Nothing changes where what was released does not follow from the groups.
+    """
+    there = np.flatnonzero(column.before[: column.shared.missing] > 0)
+    released = np.full(column.size, -1, np.int64)
+    released[column.joint.values] = column.joint.released
+    left = there[released[there] < 0]
+    if column.kind != "mapped" or column.is_lost or not len(left):
+        return column
+    groups = hierarchy.groups_or_null(column.shared.labels.take(pa.array(there)), level).to_pylist()
+    found: dict[str, int] = {}
+    for number, group in zip(there.tolist(), groups, strict=True):
+        if released[number] >= 0 and found.setdefault(group, int(released[number])) != released[number]:
+            return column
+    detail = column.detail.copy()
+    for number, group in zip(there.tolist(), groups, strict=True):
+        if released[number] < 0 and group is not None:
+            # Where none of its values was released, the first of them stands for a group.
+            detail[number] = found.setdefault(group, number)
+    return column._replace(detail=detail)
 
 
 def _counts(column: Column, number: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

@@ -35,10 +35,17 @@ FIGURES = {
 }
 READINGS = {
     "before": "before",
-    "after_category": "suppressed: a value",
-    "after_wildcard": "suppressed: anything",
-    "after": "after",
+    "after_category": "missing is a value",
+    "after_wildcard": "missing matches all",
+    "after": "after: the worse",
+    "worse_reading": "by which",
 }
+SHORT_READINGS = {"category": "a value", "wildcard": "matches all", "both": "both"}
+# What is said below the table of risk where cells were suppressed.
+BOTH_READINGS = (
+    'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, the same in '
+    'all rows that lack one. "missing matches all": it matches every value. Neither is always the safer one.'
+)
 
 
 def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, float]) -> str:
@@ -49,15 +56,18 @@ def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, floa
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return SHORT_READINGS[value]
     if value is None or value != value:
         return ""
     return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}"
 
 
 def risk_table(risk: pd.DataFrame) -> Table:
-    """Risk side by side; the two readings only where they differ."""
+    """Draw risk side by side; both readings of suppressed cells, and which is worse, where there are such."""
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
-    headings = [Heading("", text=True), *(Heading(READINGS[name], folds=True, show=_value) for name in shown)]
+    said = READINGS if "after_wildcard" in risk else {name: name for name in shown}
+    headings = [Heading("", text=True), *(Heading(said[name], folds=True, show=_value) for name in shown)]
     rows = [
         [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
     ]
@@ -68,6 +78,7 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
     """What the table lost over all columns, and who is found again."""
     facts = [
         ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
+        ("information kept", _percent(utility.information_kept)),
         ("non-uniform entropy loss, bits", f"{utility.nonuniform_entropy_loss:,.2f}"),
         ("equivalence classes", f"{utility.classes:,}"),
         ("rows a class", f"{utility.average_class_size:,.2f}"),
@@ -75,7 +86,7 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
         ("discernibility", f"{utility.discernibility:,}"),
         ("as if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
         ("precision", _value(utility.precision)),
-        ("mutual information kept", "" if utility.mutual_information_kept is None else _percent(utility)),
+        ("mutual information kept", _percent(utility.mutual_information_kept)),
         ("total variation, worst column", as_cell(utility.total_variation)),
         ("total variation, worst pair", _value(utility.pair_total_variation)),
         ("earth mover's distance, worst column", as_cell(utility.emd)),
@@ -93,15 +104,15 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
     return draw_table("Utility", headings, [fact for fact in facts if fact[1]], show_headings=False)
 
 
-def _percent(utility: Utility) -> str:
-    kept = utility.mutual_information_kept
-    return "" if kept is None else as_part(kept)
+def _percent(share: float | None) -> str:
+    return "" if share is None or share != share else as_part(share)
 
 
 COLUMNS = {
     "entropy_before": "entropy, bits",
     "entropy_after": "after",
     "entropy_lost": "lost",
+    "information_kept": "kept",
     "total_variation": "total var.",
     "emd": "EMD",
     "precision": "precision",
@@ -110,13 +121,16 @@ COLUMNS = {
 }
 
 
+KEPT = "information_kept"
+
+
 def columns_table(columns: pd.DataFrame) -> Table:
     """What each column lost."""
     shown = [name for name in COLUMNS if columns[name].notna().any()]
     headings = [
         Heading("column", text=True, show=as_text),
         Heading("detail", text=True),
-        *(Heading(COLUMNS[name], folds=True, show=_value) for name in shown),
+        *(Heading(COLUMNS[name], folds=True, show=_percent if name == KEPT else _value) for name in shown),
     ]
     rows = [
         [name, row["detail"], *(row[key] for key in shown)]
@@ -138,7 +152,7 @@ def pairs_table(pairs: pd.DataFrame) -> Table:
         Heading("pair", text=True),
         Heading("mutual inf., bits", folds=True, show=_value),
         Heading("after", folds=True, show=_value),
-        Heading("kept", folds=True, show=lambda value: "" if value != value else as_part(value)),
+        Heading("kept", folds=True, show=_percent),
         Heading("total var.", folds=True, show=_value),
     ]
     rows = [

@@ -146,10 +146,15 @@ def cells_side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures])
 
 
 def _columns(readings: Mapping[str, RiskFigures]) -> list[str]:
-    return [*(f"after_{reading}" for reading in readings), "after"]
+    return [*(f"after_{reading}" for reading in readings), "after", *(["worse_reading"] if len(readings) > 1 else [])]
 
 
-def _with_worst(own: Mapping[str, float | None], low_is_risky: bool) -> dict[str, float | None]:
+def _with_worst(own: Mapping[str, float | None], low_is_risky: bool) -> dict[str, float | str | None]:
     known = [value for value in own.values() if value is not None and value == value]
     worst = (min if low_is_risky else max)(known) if known else None
-    return {**{f"after_{reading}": value for reading, value in own.items()}, "after": worst}
+    found: dict[str, float | str | None] = {f"after_{reading}": value for reading, value in own.items()}
+    found["after"] = worst
+    if len(own) > 1:
+        reading = [name for name, value in own.items() if value == worst]
+        found["worse_reading"] = "both" if len(reading) > 1 else reading[0] if reading else None
+    return found

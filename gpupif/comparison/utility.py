@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,12 @@ from ..attack.distances import make_axis
 from ..attack.priors import Prior
 from ..encoding.column import Column
 from ..engines.axis import Axis
+from ..marginals.count_sums import CountSums
 from ..marginals.independence import NEARLY_NONE
 from ..utils.display import Record
-from ..utils.information import Sizes
 from .precision import Levels
 from .released import ReleasedColumn
-from .versions import AFTER, BEFORE, DETAIL, SetSums, Versions, pairs_of
+from .versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, VersionSums, pairs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,13 @@ class Utility(Record):
     """What a table lost, over all columns; n rows, those that were taken away with all their values missing.
 
     entropy_lost: the sum over the columns X of H(X) - H(X'), bits a row (negative where noise was added).
-    nonuniform_entropy_loss: the sum of n H(X | X'), bits (Gionis & Tassa 2009; ARX's non-uniform entropy).
+    information_kept: the sum over the columns of I(X; X'), divided by that of H(X), 0 to 1; None where that is 0. Both
+    are of the cells that are there in both tables.
+
+    nonuniform_entropy_loss: bits, the sum over the columns of n H(X | G) + s H(G in S), where G is the value at the
+    released detail and S are the s cells that were suppressed or taken away: non-uniform entropy as ARX has it
+    (Gionis & Tassa 2009; Prasser et al. 2014). Of a column whose values were drawn anew: of the cells that are left
+    H(X | X'), of the others H(X in S), each times how many these are.
 
     classes: equivalence classes, suppressed rows being one; average_class_size: n / classes (ARX's AECS);
     normalized_class_size: that over k (C_avg, LeFevre, DeWitt & Ramakrishnan 2006). discernibility: the sum of the
@@ -43,15 +49,17 @@ class Utility(Record):
     (DM*, ARX's monotonic variant).
 
     precision: 1 - the mean over cells of level / height of their hierarchies, suppressed ones at the top (Sweeney
-    2002); None without a plan that has hierarchies. mutual_information_kept: the sum of I(X'; Y') over all pairs of
-    columns, divided by that of I(X; Y); None where that is 0. total_variation, pair_total_variation: the largest of a
-    column, and of a pair. emd: the largest of a column.
+    2002); None without a plan that has hierarchies. mutual_information_kept: the sum of I(X'; Y') over the pairs of
+    columns that are functions of what they were, divided by that of I(X; Y), 0 to 1; each in the rows in which both
+    tables have the cells of both columns. None where that is 0, or no pair is such. total_variation,
+    pair_total_variation: the largest of a column, and of a pair. emd: the largest of a column.
 
     cells, cells_changed, cells_suppressed: of all columns, those dropped too; rows_changed: in which a cell of the
     columns that are left is another; rows_suppressed: without any value left in these, or taken away.
     """
 
     entropy_lost: float
+    information_kept: float | None
     nonuniform_entropy_loss: float
     classes: int
     average_class_size: float
@@ -71,53 +79,89 @@ class Utility(Record):
     rows_suppressed: int
 
 
-class Bits:
-    """Entropies, by the sums of c log2 c over counts that make up so many rows."""
+class ColumnInformation(NamedTuple):
+    """Information of a column in the cells that are there in both tables, all in units of rows times bits.
 
-    def __init__(self, rows: int) -> None:
-        self._whole = Sizes.of(np.array([rows], np.int64)).log_sum().units
-        self._rows = rows
+    before, after: n H(X) and n H(X'). mutual: n I(X; X').
+    """
 
-    def _bits(self, units: int) -> float:
-        return float(units / (self._rows << LOG_BITS))
+    before: int
+    after: int
+    mutual: int
+    rows: int
 
-    def entropy(self, sums: SetSums, version: int) -> float:
-        """H(X)."""
-        return max(0.0, self._bits(self._whole - sums.versions[version].logs.units))
+    @classmethod
+    def of(cls, column: ReleasedColumn) -> ColumnInformation:
+        """Measure a column."""
+        before, after = column.kept
+        rows = int(before.sum())
+        whole, first, second = (CountSums.of(own).logs.units for own in (np.array([rows]), before, after))
+        # Where all values became missing, they say nothing of what they were.
+        joint = first if column.is_lost else column.joint.logs.units
+        return cls(whole - first, whole - second, whole + joint - first - second, rows)
 
-    def lost(self, sums: SetSums) -> float:
-        """H(X) - H(X'), rounded once."""
-        return self._bits(self.lost_units(sums))
+    @property
+    def kept(self) -> float:
+        """I(X; X') / H(X); NaN where that is 0."""
+        return _share(self.mutual / self.unit, self.before / self.unit)
 
-    def lost_units(self, sums: SetSums) -> int:
-        """The same, times the rows, in units of the logarithms."""
-        return sums.versions[AFTER].logs.units - sums.versions[BEFORE].logs.units
+    @property
+    def bits(self) -> tuple[float, float, float]:
+        """H(X), H(X') and H(X) - H(X'), each rounded once."""
+        return self.before / self.unit, self.after / self.unit, (self.before - self.after) / self.unit
 
-    def mutual(self, pair: SetSums, first: SetSums, second: SetSums, version: int) -> float:
-        """I(X; Y); 0 where it is no more than rounding may make."""
-        joint, x, y = (sums.versions[version].logs.units for sums in (pair, first, second))
-        bits = self._bits(self._whole + joint - x - y)
-        return bits if bits >= NEARLY_NONE else 0.0
+    @property
+    def unit(self) -> int:
+        """By what units are divided to be bits a row."""
+        return int(max(1, self.rows) << LOG_BITS)
+
+
+def _share(part: float, whole: float) -> float:
+    """Return part / whole, NaN where that is 0; a part that is no more than rounding may make is 0."""
+    return math.nan if whole <= 0 else part / whole if part >= NEARLY_NONE else 0.0
+
+
+def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
+    """Return the non-uniform entropy loss of a column, in bits, see `Utility`."""
+    gone = column.gone
+    suppressed = int(gone.sum())
+    if column.kind == "perturbed":
+        lost = CountSums.of(column.kept[1]).logs.units - column.joint.logs.units
+        hidden = gone
+    else:
+        detail, hidden = (_at_detail(column, rows) for rows in (column.before, gone))
+        lost = CountSums.of(detail).logs.units - CountSums.of(column.before).logs.units
+    lost += CountSums.of(np.array([suppressed])).logs.units - CountSums.of(hidden).logs.units
+    return float(max(0, lost) / (1 << LOG_BITS))
+
+
+def _at_detail(column: ReleasedColumn, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rows of values before by number of the value at the released detail."""
+    found = np.zeros(column.size, np.int64)
+    np.add.at(found, column.detail, rows)
+    return found
 
 
 def measure_columns(
     versions: Versions, columns: Sequence[ReleasedColumn], levels: Levels, distances: Mapping[Hashable, Any]
 ) -> pd.DataFrame:
-    """One row a column, see `Comparison`."""
+    """Return the figures of columns, one row each, see `Comparison`."""
     import pandas as pd
 
-    bits, rows = Bits(versions.rows), versions.rows
+    rows = versions.rows
     records = []
     for column, sums in zip(columns, versions.columns, strict=True):
-        given = sums.versions[AFTER].logs.units - column.joint.logs.units
+        information = ColumnInformation.of(column)
+        before, after, lost = information.bits
         records.append(
             {
                 "values_before": int(np.count_nonzero(column.before[:-1])),
                 "values_after": int(np.count_nonzero(column.after[:-1])),
-                "entropy_before": bits.entropy(sums, BEFORE),
-                "entropy_after": bits.entropy(sums, AFTER),
-                "entropy_lost": bits.lost(sums),
-                "nonuniform_entropy_loss": max(0, given) / (1 << LOG_BITS),
+                "entropy_before": before,
+                "entropy_after": after,
+                "entropy_lost": lost,
+                "information_kept": information.kept,
+                "nonuniform_entropy_loss": nonuniform_entropy_loss(column),
                 "total_variation": sums.moved / (2 * rows),
                 "emd": earth_movers_distance(column, rows, distances.get(column.name)),
                 "precision": levels.precision(column, rows),
@@ -131,25 +175,37 @@ def measure_columns(
 
 
 def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.DataFrame:
-    """One row a pair of columns, see `Comparison`."""
+    """Return the figures of pairs of columns, one row each, see `Comparison`."""
     import pandas as pd
 
-    bits, records = Bits(versions.rows), []
+    records = []
     for (one, other), sums in zip(pairs_of(len(columns)), versions.pairs, strict=True):
-        alone = versions.columns[one], versions.columns[other]
-        before, after = (bits.mutual(sums, *alone, version) for version in (BEFORE, AFTER))
+        before, after = (
+            _mutual(sums.versions[version], versions.kept(one, other, version), versions.kept(other, one, version))
+            for version in (KEPT_BEFORE, KEPT_AFTER)
+        )
+        functions = columns[one].is_function and columns[other].is_function
         records.append(
             {
                 "column_1": columns[one].name,
                 "column_2": columns[other].name,
                 "mutual_information_before": before,
                 "mutual_information_after": after,
-                "mutual_information_kept": after / before if before else math.nan,
+                # What was processed tells no more, but for rounding.
+                "mutual_information_kept": min(1.0, _share(after, before)) if functions and before else math.nan,
                 "total_variation": sums.moved / (2 * versions.rows),
             }
         )
     names = ["column_1", "column_2", "mutual_information_before", "mutual_information_after"]
     return pd.DataFrame(records, columns=[*names, "mutual_information_kept", "total_variation"])
+
+
+def _mutual(pair: VersionSums, one: VersionSums, other: VersionSums) -> float:
+    """Return I(X; Y) in bits, of rows that all three are of; 0 where it is no more than rounding may make."""
+    whole = CountSums.of(np.array([pair.rows])).logs.units
+    units = whole + pair.logs.units - one.logs.units - other.logs.units
+    bits = float(units / (max(1, pair.rows) << LOG_BITS))
+    return bits if bits >= NEARLY_NONE else 0.0
 
 
 def measure_all(
@@ -161,16 +217,20 @@ def measure_all(
     k: int | None,
 ) -> Utility:
     """What the table lost over all columns. k: of the target; None: that of the rows that are not suppressed."""
-    rows, bits = versions.rows, Bits(versions.rows)
+    rows = versions.rows
+    information = [ColumnInformation.of(column) for column in columns]
+    known = math.fsum(one.bits[0] for one in information)
+    mutual = math.fsum(one.mutual / one.unit for one in information)
+    functions = pairs[pairs["mutual_information_kept"].notna()]
     classes, hidden = versions.classes.versions[AFTER], versions.classes.hidden
     several = classes.classes + (hidden > 0)
     own = k if k is not None else classes.smallest
     size = rows / several
     # Rows that had no values before are a class like others.
     suppressed = hidden * (rows if versions.rows_suppressed else hidden)
-    known = math.fsum(pairs["mutual_information_before"])
     return Utility(
-        entropy_lost=sum(map(bits.lost_units, versions.columns)) / (rows << LOG_BITS),
+        entropy_lost=math.fsum(by_column["entropy_lost"]),
+        information_kept=_share(mutual, known) if known else None,
         nonuniform_entropy_loss=math.fsum(by_column["nonuniform_entropy_loss"]),
         classes=several,
         average_class_size=size,
@@ -179,7 +239,7 @@ def measure_all(
         discernibility=classes.squares + suppressed,
         discernibility_unsuppressed=versions.classes.versions[DETAIL].squares,
         precision=levels.mean_precision(columns, rows),
-        mutual_information_kept=math.fsum(pairs["mutual_information_after"]) / known if known else None,
+        mutual_information_kept=_ratio(functions),
         total_variation=float(by_column["total_variation"].max()),
         pair_total_variation=float(pairs["total_variation"].max()) if len(pairs) else None,
         emd=float(by_column["emd"].max()),
@@ -189,6 +249,15 @@ def measure_all(
         rows_changed=versions.rows_changed,
         rows_suppressed=versions.rows_suppressed,
     )
+
+
+def _ratio(pairs: pd.DataFrame) -> float | None:
+    """Return the mutual information of pairs after over that before; None without any."""
+    if not len(pairs):
+        return None
+    before, after = (math.fsum(pairs[f"mutual_information_{when}"]) for when in ("before", "after"))
+    # As of each pair.
+    return float(min(1.0, after / before))
 
 
 def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> float:

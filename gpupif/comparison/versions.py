@@ -1,12 +1,14 @@
-"""The three versions of each row that are counted side by side: as it was, at the released detail, as it is released.
+"""The versions of each row that are counted side by side: as it was, at the released detail, as it is released.
 
-The table of versions has a row for each version of each row, the values of both tables numbered together, and behind
-its columns two more: which version a row is, and what became of it. Versions that are the same are there once.
+Two more have only the cells that are there in both tables, as they were and as they are released: what information is
+kept is measured on these. The table of versions has a row for each version of each row, the values of both tables
+numbered together. Behind its columns it has which version a row is, what became of it, and, for each column with
+suppressed cells, whether its cell is there. Versions that are the same are there once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -18,11 +20,12 @@ from ..encoding.column import Column
 from ..engines.counting import Counter
 from ..marginals.base import Find, SetCounts, SetRequest, Total
 from ..marginals.count_sums import CountSums
+from ..rows.keys import code_type
 from ..utils.information import LogSum
 from .released import ReleasedColumn
 
-# Versions of a row.
-BEFORE, DETAIL, AFTER = range(3)
+# Versions of a row; of the last two only cells that are there in both tables.
+BEFORE, DETAIL, AFTER, KEPT_BEFORE, KEPT_AFTER = range(5)
 # What became of a row, of the version AFTER: nothing, a cell is another, all cells are missing that were not.
 KEPT, CHANGED, SUPPRESSED = range(3)
 
@@ -58,8 +61,10 @@ class VersionSums(NamedTuple):
 
 
 class SetSums(NamedTuple):
-    """Of some columns: `VersionSums` by version; moved: the sum of |c - c'| over their combinations, c in the version
-    DETAIL and c' in AFTER.
+    """Sums over the combinations of some columns.
+
+    versions: `VersionSums` by version, of KEPT_BEFORE and KEPT_AFTER those of rows whose cells are all there. moved:
+    the sum of |c - c'|, c in the version DETAIL and c' in AFTER.
     """
 
     versions: Sequence[VersionSums]
@@ -73,8 +78,9 @@ class SetSums(NamedTuple):
 
 
 class ClassSums(NamedTuple):
-    """Of the quasi-identifiers `VersionSums` by version, of AFTER without hidden rows; hidden: rows of AFTER in which
-    all of them are missing, which are one class.
+    """Sums over classes: `VersionSums` of BEFORE, DETAIL and AFTER, of AFTER without hidden rows.
+
+    hidden: rows of AFTER in which all quasi-identifiers are missing, which are one class.
     """
 
     versions: Sequence[VersionSums]
@@ -88,25 +94,90 @@ class ClassSums(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """What is counted of the three versions of a table with these columns, of so many rows each.
+    """Counts of the versions of a table with these columns, of so many rows each.
 
-    columns: `SetSums` of each; pairs: of each pair, in order; classes: of the quasi-identifiers. rows_changed: in which
-    a cell is another (or the row is lacking); rows_suppressed: with no value left.
+    columns: `SetSums` of each; pairs: of each pair, in order; classes: of the quasi-identifiers. shared: by place of a
+    column, and of another one, `VersionSums` of the first in KEPT_BEFORE and KEPT_AFTER, in rows in which the cells of
+    both are there. rows_changed: in which a cell is another (or the row is lacking); rows_suppressed: with no value
+    left.
     """
 
     rows: int
     columns: Sequence[SetSums]
     pairs: Sequence[SetSums]
+    shared: Mapping[tuple[int, int], Sequence[VersionSums]]
     classes: ClassSums
     rows_changed: int
     rows_suppressed: int
 
+    def kept(self, column: int, other: int, version: int) -> VersionSums:
+        """Return the sums of a column in KEPT_BEFORE or KEPT_AFTER, in rows in which the other's cell is there too."""
+        found = self.shared.get((column, other))
+        return self.columns[column].versions[version] if found is None else found[version - KEPT_BEFORE]
 
-def counted_as(columns: Sequence[ReleasedColumn]) -> tuple[int, int, int]:
-    """By version that which is counted for it: another one where the two are the same in every row."""
-    if all(column.detail_is_before for column in columns):
-        return BEFORE, BEFORE, AFTER
-    return (BEFORE, AFTER, AFTER) if all(column.detail_is_after for column in columns) else (BEFORE, DETAIL, AFTER)
+
+class VersionLayout(NamedTuple):
+    """What the table of versions has.
+
+    columns: that are compared. holes: places of those with suppressed cells in rows that are there after. counted: by
+    version that which is counted for it, another one where the two are the same in every row.
+    """
+
+    columns: Sequence[ReleasedColumn]
+    holes: Sequence[int]
+    counted: Sequence[int]
+
+    @classmethod
+    def of(cls, columns: Sequence[ReleasedColumn]) -> VersionLayout:
+        """Return the layout for columns."""
+        holes = [place for place, column in enumerate(columns) if not column.is_lost and column.joint.hidden.any()]
+        if all(column.detail_is_before for column in columns):
+            counted = [BEFORE, BEFORE, AFTER]
+        else:
+            same = all(column.detail_is_after for column in columns)
+            counted = [BEFORE, AFTER if same else DETAIL, AFTER]
+        lacks = bool(holes) or any(column.joint.away.any() for column in columns)
+        return cls(columns, holes, [*counted, *((KEPT_BEFORE, KEPT_AFTER) if lacks else (BEFORE, AFTER))])
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions that the table has."""
+        return sorted(set(self.counted))
+
+    @property
+    def width(self) -> int:
+        """The columns of the table of versions."""
+        return len(self.columns) + 2 + len(self.holes)
+
+    def rows(
+        self,
+        before: Sequence[npt.NDArray[Any]],
+        after: Sequence[npt.NDArray[Any]],
+        there: npt.NDArray[np.bool_],
+        version: int,
+    ) -> list[npt.NDArray[Any]]:
+        """Return the columns of the table of versions of some rows, in one version.
+
+        before, after: numbers of values by column. there: whether the table after has the row.
+        """
+        rows = len(there)
+        fate = fates(before, after, self.columns) if version == AFTER else np.full(rows, KEPT, np.uint8)
+        seen = np.ones((len(self.holes), rows), np.uint8)
+        if version == DETAIL:
+            own = [column.detail.astype(codes.dtype)[codes] for column, codes in zip(self.columns, before, strict=True)]
+        else:
+            own = list(before if version in (BEFORE, KEPT_BEFORE) else after)
+        if version >= KEPT_BEFORE:
+            gone = [
+                ~there | ((new == column.shared.missing) & (old != column.shared.missing) & (not column.is_lost))
+                for column, old, new in zip(self.columns, before, after, strict=True)
+            ]
+            own = [
+                _masked(codes.astype(code_type(column.size + 1)), lacks, column.size)
+                for column, lacks, codes in zip(self.columns, gone, own, strict=True)
+            ]
+            seen = np.array([~gone[place] for place in self.holes], np.uint8).reshape(seen.shape)
+        return [*own, np.full(rows, version, np.uint8), fate, *seen]
 
 
 def pairs_of(columns: int) -> list[tuple[int, int]]:
@@ -114,30 +185,36 @@ def pairs_of(columns: int) -> list[tuple[int, int]]:
     return list(combinations(range(columns), 2))
 
 
-def count_versions(
-    counts: SetCounts, rows: int, columns: Sequence[ReleasedColumn], quasi_identifiers: Sequence[int]
-) -> Versions:
+def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_identifiers: Sequence[int]) -> Versions:
     """Count a table of versions. rows: of the table. quasi_identifiers: places of columns."""
+    columns, holes = layout.columns, layout.holes
     version, fate = len(columns), len(columns) + 1
     sets: list[Sequence[int]] = [[place] for place in range(len(columns))]
     sets += pairs_of(len(columns))
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
     # The version first tells classes from other sets.
     requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
+    requests.append(SetRequest([fate]))
+    crossed = [(place, hole) for hole in holes for place in range(len(columns)) if place != hole]
+    requests += [SetRequest([place, fate + 1 + holes.index(hole), version]) for place, hole in crossed]
     missing = [column.shared.missing for column in columns]
-    result = counts.count([*requests, SetRequest([fate])], partial(make_sums, missing, counted_as(columns)))
-    *found, of_classes, fates = result.found
-    sums = [SetSums.total(parts) for parts in found]
+    result = counts.count(requests, partial(make_sums, missing, layout.counted))
+    of_sets, (of_classes, fates, *shared) = result.found[: len(sets)], result.found[len(sets) :]
+    sums = [SetSums.total(parts) for parts in of_sets]
     of_fate = fate_counts(fates)
     single, pairs, classes = sums[: len(columns)], sums[len(columns) :], ClassSums.total(of_classes)
+    totals = [[VersionSums.total(own) for own in zip(*parts, strict=True)] for parts in shared]
     changed = of_fate.get(CHANGED, 0) + of_fate.get(SUPPRESSED, 0)
-    return Versions(rows, single, pairs, classes, changed, of_fate.get(SUPPRESSED, 0))
+    return Versions(
+        rows, single, pairs, dict(zip(crossed, totals, strict=True)), classes, changed, of_fate.get(SUPPRESSED, 0)
+    )
 
 
-def make_sums(missing: Sequence[int], versions: tuple[int, int, int], columns: Sequence[Column], total: Total) -> Find:
-    """Finds `SetSums`, `ClassSums` where the version comes first, and of the fates of rows how many have each.
+def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
+    """Return what finds `SetSums`, `ClassSums` where the version comes first, and how many rows have each fate.
 
-    missing: by column the number of missing values. versions: see `counted_as`.
+    Of a column and whether another one's cell is there it finds `VersionSums` of KEPT_BEFORE and KEPT_AFTER. missing:
+    by column the number of missing values. versions: see `VersionLayout.counted`.
     """
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
@@ -154,13 +231,19 @@ def make_sums(missing: Sequence[int], versions: tuple[int, int, int], columns: S
         if set_[0] != version:
             found = counter.combinations(place)
             *codes, of = found.codes
-            return _sums(codes, numbers[version][of], found.counts, versions)
+            there = np.ones(len(of), bool)
+            for column, each in zip(set_[:-1], codes, strict=True):
+                there &= each != (code_of(column, missing[column] + 1) if column < version else code_of(column, 0))
+            of, counts, codes = numbers[version][of][there], found.counts[there], [each[there] for each in codes]
+            if set_[1] > version:
+                return [VersionSums.of(counts[of == versions[one]]) for one in (KEPT_BEFORE, KEPT_AFTER)]
+            return _sums(codes, of, counts, versions)
         found = counter.combinations(place, ordered=False)
         of_version = [found.codes[0] == code for code in (code_of(version, one) for one in range(3))]
         hidden = np.flatnonzero(of_version[AFTER])
         for column, each in zip(set_[1:], found.codes[1:], strict=True):
             hidden = hidden[each[hidden] == code_of(column, missing[column])]
-        shown = [found.counts[of_version[one]] for one in versions]
+        shown = [found.counts[of_version[one]] for one in versions[:KEPT_BEFORE]]
         if len(hidden):
             of_version[AFTER][hidden] = False
             shown[AFTER] = found.counts[of_version[AFTER]]
@@ -173,9 +256,9 @@ def _sums(
     codes: Sequence[npt.NDArray[Any]],
     which: npt.NDArray[Any],
     counts: npt.NDArray[np.int64],
-    versions: tuple[int, int, int],
+    versions: Sequence[int],
 ) -> SetSums:
-    """Of combinations in order, the version last, so that those of one lie together."""
+    """Return the sums over combinations in order, the version last, so that those of one lie together."""
     begins = np.ones(len(which), bool)
     begins[1:] = codes[0][1:] != codes[0][:-1]
     for own in codes[1:]:
@@ -186,6 +269,12 @@ def _sums(
     difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
     difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
     return SetSums([VersionSums.of(counts[own]) for own in by_version], int(np.abs(difference).sum()))
+
+
+def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) -> npt.NDArray[Any]:
+    """Return codes with that of cells that are not there in their place; codes: a copy, which is changed."""
+    codes[lacks] = code
+    return codes
 
 
 def fate_counts(parts: Sequence[dict[int, int]]) -> dict[int, int]:
@@ -212,19 +301,3 @@ def fates(
     found = np.where(changed, CHANGED, KEPT)
     found[hidden & shown] = SUPPRESSED
     return found.astype(np.uint8)
-
-
-def versions_of(
-    before: Sequence[npt.NDArray[Any]],
-    after: Sequence[npt.NDArray[Any]],
-    columns: Sequence[ReleasedColumn],
-    version: int,
-) -> list[npt.NDArray[Any]]:
-    """The columns of the table of versions of some rows, in one version, by the numbers of their values."""
-    rows = len(before[0])
-    fate = fates(before, after, columns) if version == AFTER else np.full(rows, KEPT, np.uint8)
-    if version == DETAIL:
-        own = [column.detail.astype(codes.dtype)[codes] for column, codes in zip(columns, before, strict=True)]
-    else:
-        own = list(after if version == AFTER else before)
-    return [*own, np.full(rows, version, np.uint8), fate]

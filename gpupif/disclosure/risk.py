@@ -6,9 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..attack.known_subsets import attacker_line
 from ..attack.population import Population
+from ..attack.roles import classes_by_roles
 from ..errors import InputError
-from ..utils.display import Displayable, plural
+from ..utils.display import Displayable, draw_line, plural
 from ..utils.docs import documented_as
 from ..utils.validation import Columns, brief, whole_number
 from .anonymity import k_anonymity
@@ -104,6 +106,7 @@ class DisclosureRisk(Displayable):
             presence_tables,
         )
 
+        draw_line(console, attacker_line(self.quasi_identifiers, ()))
         known, classes = len(self.quasi_identifiers), self.classes.classes
         console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
@@ -125,7 +128,7 @@ class DisclosureRisk(Displayable):
 @documented_as(k_anonymity)
 def risk(
     table: Any,
-    quasi_identifiers: Columns,
+    quasi_identifiers: Columns | None = None,
     sensitive: Columns | None = None,
     *,
     models: str | Sequence[str] | None = None,
@@ -142,6 +145,7 @@ def risk(
     household: Hashable = None,
     target_risk: float | None = None,
     missing: str = "category",
+    roles: Any = None,
 ) -> DisclosureRisk:
     """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
 
@@ -187,6 +191,10 @@ def risk(
     game:
         What is at stake, a `gpupif.Game`: gives what attacks and publication come to, by the rows of classes (whatever
         their weights), and with a population by their people there. Default: not looked for.
+    roles:
+        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
+        which are quasi-identifiers which are sensitive,
+        and which is the column of weights. Every column of the table needs a role.
 
     Returns
     -------
@@ -218,6 +226,13 @@ def risk(
     ({'age': '20s'}, 3, 'flu', 1.0)
 
     """
+    table, quasi_identifiers, sensitive, of_file = classes_by_roles(table, quasi_identifiers, sensitive, roles)
+    if quasi_identifiers is None:
+        raise InputError(
+            "quasi_identifiers: expected columns, got none. Name them, or give the roles of columns: roles=."
+        )
+    if weights is None and of_file is not None:
+        weights = of_file.weight
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,9 +20,10 @@ from ..io.common import Pick
 from ..io.databases.base import QueryTable
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
-from ..io.read import read_table
+from ..io.read import open_source, read_table
 from .arrow_frame import ArrowFrame, FileFrame
 from .base import Frame
+from .dask_frame import check_dask_frame, is_dask
 from .encoded_frame import EncodedFrame
 from .pandas_frame import PandasFrame
 from .polars_frame import PolarsFrame
@@ -73,6 +75,29 @@ def open_frame(table: Any) -> Frame:
         "table: expected a pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or "
         f"the path of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
     )
+
+
+def held_table(table: Any) -> Any:
+    """Return a table that can be read more than once: a stream of Arrow data as a table, any other as it is.
+
+    Raises InputError for what is no table.
+    """
+    if is_dask(table) or isinstance(table, str | os.PathLike):
+        return table
+    frame = open_frame(table)
+    return frame.arrow() if isinstance(frame, ArrowFrame) else table
+
+
+def table_names(table: Any) -> tuple[list[Hashable], Sequence[Hashable]]:
+    """Return the columns of a table of any kind, and which of them only label rows."""
+    if is_dask(table):
+        check_dask_frame(table)
+        return list(table.columns), ()
+    if isinstance(table, str | os.PathLike):
+        source = open_source(find_input(table))
+        return list(source.names), source.index_names
+    frame = open_frame(table)
+    return list(frame.names), frame.index_names
 
 
 def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from .roles import Roles
+from ..attack.roles import Roles
 
 SCORES, FOLDER = "scores.parquet", "scores"
 

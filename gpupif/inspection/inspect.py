@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..attack.roles import Roles
 from ..marginals.request import CountRequest
 from ..utils.display import Displayable, as_json, json_value
 from ..utils.progress import Reporter, announce_compilation
@@ -14,7 +15,6 @@ from ..utils.validation import Columns
 from .open import find_facts
 from .proposal import propose
 from .report import print_inspection
-from .roles import Roles
 
 if TYPE_CHECKING:
     import pandas as pd

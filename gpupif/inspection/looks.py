@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Roles of columns.
-IDENTIFIER, QUASI, SENSITIVE, WEIGHT, LEFT_OUT = "identifier", "quasi-identifier", "sensitive", "weight", "leave out"
+from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
 
 
 @dataclass(frozen=True)

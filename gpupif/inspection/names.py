@@ -8,9 +8,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from ..attack.roles import IDENTIFIER
 from ..io.documents import parse_toml
 from . import looks
-from .looks import IDENTIFIER, Look
+from .looks import Look
 
 WORDS = parse_toml(files(__package__).joinpath("words.toml").read_text("utf-8"))
 MODIFIERS, LINKS, BODIES = (frozenset(WORDS["words"][key]) for key in ("modifiers", "links", "bodies"))

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE
+from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
 from . import looks
 from .facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
-from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT, Look
+from .looks import Look
 from .names import look_of_name, names_a_body, names_numbers, words_of
 from .patterns import STRONG, held_in, shares
 

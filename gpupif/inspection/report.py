@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..attack.roles import ROLES
 from ..utils.display import Heading, as_percent, as_text, draw_table, plural
-from .roles import ROLES
 
 if TYPE_CHECKING:
     import pandas as pd

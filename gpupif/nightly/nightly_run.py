@@ -32,16 +32,17 @@ from ..utils.signals import held_back
 from . import log
 from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
-from .gates.gates import check_columns, evaluate, limit_changes_alone, resolve_gates, values_before
+from .gates.gates import check_columns, evaluate, resolve_gates, values_before
 from .gates.measure import measure_table
 from .hidden_values import without_values, words_of
-from .outcome import KeptScores, RunOutcome, Status, Verdict, why
+from .outcome import KeptScores, RunOutcome, Status, why
 from .record import kept, retention
 from .record.lock import run_lock
 from .record.record import Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
 from .record.state_files import state_errors, state_folder
 from .report.tell import tell
+from .report.words import gates_held
 from .table.schema import SchemaChange
 from .table.table_input import opened_table, table_identity
 from .table.table_state import PARTS, KeptTable
@@ -332,16 +333,16 @@ class _Run:
         )
         scores = findings.scores
         assert scores is not None
-        if limit_changes_alone(self.gates):
-            self.notes.append("No gate limits a risk itself, only its change: a table of any risk would pass.")
         gates = evaluate(self.gates, findings, None if before is None else values_before(before.gates))
+        if gates and not any(gate.limits_risk for gate in gates):
+            self.notes.append("No gate limits a risk itself: a table of any risk would pass.")
         self.found |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
         self.found |= findings.to_record(self.settings.run.show_values)
         measured = time.perf_counter()
         self.seconds["measure"] = measured - started
         if folder is not None:
             self.found["kept"] = self._seal(begun, table)
-        held = all(gate.verdict is Verdict.PASSED for gate in gates)
+        held = not any(gate.verdict.holds_back for gate in gates)
         if held:
             table.store_values(begun.number)
         else:
@@ -432,7 +433,6 @@ class _Run:
 
     def _log_end(self, finished: RunOutcome) -> None:
         say = log.say if finished.status is Status.PASSED else log.fail
-        failed = [gate.name for gate in finished.gates if gate.verdict is not Verdict.PASSED]
-        held = "all gates hold" if finished.gates else "there are no gates"
-        said = why(finished.error, failed) or held
+        failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
+        said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
         say("ended", f"run {finished.number} {finished.status}: {said}", run=finished.number, status=finished.status)

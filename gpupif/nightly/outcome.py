@@ -12,6 +12,8 @@ from ..utils.display import Displayable, json_value
 if TYPE_CHECKING:
     from rich.console import Console
 
+# The kinds of gates on the table that is delivered, and not on a risk: those of `Part.INPUT`.
+INPUT_KINDS = ("rows", "columns", "missing_share", "new_values")
 # Of `RunOutcome.to_dict`: a key that changes its meaning or goes makes it rise; one that comes does not.
 FORMAT = 1
 
@@ -19,7 +21,7 @@ FORMAT = 1
 class Status(StrEnum):
     """How a run ended.
 
-    PASSED: all gates hold. FAILED: a gate failed. REFUSED: bad input or configuration. BROKEN: anything else.
+    PASSED: no gate failed. FAILED: a gate failed. REFUSED: bad input or configuration. BROKEN: anything else.
     KILLED: it never said. RUNNING: it has not ended.
     """
 
@@ -37,11 +39,21 @@ ANOTHER_RUN = 4
 
 
 class Verdict(StrEnum):
-    """What a gate says. UNKNOWN: it could not be evaluated, which counts as failed."""
+    """What a gate says.
+
+    UNKNOWN: it could not be evaluated, which counts as failed. NOT_APPLIED: it limits a change alone, and there was
+    nothing to compare with; it counts neither as passed nor as failed.
+    """
 
     PASSED = "passed"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    NOT_APPLIED = "not applied"
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether a gate that says so holds the release back."""
+        return self in (Verdict.FAILED, Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,8 @@ class GateResult:
 
     name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
     "share", ... value: None where it is unknown. before: its value in the last good run, None without one. limits: by
-    key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed or is unknown, one sentence.
+    key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed, is unknown or was not applied,
+    one sentence.
     column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
     values of two runs are compared where it is the same, whatever the gates are called.
     """
@@ -74,6 +87,11 @@ class GateResult:
             return None
         # Infinity is no less than itself.
         return 0.0 if self.value == self.before else self.value - self.before
+
+    @property
+    def limits_risk(self) -> bool:
+        """Whether it limits a risk itself, of scores or of classes, and not only its change or the input."""
+        return self.kind not in INPUT_KINDS and not {"max", "min"}.isdisjoint(self.limits)
 
 
 @dataclass(frozen=True)
@@ -132,10 +150,10 @@ class RunOutcome(Displayable):
 
     What a run has not come to is None or empty.
 
-    number: 1 and up, of this record. status: "passed" (all gates hold), "failed", "refused" (bad input), "broken"
-    (anything else), "killed" or "running". started, finished: UTC, ISO 8601. table: the identity of the input, its path
-    or connection without secrets and query. config, config_digest: the configuration, secrets unresolved, and its
-    BLAKE2b. versions: of gpupif, Python and libraries. host, device: where it ran.
+    number: 1 and up, of this record. status: "passed" (no gate failed or is unknown), "failed", "refused" (bad input),
+    "broken" (anything else), "killed" or "running". started, finished: UTC, ISO 8601. table: the identity of the input,
+    its path or connection without secrets and query. config, config_digest: the configuration, secrets unresolved, and
+    its BLAKE2b. versions: of gpupif, Python and libraries. host, device: where it ran.
 
     rows, distinct_rows: of the table. files: that it is made of, see `InputFile`. changes: of these since the last good
     run, see `InputChanges`. columns: see `ColumnProfile`. gates: in the order of the configuration, see `GateResult`.
@@ -178,16 +196,18 @@ class RunOutcome(Displayable):
 
     @property
     def exit_code(self) -> int:
-        """What the command returns: 0 all gates hold, 3 a gate failed, 2 the input was refused, 1 anything else."""
+        """What the command returns: 0 no gate failed, 3 a gate failed, 2 the input was refused, 1 anything else."""
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON, but for the configuration.
 
-        `format` is the version of the document; gates have their `change` besides.
+        `format` is the version of the document; gates have besides their `change`, and whether each `limits_risk`.
         """
         fields = {name: plain(value) for name, value in vars(self).items() if name != "config"}
-        gates = [{**plain(gate), "change": json_value(gate.change)} for gate in self.gates]
+        gates = [
+            {**plain(gate), "change": json_value(gate.change), "limits_risk": gate.limits_risk} for gate in self.gates
+        ]
         return {"format": FORMAT, **fields, "exit_code": self.exit_code, "gates": gates}
 
     def draw(self, console: Console) -> None:

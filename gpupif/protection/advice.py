@@ -39,7 +39,8 @@ class Advice(Displayable):
 
     rows: of the table. columns: those that can be changed. target: the figure that they are ranked by. before: the
     figures of the table as it is: pif95 (bits), fig (bits, of all columns together), k (rows), uniques (rows that are
-    alone in their class), and that of the target. device: which ran. seconds: wall time by stage.
+    alone in their class), and that of the target. device: which ran. seconds: wall time by stage. attacker: what the
+    attacker knows, in words, unless the target says something else.
 
     changes: a row for each column dropped and each level of its hierarchy, the one that buys most per bit first:
     column, do ("drop" or "recode", as in a plan), level (missing where dropped), height (levels of the hierarchy),
@@ -55,6 +56,7 @@ class Advice(Displayable):
     device: str
     changes: pd.DataFrame
     seconds: Mapping[str, float]
+    attacker: str
 
     def __repr__(self) -> str:
         changes = f"{len(self.changes):,} {plural(len(self.changes), 'change')}"
@@ -63,6 +65,7 @@ class Advice(Displayable):
     def draw(self, console: Console) -> None:
         from rich.markup import escape
 
+        draw_line(console, self.attacker)
         counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
         console.print(
             f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} x [bold]{len(self.columns)}[/] "

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from ..attack.arguments import Knowledge
-from ..attack.known_subsets import AnyKnown, Known, as_attackers
+from ..attack.known_subsets import AnyKnown, Known, as_attackers, attacker_line
 from ..attack.request import warn_of_unique
+from ..attack.roles import classes_by_roles
 from ..disclosure.figures import CLASS_FIGURES
 from ..disclosure.models import MODELS
 from ..engines.base import Engine
@@ -50,6 +51,7 @@ def advise(
     sensitive: Columns | None = None,
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
+    roles: Any = None,
 ) -> Advice:
     """Rank what dropping each column, or making it coarser, buys: less risk per bit of information given up.
 
@@ -73,14 +75,18 @@ def advise(
     columns:
         The columns to look at, all of which are scored, and known; default all.
     quasi_identifiers:
-        In place of `columns`: those that an attacker knows. Classes (``k``, ``uniques``) are over these.
+        In place of `columns`: those that an attacker knows, of whom the target says nothing else. Classes (``k``,
+        ``uniques``) are over these. They are scored, too.
     sensitive:
-        Further columns that are scored: sensitive attributes. Default none; without `quasi_identifiers` all other
-        columns are these.
+        Further columns that are scored, and not known: sensitive attributes. Default none; without `quasi_identifiers`
+        all other columns are these.
     attackers:
         By name what each knows, as of `gpupif.score`, also of other columns, for a target such as "neighbour: pif95".
     distances:
         How far the values of a column are apart, as of `gpupif.score`, for a target of t or emd.
+    roles:
+        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
+        which are quasi-identifiers and which are sensitive. Every column of the table needs a role.
 
     Returns
     -------
@@ -120,6 +126,8 @@ def advise(
     """
     asked = Target.of_figure(target)
     given, engine = open_hierarchies(hierarchies), choose_engine(requested_device())
+    if columns is None:
+        table, quasi_identifiers, sensitive, _ = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
     started = time.perf_counter()
     needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
@@ -155,7 +163,8 @@ def advise(
                 report.advance()
     seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
     ranked = rank(before, changes, targets.scored, name, asked.at_most)
-    return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds)
+    line = attacker_line(targets.quasi_identifiers, targets.scored)
+    return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds, line)
 
 
 def pick_needed(
@@ -281,10 +290,8 @@ def _without(targets: TargetSet, column: Hashable) -> TargetSet:
     own = isinstance(asked.quantity, OfScores)
     return replace(
         rest,
-        targets=[
-            _less(target, column, len(known if target.of_classes else rest.scored) - own) for target in targets.targets
-        ],
-        attackers={name: _knows_less(theirs, column, rest.scored, own) for name, theirs in targets.attackers.items()},
+        targets=[_less(target, column, len(known) - own) for target in targets.targets],
+        attackers={name: _knows_less(theirs, column, known, own) for name, theirs in targets.attackers.items()},
         distances={name: distance for name, distance in targets.distances.items() if name != column},
     )
 
@@ -298,11 +305,14 @@ def _less(target: Target, column: Hashable, most: int) -> Target:
     return replace(target, known=tuple(name for name in target.known if name != str(column)))
 
 
-def _knows_less(known: Known, column: Hashable, scored: Sequence[Hashable], own: bool) -> Known:
-    """What an attacker knows of a table without a column. own: whether the scored column is none that is known."""
+def _knows_less(known: Known, column: Hashable, pool: Sequence[Hashable], own: bool) -> Known:
+    """Return what an attacker knows of a table without a column.
+
+    pool: the quasi-identifiers, of which any few are. own: whether the scored column is none that is known.
+    """
     if isinstance(known, AnyKnown):
         among = None if known.among is None else [name for name in known.among if name != column]
-        most = len(scored if among is None else among) - own
+        most = len(pool if among is None else among) - own
         unchanged = among is not None and len(among) == len(known.among or ())
         return known if unchanged else replace(known, among=among, known=max(0, min(known.known, most)))
     return None if known is None else [name for name in known if name != column]

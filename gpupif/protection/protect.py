@@ -7,7 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from ..attack.arguments import Knowledge
+from ..attack.known_subsets import attacker_line
 from ..attack.request import warn_of_unique
+from ..attack.roles import classes_by_roles
 from ..engines.choose import choose_engine, requested_device
 from ..targets.counted import CountedTable
 from ..targets.target import Target
@@ -36,6 +38,7 @@ def protect(
     suppress: float = 0.0,
     cells: bool = False,
     time_limit: float | None = 600,
+    roles: Any = None,
 ) -> Protection:
     """Find the treatment that costs least of those with which a table meets targets.
 
@@ -54,13 +57,14 @@ def protect(
         csf<=0.9"``, ``"mean cig(income)<=0.5"``, ``"p99 cig<=8"``, ``"uniques<=0"``, ``"rows_below_k(5)<=100"``; any
         measure of `gpupif.score`, of `gpupif.risk`, or figure of classes. Before a colon what the attacker knows:
         ``"known=3: k>=3"`` (any three of the columns), ``"known=age,sex: pif95<=3"``, or the name of one of
-        `attackers`. Else he knows the quasi-identifiers, and where cells are scored all columns but the scored one.
+        `attackers`. Else the attacker knows the quasi-identifiers, but not the column that is scored.
     hierarchies:
         By column, as of `gpupif.Plan`, or the path of a file of them. Those that are missing are proposed.
     quasi_identifiers:
-        Columns that are made coarser; default all that are not sensitive.
+        Columns that are made coarser, and that the attacker knows; default all that are not sensitive.
     sensitive:
-        Columns that stay as they are: what disclosure measures such as ``t`` are of. Cells of both are scored.
+        Columns that stay as they are, and that the attacker does not know: what disclosure measures such as ``t`` are
+        of. Cells of both are scored.
     attackers:
         ``{"neighbour": ["age", "sex"], "anyone": 2}``, as of `gpupif.score`.
     distances:
@@ -77,6 +81,9 @@ def protect(
     time_limit:
         Seconds after which no further node is checked (None: no limit): the best one that was found is then the result,
         with how much cheaper another one may be. So it is where the search is broken off (Ctrl-C).
+    roles:
+        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
+        which are quasi-identifiers and which are sensitive. Every column of the table needs a role.
 
     Returns
     -------
@@ -111,6 +118,7 @@ def protect(
     """
     clock = time.perf_counter
     began = clock()
+    table, quasi_identifiers, sensitive, _ = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     request = ProtectRequest.of(
         table,
         targets,
@@ -180,4 +188,5 @@ def protect(
         proposed=asked.proposed,
         device=engine.device,
         seconds=seconds,
+        attacker=attacker_line(asked.targets.quasi_identifiers, asked.targets.scored),
     )

@@ -49,7 +49,7 @@ class Protection(Displayable):
     checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the targets.
     gap: by what share of the loss a better one may be cheaper at most; 0 where it is optimal. frontier: the best nodes
     that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. seconds: wall time by
-    stage.
+    stage. attacker: what the attacker knows, in words, of targets that say nothing else.
     """
 
     plan: Plan
@@ -72,6 +72,7 @@ class Protection(Displayable):
     proposed: Sequence[Hashable]
     device: str
     seconds: Mapping[str, float]
+    attacker: str
 
     @property
     def is_met(self) -> bool:
@@ -94,6 +95,7 @@ class Protection(Displayable):
 
     def draw(self, console: Console) -> None:
         found = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
+        draw_line(console, self.attacker)
         spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
         console.print(
             f"[bold]{as_part(self.loss_share)}[/] of what may be lost is lost, {found}: [bold]{self.checks:,}[/] of "

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.known_subsets import KnownSubsets, attacker_line
 from ..attack.priors import Priors
 from ..engines.fold import worst_place
 from ..errors import InputError, NotScoredError, did_you_mean
@@ -515,12 +515,19 @@ class Scores:
         return self._summarize()
 
     def _summarize(self) -> Summary:
-        """The summary of one score for each cell."""
+        """Return the summary of one score for each cell."""
         if self._made_summary is None:
             self._keep_summary(self._backing.find(self._summary_query()))
         made = self._backing.summaries[self._place_of_summary]
         # Stages may have come to the scores since.
-        return replace(made, seconds={**made.seconds, **self.seconds})
+        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line)
+
+    @property
+    def _attacker_line(self) -> str:
+        """What the attacker knows, in words; empty where there are several."""
+        if len(self._attackers) > 1 or self.subsets is not None:
+            return ""
+        return attacker_line(self.known, self.columns)
 
     @property
     def _place_of_summary(self) -> tuple[tuple[str, ...], str]:

@@ -29,7 +29,8 @@ class Summary(Displayable):
     (bits), csf_mean, csf_max, reidentification_risk_mean, reidentification_risk_max, individual_risk_mean,
     individual_risk_max (probability), unique_mean (share of the rows), class_size_min, weight (of wCIG),
     distinct_values; those of measures that were scored. pif: percentile to PIF in bits (empty without CIG). top: the
-    riskiest cells. seconds: wall time by stage. distinct_rows, through_host: see `Scores`.
+    riskiest cells. seconds: wall time by stage. distinct_rows, through_host: see `Scores`. attacker: what the attacker
+    knows, in words.
     """
 
     rows: int
@@ -41,6 +42,7 @@ class Summary(Displayable):
     pif: Mapping[int, float]
     top: pd.DataFrame
     through_host: str = field(default="", kw_only=True)
+    attacker: str = field(default="", kw_only=True)
 
     def __repr__(self) -> str:
         columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
@@ -75,6 +77,7 @@ class Summary(Displayable):
             "cells": self.cells,
             "device": self.device,
             "through_host": self.through_host,
+            "attacker": self.attacker,
             "measures": list(self.measures),
             "stages": by_stage,
             "columns": columns,
@@ -99,6 +102,7 @@ class Summary(Displayable):
             pif={int(percentile): value for percentile, value in document["pif"].items()},
             top=_with_numbers(document["top"]),
             through_host=document.get("through_host", ""),
+            attacker=document.get("attacker", ""),
         )
 
     def draw(self, console: Console) -> None:
@@ -119,11 +123,16 @@ class Summary(Displayable):
 
 
 def print_head(summary: Summary, console: Console, attackers: int | None = None) -> None:
-    """Draw the size of a table that was scored, against how many attackers if several, and the time that it took."""
+    """Draw what the attacker knows, the size of a table that was scored, and the time that it took.
+
+    attackers: how many there were, if several.
+    """
     from . import report
 
     size = report.size_line(summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers)
     stages = report.stages_line(summary.seconds, summary.cells)
+    if summary.attacker and attackers is None:
+        draw_line(console, summary.attacker)
     for line in filter(None, (size, stages)):
         console.print(line, highlight=False)
     if summary.through_host:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..attack.arguments import Arguments, Knowledge, Measures
+from ..attack.roles import ScoreRoles, with_roles
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
@@ -53,6 +54,7 @@ def score_files(
     population: Any = None,
     missing: str = "category",
     dtype: str = "float64",
+    roles: Any = None,
     rows_per_file: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -120,15 +122,18 @@ def score_files(
     >>> folder.cleanup()
 
     """
+    asked = ScoreRoles(columns, known, attackers, weights)
+    if roles is not None:
+        asked = asked.filled(with_roles(_as_path("source", source), roles)[1])
     arguments = Arguments.of(
         measures,
-        columns,
-        known=known,
-        attackers=attackers,
+        asked.columns,
+        known=asked.known,
+        attackers=asked.attackers,
         priors=priors,
         accuracies=accuracies,
         distances=distances,
-        weights=weights,
+        weights=asked.weights,
         population=population,
         missing=missing,
         dtype=dtype,

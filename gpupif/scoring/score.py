@@ -7,6 +7,7 @@ from typing import Any
 
 from ..attack.arguments import Arguments, Knowledge, Measures
 from ..attack.population import open_population
+from ..attack.roles import ScoreRoles, with_roles
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
@@ -30,6 +31,7 @@ def score(
     population: Any = None,
     missing: str = "category",
     dtype: str = "float64",
+    roles: Any = None,
 ) -> Scores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
@@ -132,6 +134,10 @@ def score(
         scores them into its own.
     dtype:
         "float64" or "float32" of the results; all is computed in float64.
+    roles:
+        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
+        quasi-identifiers and sensitive attributes are scored, the attacker knows the quasi-identifiers (with a number,
+        any so many of these), and the column of weights has them. Every column of the table needs a role.
 
     Returns
     -------
@@ -186,17 +192,21 @@ def score(
     [3, 3, 3, 3, 5]
 
     """
+    asked = ScoreRoles(columns, known, attackers, weights)
+    if roles is not None:
+        table, found = with_roles(table, roles)
+        asked = asked.filled(found)
     return score_table(
         table,
         Arguments.of(
             measures,
-            columns,
-            known=known,
-            attackers=attackers,
+            asked.columns,
+            known=asked.known,
+            attackers=asked.attackers,
             priors=priors,
             accuracies=accuracies,
             distances=distances,
-            weights=weights,
+            weights=asked.weights,
             population=population,
             missing=missing,
             dtype=dtype,

@@ -44,8 +44,9 @@ class TargetValue(NamedTuple):
 class TargetSet:
     """Targets on a table; see `gpupif.protect` for its arguments.
 
-    quasi_identifiers: what an attacker knows of whom a target says nothing, where it is of classes. sensitive: what
-    disclosure measures are of; both together are the cells that are scored. attackers: by name what each knows.
+    quasi_identifiers: what an attacker knows of whom a target says nothing, and the columns that any few are of.
+    sensitive: what disclosure measures are of; both together are the cells that are scored. attackers: by name what
+    each knows.
     distances: of the values of columns, for ``t`` and ``emd``, missing: "category" or "wildcard", as of `gpupif.score`.
     """
 
@@ -117,7 +118,7 @@ class TargetSet:
         return {target: self._known(target) for target in self.targets}
 
     def _known(self, target: Target) -> Sequence[Hashable] | AnyKnown:
-        pool = list(self.quasi_identifiers) if target.of_classes else self.scored
+        pool = list(self.quasi_identifiers)
         known: Known = None
         if target.attacker is not None:
             if target.attacker not in self.attackers:
@@ -128,6 +129,9 @@ class TargetSet:
                     "Say what each knows with attackers=, or write known=A,B: before the figure."
                 )
             known = self.attackers[target.attacker]
+            if known is None and not target.of_classes:
+                # As of `gpupif.score`: all columns that are scored.
+                known = self.scored
         elif isinstance(target.known, int):
             known = AnyKnown(target.known)
         elif target.known is not None:

@@ -82,6 +82,13 @@ class FileTable(TreatableTable):
             self._rows = sum(piece.num_rows for _, piece in source.read([], FACT_ROWS, self._bytes()))
         return self._rows
 
+    def kept_rows(self) -> npt.NDArray[np.bool_]:
+        """Return by row of the files whether it is still there."""
+        source = self.source(plain=True)
+        source.masked = True
+        pieces = [piece.column(0).to_numpy() for _, piece in source.read([], FACT_ROWS, self._bytes())]
+        return np.concatenate([np.empty(0, np.bool_), *pieces])
+
     def source(self, plain: bool = False) -> TreatedSource:
         """The files after all steps so far; plain: see `TreatedSource`."""
         return TreatedSource(self._source, self._steps, plain)

@@ -137,6 +137,10 @@ class MemoryTable(TreatableTable):
         self._columns = {name: MemoryColumn(some_rows(column.rows(), kept)) for name, column in self._columns.items()}
         self.rows = int(kept.sum())
 
+    def kept_rows(self) -> npt.NDArray[np.bool_]:
+        """Return by row that came in whether it is still there."""
+        return np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept
+
     def values(self, name: Hashable) -> ColumnValues:
         return self._stored(name).values()
 

@@ -43,6 +43,7 @@ from .partition import (
     Treating,
     ends_of,
     facts_of_scores,
+    kept_in,
     plain_frame,
     sample_of,
     total_ends,
@@ -217,6 +218,10 @@ class DaskTable(TreatableTable):
         facts = DaskFacts(parts)
         self._facts.append(facts)
         return facts
+
+    def kept_rows(self) -> npt.NDArray[np.bool_]:
+        """Return by row of the frame whether it is still there."""
+        return np.concatenate(self._compute("kept", kept_in))
 
     def plain(self) -> Any:
         """The frame as it is now, values as steps see them."""

@@ -118,6 +118,12 @@ def values_in(names: Sequence[Hashable], needed: Hashable, treating: Treating, *
     return found
 
 
+def kept_in(treating: Treating, partition: Any, *given: Any) -> npt.NDArray[np.bool_]:
+    """Return by row of a partition whether it is still there."""
+    kept = treating.run(partition, *given).columns.kept
+    return np.ones(len(partition), np.bool_) if kept is None else kept
+
+
 def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDArray[Any]]:
     """What is made of the scores of a partition."""
     scores = scores.to_pandas() if hasattr(scores, "to_pandas") else scores

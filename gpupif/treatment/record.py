@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
+from ..errors import InputError
+from ..io.documents import read_document
 from ..io.write import write_text
 from ..utils.display import Displayable, Heading, as_json, as_percent, draw_table, plural
 from ..utils.versions import installed_version
 from .base import Step, Treatment
 from .columns import Changes
 from .fields import plain_fields
+from .plan import Plan
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +27,9 @@ PACKAGES = ("numpy", "pandas", "pyarrow")
 # Keys of hierarchies that list values. And what public records have in their place: digests could be tried.
 LISTS_OF_HIERARCHIES = ("values", "common")
 LEFT_OUT = "left out"
+# Where a document has what was done, and what it says of each treatment beside what a plan has.
+TREATMENTS = "treatments"
+FOUND = ("columns_dropped", "cells_changed", "cells_suppressed", "rows_removed", "found")
 
 
 @dataclass
@@ -98,6 +105,33 @@ class TreatmentRecord:
         return {**as_json(self.asked), **said}
 
 
+def plan_of(given: Any) -> Plan:
+    """Return a plan from what `gpupif.treat` takes as one, or from the record of a treatment, also as a file.
+
+    Raises InputError.
+    """
+    if isinstance(given, TreatmentsRecord):
+        return given.plan()
+    if isinstance(given, str | os.PathLike) and Path(given).suffix == ".json":
+        document = read_document("plan", Path(given))
+        if TREATMENTS in document:
+            return _plan(document, f"plan: {given}")
+    return Plan.of(given)
+
+
+def _plan(document: Mapping[str, Any], said: str) -> Plan:
+    """Return the plan that a record has."""
+    treatments = [{key: value for key, value in one.items() if key not in FOUND} for one in document[TREATMENTS]]
+    hierarchies = document.get("hierarchies") or {}
+    for one in [*treatments, *(own for own in hierarchies.values() if isinstance(own, Mapping))]:
+        if LEFT_OUT in one.values():
+            raise InputError(
+                f"{said}: it is a public record, which lacks lists of values. Give the record with all counts, or the "
+                "plan."
+            )
+    return Plan.from_dict({"hierarchies": hierarchies, "treatment": treatments})
+
+
 def _without(document: Any, names: Sequence[str]) -> Any:
     """A document that says of some of its keys that they are there, and not what is."""
     if not isinstance(document, Mapping):
@@ -171,6 +205,10 @@ class TreatmentsRecord(Displayable):
             "seconds": self.seconds,
         }
         return {name: as_json(value) for name, value in parts.items() if value is not None}
+
+    def plan(self) -> Plan:
+        """Return the plan by which the table was treated; raises InputError for a public record, which lacks values."""
+        return _plan({"hierarchies": self.hierarchies, "treatments": [one.asked for one in self.treatments]}, "record")
 
     def to_stored(self) -> dict[str, Any]:
         """All of it, as `from_stored` takes it."""

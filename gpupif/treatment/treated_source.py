@@ -40,7 +40,8 @@ class TreatedSource(Source):
     """Files after some steps.
 
     plain: values as steps see them, in plain types, in place of those that are to be written. coded: text as
-    dictionaries, which Parquet has them encoded as, for what writes that. counted: count what steps do.
+    dictionaries, which Parquet has them encoded as, for what writes that. counted: count what steps do. masked: where
+    no columns are asked for, read of each row of the files whether it is left.
     """
 
     def __init__(self, source: Source, steps: Steps, plain: bool = False) -> None:
@@ -50,7 +51,7 @@ class TreatedSource(Source):
         self.index_names = [name for name in source.index_names if name in self.names]
         self.folder_columns = [name for name in source.folder_columns if name in self.names]
         self.counts = [StepCounts() for _ in steps.uses]
-        self.counted = self.coded = False
+        self.counted = self.coded = self.masked = False
         self._base = source
         self._steps = steps
         self._plain = plain
@@ -132,6 +133,9 @@ class TreatedSource(Source):
             now.take(piece)
             rows = piece.rows
         starts[-1] += rows
+        if not columns and self.masked:
+            kept = np.ones(table.num_rows, np.bool_) if now.kept is None else now.kept
+            return pa.table({"": pa.array(kept)})
         if not columns:
             return pa.table({"": pa.nulls(rows)})
         return pa.Table.from_arrays([self._array(name, now) for name in columns], names=list(columns))

@@ -32,6 +32,7 @@ def test_score(run, folder, output):
 def test_summary(run):
     lines = run("score", "people.csv", "--output", "scores.parquet").out.splitlines()
     scores = gpupif.score(FRAME)
+    assert lines.pop(0) == "The attacker knows every other scored column."
     assert lines[0] == f"5 rows x 3 columns scored, 4 distinct rows, device {scores.device}"
     assert [stage.split()[0] for stage in lines[1].split(", ")] == ["read", "encode", "score", "write"]
     assert lines[1].count(" s (") == lines[1].count(" cells/s)") == 4

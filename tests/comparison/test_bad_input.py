@@ -13,7 +13,11 @@ BEFORE = pd.DataFrame({"id": [1, 2, 3], "age": [30, 40, 50], "sex": list("fmf")}
 @pytest.mark.parametrize(
     ("after", "options", "words"),
     [
-        (BEFORE.iloc[:2], {}, "after: expected the 3 rows of the table before, got 2. .*row_id=.*remove = false"),
+        (
+            BEFORE.iloc[:2],
+            {},
+            "after: expected the 3 rows of the table before, got 2. .*that plan, or the record.*row_id=",
+        ),
         (BEFORE.assign(job=1), {}, "after: column 'job' is not among those before"),
         (BEFORE.assign(job=1, x=2), {}, r"after: column 'job' \(and 1 more\) is not among"),
         (BEFORE[[]], {}, "after: "),

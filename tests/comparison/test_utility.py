@@ -57,8 +57,13 @@ def test_every_figure_is_what_its_definition_says(both):
     close = {"rel": 1e-9, "abs": 1e-9}
     for name in names:
         own = found.columns.loc[name]
-        assert own["entropy_lost"] == pytest.approx(naive.entropy(before[name]) - naive.entropy(after[name]), **close)
-        lost = rows * naive.conditional(before[name], after[name])
+        first, second, mutual = naive.information(before[name], after[name])
+        assert own["entropy_before"] == pytest.approx(first, **close)
+        assert own["entropy_lost"] == pytest.approx(first - second, **close)
+        kept = own["information_kept"]
+        assert math.isnan(kept) if first < 1e-9 else kept == pytest.approx(mutual / first, rel=1e-6, abs=2e-6)
+        perturbed = own["detail"] == "perturbed"
+        lost = naive.nonuniform_loss(before[name], after[name], detail[name], perturbed)
         assert own["nonuniform_entropy_loss"] == pytest.approx(lost, rel=1e-9, abs=1e-8)
         assert own["total_variation"] == pytest.approx(naive.variation(detail[name], after[name]), **close)
         # Texts are as far apart as any two.
@@ -73,6 +78,8 @@ def test_every_figure_is_what_its_definition_says(both):
         assert own["mutual_information_before"] == pytest.approx(expected[0], rel=1e-6, abs=2e-6)
         assert own["mutual_information_after"] == pytest.approx(expected[1], rel=1e-6, abs=2e-6)
         assert own["total_variation"] == pytest.approx(expected[2], **close)
+        if not all(naive.is_function(before[name], after[name]) for name in (one, other)):
+            assert math.isnan(own["mutual_information_kept"])
     for figure, value in naive.class_figures(before, after, detail, names).items():
         assert getattr(found.utility, figure) == pytest.approx(value, **close), figure
     changed = [any(before[name][row] != after[name][row] for name in names) for row in range(rows)]
@@ -88,6 +95,11 @@ def test_what_must_hold_of_any_treatment(both):
     assert (found.pairs["total_variation"] >= 0).all()
     assert utility.entropy_lost == pytest.approx(own["entropy_lost"].sum(), abs=1e-9)
     assert utility.nonuniform_entropy_loss == math.fsum(own["nonuniform_entropy_loss"])
+    for kept in (own["information_kept"], found.pairs["mutual_information_kept"]):
+        assert kept.dropna().between(0, 1).all()
+    for share in (utility.information_kept, utility.mutual_information_kept):
+        assert share is None or 0 <= share <= 1
+    assert (own.loc[own["detail"] != "perturbed", "entropy_lost"] >= 0).all()
     functions = own[(own["detail"] != "perturbed") & (own["cells_suppressed"] == 0)]
     assert (functions["nonuniform_entropy_loss"] - found.rows * functions["entropy_lost"]).abs().max() < 1e-8 or (
         functions.empty
@@ -106,6 +118,7 @@ def test_a_table_compared_with_itself_lost_nothing(both):
         (*zeros, "rows_changed", "rows_suppressed"), 0
     )
     assert utility["mutual_information_kept"] in (1.0, None)
+    assert utility["information_kept"] in (1.0, None)
     assert utility["discernibility"] == utility["discernibility_unsuppressed"]
     assert (found.pairs["total_variation"] == 0).all()
     assert found.columns["detail"].eq("same").all()

@@ -13,7 +13,7 @@ def figures_of(frame, known, scored):
     known, scored = ([name for name in names if name in frame] for names in (known, scored))
     if not scored or not len(frame.columns):
         return {"pif95": 0.0, "fig": 0.0, **classes_of(frame, known)}
-    scores = gpupif.score(frame, "cig", scored, known=scored)
+    scores = gpupif.score(frame, "cig", scored, known=known)
     gains = scores.cig.to_numpy().sum(axis=1)
     return {"pif95": scores.pif(95), "fig": float(gains.sum()), **classes_of(frame, known)}
 

@@ -39,14 +39,57 @@ def ordered_distance(one, other):
     return total / (len(one) * max(1, len(values) - 1))
 
 
-def pairs(before, after, detail):
-    """By pair of columns: mutual information before and after, total variation of what detail and after have."""
+def there(before, after, away=()):
+    """By row whether a cell is there in both tables; in a column that is empty after all cells count as there."""
+    lost = any(value is not None for value in before) and all(value is None for value in after)
+    return [
+        row not in away and (lost or old is None or new is not None)
+        for row, (old, new) in enumerate(zip(before, after, strict=True))
+    ]
+
+
+def some(values, rows):
+    """The values of the rows that are marked."""
+    return [value for value, marked in zip(values, rows, strict=True) if marked]
+
+
+def is_function(before, after):
+    """Whether each value stands for one value after, in the rows where the cell is there."""
+    rows = there(before, after)
+    return len(set(zip(some(before, rows), some(after, rows), strict=True))) == len(set(some(before, rows)))
+
+
+def information(before, after, away=()):
+    """H(X), H(X') and I(X; X') of the cells that are there in both tables."""
+    rows = there(before, after, away)
+    own, new = some(before, rows), some(after, rows)
+    return entropy(own), entropy(new), mutual(own, new)
+
+
+def nonuniform_loss(before, after, detail, perturbed, away=()):
+    """ARX's non-uniform entropy: generalisation of all rows, and the entropy of what was suppressed, in bits."""
+    rows = there(before, after, away)
+    gone = [not one for one in rows]
+    if perturbed:
+        lost, suppressed = sum(rows) * conditional(some(before, rows), some(after, rows)), some(before, gone)
+    else:
+        lost, suppressed = len(before) * conditional(before, detail), some(detail, gone)
+    return lost + len(suppressed) * entropy(suppressed)
+
+
+def pairs(before, after, detail, away=()):
+    """By pair of columns: mutual information before and after in the rows that have both cells, total variation of what
+    detail and after have.
+    """
     found = {}
     for one, other in combinations(before, 2):
         joint = [list(zip(table[one], table[other], strict=True)) for table in (detail, after)]
+        rows = [
+            all(both) for both in zip(*(there(before[name], after[name], away) for name in (one, other)), strict=True)
+        ]
         found[one, other] = (
-            mutual(before[one], before[other]),
-            mutual(after[one], after[other]),
+            mutual(some(before[one], rows), some(before[other], rows)),
+            mutual(some(after[one], rows), some(after[other], rows)),
             variation(*joint),
         )
     return found

@@ -88,7 +88,7 @@ def value(rows, target, known, sensitive):
         return min(min(scores_of(rows, name, known, "distinct")) for name in sensitive)
     if figure.startswith("alpha"):
         return max(max(scores_of(rows, name, known, "posterior")) for name in sensitive)
-    each = {name: scores_of(rows, name, scored, _measure(figure)) for name in scored}
+    each = {name: scores_of(rows, name, known, _measure(figure)) for name in scored}
     if figure.startswith("pif"):
         percent = float(figure[3 : figure.index("<")])
         return float(np.percentile([math.fsum(gains) for gains in zip(*each.values(), strict=True)], percent))

@@ -254,8 +254,8 @@ def test_what_a_name_says_of_an_identifier_goes_before_check_digits():
 
 def test_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for module in ("inspect", "roles"):
-        tried = doctest.testmod(importlib.import_module(f"gpupif.inspection.{module}"))
+    for module in ("inspection.inspect", "attack.roles"):
+        tried = doctest.testmod(importlib.import_module(f"gpupif.{module}"))
         assert tried.attempted > 1
         assert tried.failed == 0
 

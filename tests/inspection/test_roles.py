@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.inspection.roles import ROLES
+from gpupif.attack.roles import ROLES
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=12)
 

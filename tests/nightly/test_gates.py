@@ -20,7 +20,7 @@ from gpupif.nightly.configuration.settings import Settings
 from gpupif.nightly.gates.findings import Findings
 from gpupif.nightly.gates.gate_kinds import GATES, Part
 from gpupif.nightly.gates.gates import check_columns, check_gates, evaluate, questions_of, resolve_gates, values_before
-from gpupif.nightly.outcome import ColumnProfile, Verdict
+from gpupif.nightly.outcome import INPUT_KINDS, ColumnProfile, Verdict
 from tests.helpers import naive_attack
 from tests.helpers.naive_disclosure import classes_of, expected
 
@@ -248,11 +248,17 @@ def test_any_limits(value, before, limits):
     broken |= change is not None and change > limits.get("max_rise", math.inf)
     broken |= change is not None and -change > limits.get("max_fall", math.inf)
     result = judged(before, value, **limits)
-    assert result.verdict is (Verdict.FAILED if broken else Verdict.PASSED)
+    # A limit on change alone that has nothing to compare with tests nothing.
+    passed = Verdict.PASSED if change is not None or "max" in limits else Verdict.NOT_APPLIED
+    assert result.verdict is (Verdict.FAILED if broken else passed)
     assert result.change == change
     # What could not be applied is said.
     idle = before is None and bool(limits.keys() & {"max_rise", "max_fall"})
     assert ("There is no good run before" in result.why) == (idle and not broken)
+
+
+def test_which_kinds_are_of_no_risk():
+    assert [name for name, kind in GATES.items() if kind.part is Part.INPUT] == list(INPUT_KINDS)
 
 
 def test_changes():
@@ -260,7 +266,7 @@ def test_changes():
     assert judged(9.0, max_fall=1.5).why == "It fell by 4 since the last good run, by more than max_fall, 1.5."
     assert judged(None, max_rise=0.0).why == "There is no good run before: max_rise could not be applied."
     other = judged(3.0, definition="of another gate", max_rise=0.0)
-    assert (other.verdict, other.before) == (Verdict.PASSED, None)
+    assert (other.verdict, other.before) == (Verdict.NOT_APPLIED, None)
     assert other.why == "The last good run did not measure this: max_rise could not be applied."
     both = judged(9.0, max=4.0, max_fall=1.0)
     assert both.why == "5 is above max, 4. It fell by 4 since the last good run, by more than max_fall, 1."
@@ -321,7 +327,7 @@ def test_new_values_in_a_first_run():
     gate = gate_of("new_values", max=0)
     findings = Findings(ROWS, [replace(PROFILES[1], new_values=None)])
     (first,) = evaluate([gate], findings, None)
-    assert (first.verdict, first.value) == (Verdict.PASSED, None)
+    assert (first.verdict, first.value) == (Verdict.NOT_APPLIED, None)
     assert first.why == "There is no good run before to compare with."
     (later,) = evaluate([gate], findings, {})
     assert later.verdict is Verdict.UNKNOWN

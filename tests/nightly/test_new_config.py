@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from pathlib import Path
@@ -54,12 +55,19 @@ def test_what_is_filled_in(table, tmp_path):
     assert limits == {
         "rows": {"max": 120, "min": 80},
         "missing share": {"max": 0.3},
-        "PIF 95": {"max_rise": 0.1},
-        "unique share": {"max_rise": 0.01},
-        "share below k": {"max_rise": 0.01},
+        # A twentieth, or a hundredth of the rows, above what they are now, rounded up to hundredths.
+        "PIF 95": {"max": 2.03, "max_rise": 0.1},
+        "unique share": {"max": 0.02, "max_rise": 0.01},
+        "share below k": {"max": 0.81, "max_rise": 0.01},
     }
+    scores = gpupif.score(table, columns=settings.score.columns, known=settings.score.known, weights="pweight")
+    classes = gpupif.risk(table, settings.score.known, weights="pweight").classes
+    assert limits["PIF 95"]["max"] == math.ceil(100 * 1.05 * scores.pif(95)) / 100
+    assert limits["unique share"]["max"] == math.ceil(100 * (classes.unique_share + 0.01)) / 100
+    assert limits["share below k"]["max"] == math.ceil(100 * (classes.share_below + 0.01)) / 100
     text = (tmp_path / "risk.toml").read_text()
     assert "# Not scored: 'id' (identifier), 'pweight' (weight), 'source' (leave out).\n" in text
+    assert "It says when risk is higher than now, not that it may be as high" in text.replace("\n# ", " ")
     assert '# [[gates]]\n# kind = "k"\n# min = 5\n' in text
     assert max(map(len, text.splitlines())) <= 120
     # Apart from what was seen, all is as it is by itself.
@@ -79,7 +87,18 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     settings = load_config("risk.toml").settings
     check_gates(settings)
     names = [gate.name for gate in settings.gates]
-    assert names[5:] == ["PIF 95 2", "k", "new values of age", "distinct l"]
+    assert names[5:] == ["k", "new values of age", "distinct l"]
+
+
+def test_no_limit_is_proposed_that_all_rows_meet(tmp_path):
+    """Where every row is unique a limit on their share says nothing."""
+    pd.DataFrame({"age": range(60), "sex": ["f", "m"] * 30}).to_csv(tmp_path / "t.csv", index=False)
+    init(tmp_path / "t.csv", tmp_path / "risk.toml")
+    gates = {gate.name: gate.limits for gate in load_config(tmp_path / "risk.toml").settings.gates}
+    assert gates["unique share"] == {"max_rise": 0.01}
+    assert "which no limit below all rows leaves room above" in (tmp_path / "risk.toml").read_text().replace(
+        "\n# ", " "
+    )
 
 
 @pytest.mark.parametrize(

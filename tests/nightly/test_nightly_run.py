@@ -70,6 +70,20 @@ def test_gates_that_limit_no_risk_are_said(nights, gate, said):
     assert [note.startswith("No gate limits a risk itself") for note in outcome.notes] == [True] * said
 
 
+def test_a_first_run_whose_limits_are_on_change_alone_tests_nothing_and_is_good(nights):
+    gates = 'gates=[{kind="k", max_fall=1}, {kind="new_values", max=0}]'
+    first = nights.run(gates)
+    assert (first.status, first.exit_code) == (Status.PASSED, 0)
+    assert {gate.verdict for gate in first.gates} == {Verdict.NOT_APPLIED}
+    with Record.open(nights.state) as record:
+        assert list(record.last_good().gates) == list(first.gates)
+    second = nights.run(gates)
+    assert second.compared_with == 1
+    assert {gate.verdict for gate in second.gates} == {Verdict.PASSED}
+    runs = gpupif.nightly.history(nights.config).runs
+    assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(0, 0, 2), (2, 0, 0)]
+
+
 def test_a_gate_that_fails_is_no_good_run(nights):
     nights.run()
     failed = nights.run("gates.0.min=3")
@@ -265,7 +279,7 @@ def test_kept_values_that_are_damaged_are_said(nights):
 
 
 def test_a_gate_on_new_values_recovers_from_their_loss(nights):
-    gate = 'gates=[{kind="new_values",column="age",max=0}]'
+    gate = 'gates=[{kind="new_values",column="age",max=0}, {kind="k",min=1}]'
     assert nights.run(gate).status is Status.PASSED
     kept = nights.state / "values-000001.kept"
     kept.unlink()

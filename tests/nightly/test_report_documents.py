@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import gpupif
-from gpupif.nightly.outcome import Status
-from gpupif.nightly.report import json_document, junit, openlineage, prometheus
+from gpupif.nightly.outcome import GateResult, Status, Verdict
+from gpupif.nightly.report import json_document, junit, markdown, openlineage, prometheus
 from gpupif.nightly.report.telling import Telling
 from tests.helpers.checkout import ROOT
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
@@ -66,13 +66,14 @@ def test_figures_are_of_a_risk_as_it_is_found():
 
 
 # The schema of Ant, by element: its attributes, and of what its children are.
-SUITE = ["name", "timestamp", "hostname", "tests", "failures", "errors", "time", "package", "id"]
+SUITE = ["name", "timestamp", "hostname", "tests", "failures", "errors", "skipped", "time", "package", "id"]
 SCHEMA = {
     "testsuites": ([], {"testsuite"}),
     "testsuite": (SUITE, {"properties", "testcase", "system-out", "system-err"}),
     "properties": ([], {"property"}),
     "property": (["name", "value"], set()),
-    "testcase": (["name", "classname", "time"], {"failure", "error"}),
+    "testcase": (["name", "classname", "time"], {"failure", "error", "skipped"}),
+    "skipped": (["message"], set()),
     "failure": (["message", "type"], set()),
     "error": (["message", "type"], set()),
     "system-out": ([], set()),
@@ -94,6 +95,32 @@ def test_junit_holds_to_the_schema(run):
     assert float(suite.get("time")) == pytest.approx(sum(run.seconds.values()))
     for kind in ("failure", "error"):
         assert int(suite.get(f"{kind}s")) == len(suite.findall(f"testcase/{kind}"))
+
+
+def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
+    gates = [
+        *good_run().gates,
+        GateResult("rows", "rows", "rows", 9.0, None, {"max_fall": 1.0}, Verdict.NOT_APPLIED, "No run."),
+    ]
+    run = good_run(gates=gates)
+    suite = ET.fromstring(junit.text(telling(run)).encode())[0]
+    assert [[child.tag for child in case] for case in suite.findall("testcase")] == [[], ["skipped"]]
+    assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "0", "0")
+    assert suite.find("testcase/skipped").get("message") == "No run."
+    found = metrics(run)
+    passed, applied = (
+        {labels[0][1]: value for (name, labels), value in found.items() if name == f"gpupif_gate_{what}"}
+        for what in ("passed", "applied")
+    )
+    assert (passed, applied) == ({"PIF 95": 1}, {"PIF 95": 1, "rows": 0})
+    asserted = openlineage.event(telling(run))["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert [one["assertion"] for one in asserted] == ["PIF 95"]
+    document = json_document.document(telling(run))
+    assert [(gate["verdict"], gate["limits_risk"]) for gate in document["gates"]] == [
+        ("passed", True),
+        ("not applied", False),
+    ]
+    assert "not applied: No run." in markdown.text(telling(run))
 
 
 def test_junit_has_a_case_for_each_gate():

@@ -87,6 +87,33 @@ def test_a_failed_run_names_its_gates():
     assert "1 of 1 gate does not hold: PIF 95." in words.closing(failed_run(gates=failed_run().gates[:1]).to_dict())
 
 
+def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0):
+    return GateResult(name, kind, "rows" if kind == "rows" else "bits", value, None, limits or {"max": 10.0}, verdict)
+
+
+@pytest.mark.parametrize(
+    ("gates", "said"),
+    [
+        ([gate("a"), gate("b")], "all 2 gates hold; none limits a risk"),
+        ([gate("a")], "the gate holds; none limits a risk"),
+        # A limit on its change is none on a risk itself.
+        ([gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0})], "all 2 gates hold; none limits a risk"),
+        ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits"),
+        (
+            [gate("p", kind="pif"), gate("a", Verdict.NOT_APPLIED)],
+            "1 of 2 gates holds; within the limits on risk: p 9 bits; "
+            "not applied, for want of a run to compare with: a",
+        ),
+        (
+            [gate("a", Verdict.NOT_APPLIED)],
+            "none of 1 gate holds; none limits a risk; not applied, for want of a run to compare with: a",
+        ),
+    ],
+)
+def test_a_run_that_passed_says_what_was_tested_and_no_more(gates, said):
+    assert words.closing(good_run(gates=gates).to_dict()) == f"PASSED: {said}. Exit code 0."
+
+
 def test_a_refused_run_has_no_tables():
     said = drawn(refused_run(), good_run())
     assert "no file matches" in said

@@ -255,7 +255,9 @@ def test_misspelt_measures(scores, name, near):
 
 def test_one_row_and_one_column_in_words():
     scores = gpupif.score(pd.DataFrame({"sex": ["f"]}), known=[])
-    assert str(scores.summary()).startswith("1 row x 1 column scored, 1 distinct row, device")
+    assert str(scores.summary()).startswith(
+        "The attacker knows nothing.\n1 row x 1 column scored, 1 distinct row, device"
+    )
     assert "x 1 column: cig, csf" in repr(scores)
 
 

@@ -81,7 +81,7 @@ def test_coarser_values_never_hurt(seed):
         assert not worse > 1e-9, str(target)
 
 
-@pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 53), ("delta<=1", 545)])
+@pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 18), ("delta<=1", 545)])
 def test_coarser_values_may_hurt_the_others(text, seed):
     """The specification says so of PIF and mean Rényi; delta: values that a class lacks do not count."""
     rng = np.random.default_rng(seed)

@@ -22,6 +22,9 @@ CONFIG_FILE = "risk.toml"
 ADDRESS = re.compile(r"([A-Za-z][\w+.-]+):/")
 # Rows may be fewer or more by such a share, and missing values more, before somebody has to look.
 ROWS_SHARE, MISSING_SHARE = 0.2, 0.05
+# Above what a risk is now, limits on it leave such a share of it, or of the rows.
+BITS_HEADROOM, SHARE_HEADROOM = 0.05, 0.01
+YOURS = "It says when risk is higher than now, not that it may be as high: whoever answers for the table sets it."
 TITLE = (
     "Nightly runs of gpupif: risk computed again, answered by gates, on record. Made from a look at a table, and a "
     "proposal: what columns are was told from names and values alone (gpupif inspect says why), and which risk is "
@@ -34,10 +37,10 @@ def init(
 ) -> Inspection:
     """Write a first configuration of nightly runs, with every key, its default, and what it means.
 
-    The table is looked at as by `gpupif.inspect`; nothing is scored. Filled in are its path, columns to score and what
-    is known, quasi-identifiers and sensitive columns, weights, columns that are a key of the rows, and gates to begin
-    with: limits that are the table as it is, and limits on what changes from night to night. Limits on risk itself are
-    examples in comments, to be set by who answers for the table.
+    The table is looked at as by `gpupif.inspect`, and its risk is measured. Filled in are its path, columns to score
+    and what is known, quasi-identifiers and sensitive columns, weights, columns that are a key of the rows, and gates
+    to begin with: limits on the table, on its risk, and on what changes from night to night. The limits on risk are a
+    little above what it is now, which their comments say. Further ones are examples in comments.
 
     Parameters
     ----------
@@ -85,7 +88,7 @@ def init(
     found = look_up(table)
     check_output(path, overwrite, found.places, endings=(".toml",))
     seen = inspect(found)
-    write_text(_as_toml(found, seen, Path(os.path.abspath(path)).parent), path, overwrite, private=True)
+    write_text(_as_toml(found, seen, Path(os.path.abspath(path))), path, overwrite, private=True)
     return seen
 
 
@@ -103,12 +106,13 @@ def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Inpu
     return find_input(table, separator)
 
 
-def _as_toml(found: Input, seen: Inspection, folder: Path) -> str:
-    """The configuration for the files of a table that was looked at. folder: where it is to lie."""
+def _as_toml(found: Input, seen: Inspection, file: Path) -> str:
+    """Return the configuration for the files of a table that was looked at. file: that it is to be."""
     from .commented_toml import as_written, commented_toml
 
-    gates, examples = _gates(seen), _examples(seen)
-    settings = _settings(_input(found, seen, folder), seen, [gate for _, gate in gates])
+    settings = _settings(_input(found, seen, file.parent), seen, _risks(seen))
+    gates, examples = [*_gates(seen), *_with_limits(settings, _measured(found, seen, settings))], _examples(seen)
+    settings = settings.model_copy(update={"gates": [gate for _, gate in gates]})
     remarks = {f"gates[{place}]": why for place, (why, _) in enumerate(gates)}
     return commented_toml(
         as_written(settings.model_dump(mode="json")),
@@ -173,15 +177,68 @@ def _remarks(seen: Inspection) -> dict[str, str]:
     return remarks
 
 
+def _risks(seen: Inspection) -> list[GateSettings]:
+    """Return gates on the change of risks."""
+    from .settings import GateSettings
+
+    gates = [GateSettings(kind="pif", percentile=95.0, max_rise=0.1)]
+    if seen.roles.quasi_identifiers:
+        gates += [GateSettings(kind=kind, max_rise=0.01) for kind in ("unique_share", "share_below_k")]
+    return gates
+
+
+def _measured(found: Input, seen: Inspection, settings: Settings) -> list[float | None]:
+    """Return what the gates of a configuration measure of the table as it is; None for what is not defined."""
+    from ..gates.gates import evaluate, resolve_gates
+    from ..gates.measure import measure_table
+    from ..outcome import ColumnProfile
+
+    gates = resolve_gates(settings)
+    profiles = [ColumnProfile(str(name), "") for name in seen.columns["column"]]
+    findings = measure_table(found, settings, gates, profiles, Path)
+    return [result.value for result in evaluate(gates, findings, None)]
+
+
+def _with_limits(settings: Settings, values: Sequence[float | None]) -> list[tuple[str, GateSettings]]:
+    """Return the gates on risks with limits a little above what they are now, each with why."""
+    from ...utils.display import as_percent
+
+    said = {
+        "pif": "PIF 95: 5 % of the rows give away more bits than it.",
+        "unique_share": "Rows that their quasi-identifiers single out, as a share of all.",
+        "share_below_k": f"Rows in classes of fewer than risk.k, {settings.risk.k}, as a share of all.",
+    }
+    rises = {
+        "pif": "a tenth of a bit",
+        "unique_share": "one percent of the rows",
+        "share_below_k": "one percent of the rows",
+    }
+    found = []
+    for gate, value in zip(settings.gates, values, strict=True):
+        why = f"{said[gate.kind]} It may rise by {rises[gate.kind]} from one good run to the next."
+        if value is not None and math.isfinite(value):
+            of_bits = gate.kind == "pif"
+            now = f"{value:.4g} bits" if of_bits else as_percent(value)
+            # A hundredth of a bit, or of the rows, is as fine as limits are written.
+            most = math.ceil(100 * (value * (1 + BITS_HEADROOM) if of_bits else value + SHARE_HEADROOM)) / 100
+            if of_bits or most < 1:
+                gate = gate.model_copy(update={"max": most})
+                why = f"{why} When this was written it was {now}; max is a little above. {YOURS}"
+            else:
+                why = f"{why} When this was written it was {now}, which no limit below all rows leaves room above."
+        found.append((why, gate))
+    return found
+
+
 def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
-    """Gates to begin with, each with why."""
+    """Return gates on the table that is delivered, each with why."""
     from ...utils.display import as_percent
     from .settings import GateSettings
 
     least, most = math.floor(seen.rows * (1 - ROWS_SHARE)), math.ceil(seen.rows * (1 + ROWS_SHARE))
     missing = max(seen.columns["missing"]) / seen.rows
     allowed = min(1.0, math.ceil(100 * (missing + MISSING_SHARE)) / 100)
-    gates = [
+    return [
         (
             f"Rows: {seen.rows:,} when this was written, give or take a fifth. Far fewer or more are a fault of what "
             "delivers the table, and change every risk.",
@@ -191,23 +248,7 @@ def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
             f"Missing values, in the column that has most: {as_percent(missing)} of the rows when this was written.",
             GateSettings(kind="missing_share", max=allowed),
         ),
-        (
-            "PIF 95: 5 % of the rows give away more bits than it. It may rise so much from one good run to the next.",
-            GateSettings(kind="pif", percentile=95.0, max_rise=0.1),
-        ),
     ]
-    if seen.roles.quasi_identifiers:
-        gates += [
-            (
-                "Rows that their quasi-identifiers single out: their share may rise by one percent of the rows.",
-                GateSettings(kind="unique_share", max_rise=0.01),
-            ),
-            (
-                "Rows in classes of fewer than risk.k: their share may rise by one percent of the rows.",
-                GateSettings(kind="share_below_k", max_rise=0.01),
-            ),
-        ]
-    return gates
 
 
 def _examples(seen: Inspection) -> list[tuple[str, GateSettings]]:
@@ -215,12 +256,7 @@ def _examples(seen: Inspection) -> list[tuple[str, GateSettings]]:
     from .settings import GateSettings
 
     yours = "To be set by who answers for the table"
-    gates = [
-        (
-            f"{yours}: the most bits that 95 % of the rows may give away.",
-            GateSettings(kind="pif", percentile=95.0, max=5.0),
-        )
-    ]
+    gates = []
     if seen.roles.quasi_identifiers:
         gates += [
             (

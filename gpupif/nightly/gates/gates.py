@@ -74,12 +74,6 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     ]
 
 
-def limit_changes_alone(gates: Iterable[Gate]) -> bool:
-    """Whether there are gates on risks, and all of them hold for any risk that does not change."""
-    of_risk = [gate for gate in gates if gate.kind.part is not Part.INPUT]
-    return bool(of_risk) and all({"max", "min"}.isdisjoint(gate.settings.limits) for gate in of_risk)
-
-
 def check_columns(gates: Sequence[Gate], settings: Settings, names: Sequence[str]) -> None:
     """Raise InputError for a gate on a column that a table with columns `names` lacks, or that is not scored."""
     scored = settings.score.columns or [name for name in names if name != settings.score.weights]
@@ -233,7 +227,8 @@ def evaluate(gates: Iterable[Gate], findings: Findings, before: Mapping[str, flo
     """What the gates say, in order; one that cannot be evaluated is UNKNOWN, which counts as failed.
 
     before: see `values_before`, of the last good run; None where there is none. What it did not measure has no change:
-    limits on the change are not applied then, which `why` says, so that a first run can be good.
+    limits on the change are not applied then, which `why` says, so that a first run can be good. A gate of which no
+    limit is applied is NOT_APPLIED.
     """
     return [_evaluate(gate, findings, before) for gate in gates]
 
@@ -253,7 +248,7 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
         definition=gate.definition,
     )
     if gate.kind.is_change and before is None:
-        return replace(result, verdict=Verdict.PASSED, why="There is no good run before to compare with.")
+        return replace(result, verdict=Verdict.NOT_APPLIED, why="There is no good run before to compare with.")
     try:
         found = list(gate.kind.find(gate.settings, findings))
     except GpupifError as error:
@@ -273,7 +268,9 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
         # Of the best the last good run kept no value.
         told = worst if by_worst or len(found) == 1 else replace(best, before=None)
         return replace(told, verdict=Verdict.FAILED, why=" ".join([*by_worst, *by_best]))
-    return replace(worst, verdict=Verdict.PASSED, why=" ".join(_notes(worst, before)))
+    applied = worst.before is not None or bool({*worst.limits}.difference(CHANGES))
+    verdict = Verdict.PASSED if applied else Verdict.NOT_APPLIED
+    return replace(worst, verdict=verdict, why=" ".join(_notes(worst, before)))
 
 
 def _why_unknown(found: Value) -> str:
@@ -303,7 +300,7 @@ def _changed(result: GateResult) -> Iterator[str]:
 
 
 def _notes(result: GateResult, before: Mapping[str, float] | None) -> Iterator[str]:
-    """What is to be said of a gate that holds, a sentence each."""
+    """Say what there is to say of a gate that does not fail, a sentence each."""
     unused = [key for key in CHANGES if key in result.limits and result.before is None]
     if unused:
         lacks = "There is no good run before" if before is None else "The last good run did not measure this"

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
 from ...utils.signals import held_back
-from ..outcome import RunOutcome, Status, Verdict
+from ..outcome import RunOutcome, Status
 from .record_rows import (
     FORGET_FILES,
     HIGHEST_NUMBER,
@@ -260,13 +260,13 @@ class Record:
             rows = self._connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY number").fetchall()
             return [dict(zip(RUN_COLUMNS, map(from_text, row), strict=True)) for row in rows]
 
-    def gates(self) -> dict[int, dict[str, bool]]:
-        """By run its gates in order: by name whether it holds."""
+    def gates(self) -> dict[int, dict[str, str]]:
+        """Return by run its gates in order: by name what it says."""
         with self.snapshot():
-            found: dict[int, dict[str, bool]] = {}
+            found: dict[int, dict[str, str]] = {}
             query = "SELECT run, name, verdict FROM gates ORDER BY run, place"
             for run, name, verdict in self._connection.execute(query):
-                found.setdefault(run, {})[from_text(name)] = verdict == Verdict.PASSED
+                found.setdefault(run, {})[from_text(name)] = verdict
             return found
 
     def seconds(self) -> dict[int, float]:

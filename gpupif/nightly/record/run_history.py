@@ -13,7 +13,7 @@ from ...errors import printable
 from ...io.documents import parse_json
 from ...utils.display import Displayable, Heading, draw_line, draw_table, json_value, plural
 from ..comparison.summary_figures import pif_of
-from ..outcome import plain, why
+from ..outcome import Verdict, plain, why
 from .record import Record
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run in a word. pif_95: bits, against the worst attacker. gates_failed: those that are unknown too.
+    """A run in a word. pif_95: bits, against the worst attacker. gates_failed: those that are unknown too;
+    gates_not_applied: those on a change that had nothing to compare with.
 
     seconds: of all stages. why: it did not end well, its error or the names of the gates that do not hold. removed:
     when retention removed all else of it; None of a run that is there.
@@ -39,6 +40,7 @@ class PastRun:
     seconds: float | None
     why: str = ""
     removed: str | None = None
+    gates_not_applied: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,13 @@ class History(Displayable):
             Heading("PIF 95, bits", show=_known("{:.3f}")),
             Heading("gates passed"),
             Heading("failed"),
+            Heading("not applied"),
             Heading("seconds", show=_known("{:,.1f}")),
         ]
         rows = [
             (
                 *(run.number, _day_and_time(run.started), run.status if run.removed is None else "removed"),
-                *(run.rows, run.pif_95, run.gates_passed, run.gates_failed, run.seconds),
+                *(run.rows, run.pif_95, run.gates_passed, run.gates_failed, run.gates_not_applied, run.seconds),
             )
             for run in self.runs
         ]
@@ -115,8 +118,8 @@ def read_history(state: Path) -> History:
     return History(str(state), [_past_run(head, gates.get(head["number"], {}), seconds) for head in heads])
 
 
-def _past_run(head: dict[str, Any], gates: dict[str, bool], seconds: dict[int, float]) -> PastRun:
-    failed = [name for name, holds in gates.items() if not holds]
+def _past_run(head: dict[str, Any], gates: dict[str, str], seconds: dict[int, float]) -> PastRun:
+    failed = [name for name, verdict in gates.items() if verdict not in (Verdict.PASSED, Verdict.NOT_APPLIED)]
     summary = None if head["summary"] is None else parse_json(head["summary"])
     return PastRun(
         number=head["number"],
@@ -124,9 +127,10 @@ def _past_run(head: dict[str, Any], gates: dict[str, bool], seconds: dict[int, f
         status=head["status"],
         rows=head["rows"],
         pif_95=pif_of(summary, 95),
-        gates_passed=len(gates) - len(failed),
+        gates_passed=sum(verdict == Verdict.PASSED for verdict in gates.values()),
         gates_failed=len(failed),
         seconds=seconds.get(head["number"]),
         why=plain(why(head["error"], failed)),
         removed=head["removed"],
+        gates_not_applied=sum(verdict == Verdict.NOT_APPLIED for verdict in gates.values()),
     )

@@ -36,6 +36,7 @@ def text(telling: Telling) -> str:
             "hostname": printable(document["host"]) or "localhost",
             "tests": str(len(cases)),
             "failures": str(sum(case.find("failure") is not None for case in cases)),
+            "skipped": str(sum(case.find("skipped") is not None for case in cases)),
             "errors": str(sum(case.find("error") is not None for case in cases)),
             "time": f"{sum(document['seconds'].values()):.3f}",
         },
@@ -52,7 +53,9 @@ def text(telling: Telling) -> str:
 
 def _case(gate: Mapping[str, Any]) -> ET.Element:
     case = ET.Element("testcase", classname=CLASS, name=printable(gate["name"]), time="0")
-    if gate["verdict"] != "passed":
+    if gate["verdict"] == "not applied":
+        ET.SubElement(case, "skipped", message=printable(gate["why"]))
+    elif gate["verdict"] != "passed":
         kind = "failure" if gate["verdict"] == "failed" else "error"
         value = words.amount(gate["value"], gate["unit"])
         facts = filter(None, (value, words.limits(gate), words.place(gate), gate["why"]))

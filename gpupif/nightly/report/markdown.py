@@ -11,7 +11,7 @@ from .telling import Telling
 
 # What Markdown would read as more than text, wherever it stands; no line begins with text of others.
 SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#])")
-SIGNS = {"passed": "✅", "failed": "❌", "unknown": "⚠️"}
+SIGNS = {"passed": "✅", "failed": "❌", "unknown": "⚠️", "not applied": "⏸️"}
 
 
 def text(telling: Telling) -> str:

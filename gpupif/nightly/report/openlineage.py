@@ -81,7 +81,8 @@ def _input(document: Mapping[str, Any]) -> dict[str, Any]:
         }
         input_facets["dataQualityMetrics"] = _facet("DataQualityMetricsInputDatasetFacet", **metrics)
     if document["gates"]:
-        assertions = [_assertion(gate) for gate in document["gates"]]
+        # What had nothing to compare with asserts nothing.
+        assertions = [_assertion(gate) for gate in document["gates"] if gate["verdict"] != "not applied"]
         input_facets["dataQualityAssertions"] = _facet("DataQualityAssertionsDatasetFacet", assertions=assertions)
     return {"namespace": namespace, "name": name, "facets": facets, "inputFacets": input_facets}
 

@@ -97,7 +97,11 @@ def _gates(metrics: Metrics, document: Mapping[str, Any]) -> None:
             metrics.set(
                 "gpupif_gate_limit", "A limit of a gate, in its unit.", bound, gate=name, unit=unit, limit=limit
             )
-        passed = gate["verdict"] == "passed"
+        applied = gate["verdict"] != "not applied"
+        metrics.set(
+            "gpupif_gate_applied", "1; 0: a limit on change alone had nothing to compare with.", applied, gate=name
+        )
+        passed = gate["verdict"] == "passed" if applied else None
         metrics.set(
             "gpupif_gate_passed", "1: the gate holds; 0: it does not, or could not be evaluated.", passed, gate=name
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-COLOURS = {"passed": "green", "failed": "red", "unknown": "yellow"}
+COLOURS = {"passed": "green", "failed": "red", "unknown": "yellow", "not applied": "cyan"}
 
 
 def draw(document: Mapping[str, Any], before: Mapping[str, Any] | None, console: Console) -> None:

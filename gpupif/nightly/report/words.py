@@ -95,8 +95,10 @@ def gates_table(document: Mapping[str, Any]) -> tuple[list[str], list[list[str]]
 
 
 def heading(document: Mapping[str, Any]) -> str:
-    """Which run it is, of which table."""
-    return f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
+    """Return which run it is, of which table, and what a single attacker knows."""
+    run = f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
+    attacker = (document["summary"] or {}).get("attacker", "").removesuffix(".")
+    return f"{run}. {attacker}" if attacker else run
 
 
 def work(document: Mapping[str, Any]) -> str:
@@ -120,18 +122,32 @@ def closing(document: Mapping[str, Any]) -> str:
     """How a run ended, and what its exit code means."""
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
-    if status == "passed" and not gates:
-        return f"PASSED: there are no gates, so nothing was judged. Exit code {code}."
     if status == "passed":
-        held = f"all {len(gates)} gates hold" if len(gates) > 1 else "the gate holds"
-        return f"PASSED: {held}. Exit code {code}: the release may go out."
+        return f"PASSED: {gates_held(gates)}. Exit code {code}."
     if status == "failed":
-        names = [gate["name"] for gate in gates if gate["verdict"] != "passed"]
+        names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
         of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names)}"
         return f"FAILED: {of}. Exit code {code}: the release must wait."
     error = f"{document['error'].rstrip('.')}. " if document["error"] else ""
     return f"{status.upper()}: {error}Exit code {code}: {MEANINGS[status]}."
+
+
+def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the gates of a run that passed have tested, and no more than that."""
+    if not gates:
+        return "there are no gates, so nothing was judged"
+    held, waiting = ([gate for gate in gates if gate["verdict"] == one] for one in ("passed", "not applied"))
+    several = f"all {len(held)} gates hold" if len(held) > 1 else "the gate holds"
+    if waiting:
+        several = (
+            f"{len(held) or 'none'} of {len(gates)} {plural(len(gates), 'gate')} {'hold' if held[1:] else 'holds'}"
+        )
+    risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
+    said = [several, f"within the limits on risk: {listed(risks)}" if risks else "none limits a risk"]
+    if waiting:
+        said.append(f"not applied, for want of a run to compare with: {listed(gate['name'] for gate in waiting)}")
+    return "; ".join(said)
 
 
 def since(document: Mapping[str, Any]) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError, did_you_mean
+from ..frames.open import held_table, table_names
 from ..io.documents import read_document
 from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_text
-from ..utils.validation import brief, check_exist, check_path
-from .looks import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
+from ..utils.validation import as_columns, brief, check_exist, check_path
+from .known_subsets import AnyKnown, Known, as_attackers, as_known
 
+# Roles of columns.
+IDENTIFIER, QUASI, SENSITIVE, WEIGHT, LEFT_OUT = "identifier", "quasi-identifier", "sensitive", "weight", "leave out"
 ROLES: Mapping[str, str] = {
     IDENTIFIER: "names a person, by itself or nearly so: nothing reads it, and it is not to be published",
     QUASI: "others may know it of a person: what an attacker knows",
@@ -124,9 +127,7 @@ class Roles(Mapping[Hashable, str]):
         """
         lines = [
             toml_comment(title),
-            toml_comment(
-                "Edit what is wrong; risk, global-risk, score, suda and toxic of gpupif take this by --roles."
-            ),
+            toml_comment("Edit what is wrong; the commands of gpupif that ask who knows what take this by --roles."),
             "#",
             *(toml_comment(f"{toml_text(role)}: {meaning}") for role, meaning in ROLES.items()),
             "",
@@ -150,6 +151,87 @@ class Roles(Mapping[Hashable, str]):
         text = self.to_toml(reasons, title)
         check_roles_output(path, overwrite)
         write_text(text, path, overwrite)
+
+
+def as_roles(given: Any) -> Roles:
+    """Return roles from themselves, from a dictionary of them by column, or from the path of a file.
+
+    Raises InputError.
+    """
+    if isinstance(given, Roles):
+        return given
+    if isinstance(given, Mapping):
+        return Roles(dict(given))
+    if isinstance(given, str | os.PathLike):
+        return read_roles(given)
+    raise InputError(
+        f"roles: expected a file of roles, or a dictionary of the role of each column, got {brief(given)}."
+    )
+
+
+def with_roles(table: Any, roles: Any) -> tuple[Any, Roles]:
+    """Return a table, to be read again, and its roles, as `as_roles` takes them, checked against its columns.
+
+    Raises InputError for roles of another table.
+    """
+    found, held = as_roles(roles), held_table(table)
+    found.check(*table_names(held))
+    return held, found
+
+
+class ScoreRoles(NamedTuple):
+    """The arguments of `gpupif.score` that roles say something of."""
+
+    columns: Sequence[Hashable] | None
+    known: Any
+    attackers: Any
+    weights: Hashable
+
+    def filled(self, roles: Roles) -> ScoreRoles:
+        """Return them with what roles say of those that are not given.
+
+        Scored are quasi-identifiers and sensitive attributes; the attacker knows the quasi-identifiers, or any few of
+        these. Raises InputError for roles without quasi-identifiers.
+        """
+        weights = roles.weight if self.weights is None else self.weights
+        columns = [name for name in roles.scored if name != weights] if self.columns is None else self.columns
+        pool = [name for name in roles.known() if name != weights]
+        if self.attackers is not None:
+            several = {
+                name: _among(one, pool) for name, one in (as_attackers(self.attackers, self.known) or {}).items()
+            }
+            return ScoreRoles(columns, None, several, weights)
+        known = as_known("known", self.known)
+        return ScoreRoles(columns, pool if known is None else _among(known, pool), None, weights)
+
+
+def classes_by_roles(
+    table: Any, quasi_identifiers: Any, sensitive: Any, roles: Any
+) -> tuple[Any, Any, Any, Roles | None]:
+    """Return a table, its quasi-identifiers and its sensitive attributes, by roles where they are not given.
+
+    Columns that are given have the role that they are given. The roles come last, None where there are none. Raises
+    InputError for roles of another table, and for such without quasi-identifiers.
+    """
+    if roles is None:
+        return table, quasi_identifiers, sensitive, None
+    table, found = with_roles(table, roles)
+    given = {
+        name
+        for argument, columns in (("quasi_identifiers", quasi_identifiers), ("sensitive", sensitive))
+        if columns is not None
+        for name in as_columns(argument, columns, table, empty=True)
+    }
+    if quasi_identifiers is None:
+        quasi_identifiers = [name for name in found.known() if name not in given]
+    if sensitive is None:
+        sensitive = [name for name in found.sensitive if name not in given] or None
+    return table, quasi_identifiers, sensitive, found
+
+
+def _among(known: Known, pool: Sequence[Hashable]) -> Known:
+    """Return what an attacker knows, any few columns being of a pool where it is not said of which."""
+    return replace(known, among=pool) if isinstance(known, AnyKnown) and known.among is None else known
 
 
 def check_roles_output(path: str | os.PathLike[str], overwrite: bool, inputs: Sequence[Path] = ()) -> None:
@@ -186,7 +268,7 @@ def read_roles(path: str | os.PathLike[str]) -> Roles:
     >>> roles = gpupif.read_roles("roles.toml")
     >>> roles.quasi_identifiers
     ['gender', 'eye_color']
-    >>> gpupif.risk(table, roles.quasi_identifiers, roles.sensitive or None, weights=roles.weight).classes.k
+    >>> gpupif.risk(table, roles=roles).k
     1
 
     """

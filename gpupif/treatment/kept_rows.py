@@ -1,0 +1,85 @@
+"""Which rows of a table a plan leaves, wherever it lies: what decides about rows is applied to it again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..frames.dask_frame import is_dask
+from ..frames.open import open_table
+from ..io.checkpoints import Store
+from ..io.common import every_column
+from ..io.read import open_source
+from ..io.temporary_folder import temporary_folder
+from ..out_of_core.budget import plan_reading
+from ..utils.config import resources
+from ..utils.progress import Reporter
+from .base import Treatment
+from .in_files import FileTable
+from .in_memory import MemoryTable
+from .plan import Plan
+from .run import apply_plan, named_in
+from .suppression.suppress_rows import SuppressRows
+
+
+def removes_rows(plan: Plan) -> bool:
+    """Return whether a plan takes rows away."""
+    return any(_removes(one) for one in plan.treatments)
+
+
+def _removes(treatment: Treatment) -> bool:
+    return isinstance(treatment, SuppressRows) and treatment.remove
+
+
+def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.bool_]:
+    """Return by row of a table whether a plan leaves it.
+
+    table: as `gpupif.treat` takes it. Raises what `gpupif.treat` does, and InputError where what is drawn at random
+    decides which rows are taken away.
+    """
+    if is_dask(table):
+        from .on_dask import DaskTable
+
+        lazy = DaskTable(table, report)
+        apply_plan(lazy, _deciding(plan, lazy.names), None, report)
+        return lazy.kept_rows()
+    if not isinstance(table, str | os.PathLike):
+        held = MemoryTable(open_table(table, every_column))
+        apply_plan(held, _deciding(plan, held.names), None, report)
+        return held.kept_rows()
+    source, here = open_source(table), resources()
+    with temporary_folder(here.temp) as folder:
+        files = FileTable(source, Store(folder, folder), plan_reading(here.memory, len(source.names)), report)
+        apply_plan(files, _deciding(plan, files.names), None, report)
+        return files.kept_rows()
+
+
+def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
+    """Return the treatments of a plan that decide which rows are taken away; raises InputError where one is random.
+
+    names: of the columns of the table.
+    """
+    chosen: list[Treatment] = []
+    looked_at: set[Hashable] = set()
+    for treatment in reversed(plan.treatments):
+        # One that names no column may look at all.
+        own = set(named_in(treatment, names)) or set(names)
+        if _removes(treatment):
+            looked_at |= set(names) if getattr(treatment, "where", None) is not None else own
+        elif not own & looked_at:
+            continue
+        if treatment.is_random:
+            column = next(name for name in names if name in own)
+            raise InputError(
+                f"plan: which rows it takes away depends on what {treatment.do!r} draws at random for column "
+                f"{column!r}, and the plan does not say that. Name a column of both tables that tells which row is "
+                "which: row_id=."
+            )
+        looked_at |= own
+        chosen.append(treatment)
+    return Plan(chosen[::-1], plan.hierarchies)
