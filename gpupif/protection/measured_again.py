@@ -78,11 +78,14 @@ def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
 
 
 def _worse(one: TargetValue, other: TargetValue) -> TargetValue:
-    """Of two values of a target the one that is less safe; what is not known is not safe."""
+    """Return the less safe of two values of a target: the higher of a risk, the lower of a protection.
+
+    A value that is not known is not safe.
+    """
     if one.value is None or other.value is None:
         return one if one.value is None else other
-    pair = (one, other) if one.target.at_most else (other, one)
-    return pair[0] if pair[0].value >= pair[1].value else pair[1]  # type: ignore[operator]
+    worse = max if one.target.at_most else min
+    return worse(one, other, key=lambda reading: reading.value)
 
 
 def _value(table: Any, target: Target, targets: TargetSet) -> TargetValue:

@@ -6,10 +6,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, TargetValue
 from ..treatment.plan import Plan
 from ..utils.display import Displayable, Heading, as_part, as_percent, draw_table, json_value, plural
+from .lattice import with_ties
 from .levels import ColumnLevels
 
 if TYPE_CHECKING:
@@ -148,7 +151,7 @@ def frontier_of(
     levels: Sequence[ColumnLevels],
     targets: TargetSet,
 ) -> list[FrontierNode]:
-    """The frontier of the nodes of which each target's value was found; values: by node, of some targets."""
+    """Return the frontier of the nodes of which each target's value was found; values: by node, of some targets."""
     nodes = []
     for node, found in values.items():
         each = [found[target] for target in targets.targets if target in found and found[target].value is not None]
@@ -164,16 +167,21 @@ def frontier_of(
             all(one.is_met for one in each),
         )
         nodes.append((made, [one.value if one.target.at_most else -one.value for one in each if one.value is not None]))
-    return non_dominated(nodes)
+    return _non_dominated(nodes)
 
 
-def non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
-    """Nodes than which no other one is at least as good in everything and better in something, the cheapest first.
+def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
+    """Return the nodes than which no other one is at least as good in everything, the cheapest first.
 
-    nodes: each with its values as risks, of which lower ones are safer.
+    nodes: each with its values as risks, of which lower ones are safer. Of nodes that are equal in everything the one
+    with the lowest levels is returned.
     """
+    costs = with_ties(np.array([node.loss for node, _ in nodes]))
     best: list[tuple[FrontierNode, Sequence[float]]] = []
-    for node, risks in sorted(nodes, key=lambda one: (one[0].loss, one[1], tuple(one[0].levels.values()))):
+    for _, risks, _, node in sorted(
+        ((cost, risks, tuple(node.levels.values()), node) for cost, (node, risks) in zip(costs, nodes, strict=True)),
+        key=lambda one: one[:3],
+    ):
         if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
             best.append((node, risks))
     return [node for node, _ in best]

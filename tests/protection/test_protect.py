@@ -83,6 +83,49 @@ def test_suppressed_rows(seed):
         assert gpupif.risk(left, NAMES).k >= 3
 
 
+def test_no_level_is_put_above_a_root():
+    table, hierarchies = people(1)
+    named = {
+        name: {value: (*path[:-1], "All") for value, path in groups.items()} for name, groups in hierarchies.items()
+    }
+    twice = {name: {value: (*path, "*") for value, path in groups.items()} for name, groups in named.items()}
+    usual = gpupif.protect(table[NAMES], "k>=20", hierarchies=given(hierarchies))
+    for roots in (named, twice):
+        found = gpupif.protect(table[NAMES], "k>=20", hierarchies=given(roots))
+        assert (found.levels, found.loss, found.checks) == (usual.levels, usual.loss, usual.checks)
+        assert found.nodes == usual.nodes == 4 * 3 * 3 * 2
+        assert found.heights == {name: height for name, (_, height) in HEIGHTS.items()}
+        after = gpupif.treat(table[NAMES], found.plan).table
+        tops = [name for name in NAMES if found.levels[name] == found.heights[name]]
+        assert tops
+        assert (after[tops] == "All").all(axis=None)
+
+
+def test_a_level_that_is_one_group_in_the_table_is_the_top():
+    ages = pd.DataFrame({"age": [21, 24, 36, 38, 47], "sex": list("ffmmm")})
+    found = gpupif.protect(ages, "k>=5", hierarchies={"age": {"widths": [10, 100, 200]}})
+    assert (found.levels, found.heights, found.nodes) == ({"age": 2, "sex": 1}, {"age": 2, "sex": 1}, 6)
+    assert set(gpupif.treat(ages, found.plan).table["age"]) == {"[0, 100)"}
+    # A column of one value has no other level.
+    same = gpupif.protect(ages.assign(sex="f"), "pif95<=0.5", hierarchies={"age": {"widths": [10]}})
+    assert (same.heights["sex"], same.levels["sex"]) == (0, 0)
+    assert gpupif.protect(ages[["sex"]].assign(sex="f"), "pif95<=0.5").levels == {"sex": 0}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_go_to_the_lowest_levels(seed):
+    # Columns of equal counts, so that as many levels of any of them cost the same but for the last bit of the sum.
+    rng = np.random.default_rng(seed)
+    values = np.repeat(list("abcdefgh"), [3, 5, 7, 11, 4, 6, 9, 15])
+    table = pd.DataFrame({name: rng.permutation(values) for name in "pqrs"})
+    groups = {value: (str(place // 2), str(place // 4), "*") for place, value in enumerate("abcdefgh")}
+    hierarchies = dict.fromkeys("pqrs", groups)
+    for target in ("k>=4", "pif95<=2"):
+        found = gpupif.protect(table, target, hierarchies=given(hierarchies))
+        node, loss = naive.best(rows_of(table), hierarchies, [target], list("pqrs"))
+        assert (tuple(found.levels.values()), found.loss) == (node, pytest.approx(loss, rel=1e-12))
+
+
 def test_weights_change_what_is_best():
     table, hierarchies = people(1)
     weights = {"age": 0.01, "home": 5}
