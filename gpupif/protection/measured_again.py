@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..attack.known_subsets import AnyKnown
+from ..disclosure.assess import assess
+from ..disclosure.request import RiskRequest
 from ..disclosure.risk import risk
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
@@ -80,10 +82,11 @@ def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
 def _worse(one: TargetValue, other: TargetValue) -> TargetValue:
     """Return the less safe of two values of a target: the higher of a risk, the lower of a protection.
 
-    A value that is not known is not safe.
+    one: where missing values are a value of their own; if it is not defined, it is not safe. other: where they match
+    every value; if it is not defined, nothing breaks the target, see `treatment.suppression.measured_targets.is_met`.
     """
     if one.value is None or other.value is None:
-        return one if one.value is None else other
+        return one
     worse = max if one.target.at_most else min
     return worse(one, other, key=lambda reading: reading.value)
 
@@ -119,19 +122,20 @@ def _of_risk(
         value = quantity.figure.find(found.classes)
         return TargetValue(target, value, target.is_met(value))
     assert isinstance(quantity, OfModel)
-    found = risk(
+    request = RiskRequest.of(
         table,
         list(known),
         list(sensitive) or None,
-        models=[quantity.model.name],
-        l=quantity.l_values or None,
-        distance=distance or None,
-        groups=0,
+        [quantity.model],
+        quantity.l_values or None,
+        distance or None,
         missing=targets.missing,
     )
+    # Rows may be left that have one value of a sensitive attribute.
+    found = assess(table, replace(request, may_lack_values=True))
     if not quantity.sensitive:
-        return TargetValue(target, found.k, target.is_met(found.k))
-    values = found.attributes[quantity.model.name]
+        return TargetValue(target, found.sizes.smallest, target.is_met(found.sizes.smallest))
+    values = found.values[quantity.model.name]
     return worst_of(
         target, {name: float(value) for name, value in values.items() if quantity.column in (None, str(name))}
     )

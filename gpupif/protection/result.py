@@ -18,6 +18,12 @@ from .levels import ColumnLevels
 if TYPE_CHECKING:
     from rich.console import Console
 
+# What is said of identifiers, by what the plan does with them.
+IDENTIFIERS = {
+    "drop": "Identifiers dropped",
+    "pseudonymise": "Identifiers that get pseudonyms, by the secret key that the table is treated with",
+    "keep": "Identifiers kept as they are",
+}
 # Of the frontier that is printed.
 SHOWN_NODES = 12
 
@@ -42,17 +48,20 @@ class Protection(Displayable):
     plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or,
     where it suppresses single cells, those that have such; suppressed_cells: how many these are. rows_with_cells: where
     single cells were asked for, and would have been suppressed in more rows than may be, in how many, so that whole
-    rows are taken away; else None. levels: by column how coarse it becomes; heights: by column the highest level.
-    losses: by column the bits over all rows that this takes; loss: these times the weights of the columns, added up;
-    loss_share: of the loss with everything at its top.
+    rows are taken away; else None. cells_unreached: whether single cells were asked for, and whole rows are taken away
+    because no suppressed cells meet all targets. levels: by column how coarse it becomes; heights: by column the
+    highest level. losses: by column the bits over all rows that this takes; loss: these times the weights of the
+    columns, added up; loss_share: of the loss with everything at its top.
 
     risk: what the treated table has of each target, measured again: the table treated by the plan, then scored as any
     is. before: the same of the table as it is.
 
     checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the targets.
     gap: by what share of the loss a better one may be cheaper at most; 0 where it is optimal. frontier: the best nodes
-    that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. seconds: wall time by
-    stage.
+    that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed.
+
+    identifiers: by column what the plan does with those that name persons: "drop", "pseudonymise" (by the key that the
+    table is treated with) or "keep". seconds: wall time by stage.
     """
 
     plan: Plan
@@ -60,6 +69,7 @@ class Protection(Displayable):
     suppressed_rows: int
     suppressed_cells: int
     rows_with_cells: int | None
+    cells_unreached: bool
     levels: Mapping[Hashable, int]
     heights: Mapping[Hashable, int]
     losses: Mapping[Hashable, float]
@@ -73,6 +83,7 @@ class Protection(Displayable):
     gap: float
     frontier: Sequence[FrontierNode]
     proposed: Sequence[Hashable]
+    identifiers: Mapping[Hashable, str]
     device: str
     seconds: Mapping[str, float]
 
@@ -115,9 +126,15 @@ class Protection(Displayable):
                 "rows are instead",
                 highlight=False,
             )
+        if self.cells_unreached:
+            console.print("No single cells meet all targets when suppressed: whole rows are instead", highlight=False)
         if self.proposed:
             named = ", ".join(map(str, self.proposed))
             console.print(f"Hierarchies proposed for: {named}", highlight=False, markup=False)
+        for done, said in IDENTIFIERS.items():
+            named = ", ".join(str(name) for name, own in self.identifiers.items() if own == done)
+            if named:
+                console.print(f"{said}: {named}", highlight=False, markup=False)
         for table in self._tables():
             console.print()
             console.print(table)

@@ -201,6 +201,59 @@ def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
     assert f"would have been suppressed in {cells.rows_with_cells} rows, more than may be" in str(cells)
 
 
+def test_the_worse_of_two_readings_is_said():
+    """A hole that matches every value has many rows like it, and one that is a value of its own few."""
+    table, hierarchies = people(1)
+    found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), suppress=0.15, cells=True)
+    after = gpupif.treat(table[NAMES], found.plan).table
+    smallest = {missing: gpupif.risk(after, NAMES, missing=missing).k for missing in ("category", "wildcard")}
+    assert smallest["wildcard"] > smallest["category"] == found.risk[0].value
+
+
+ONE_VALUE_LEFT = pd.DataFrame({"a": list("xxxyz"), "S": list("ppppq")})
+ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
+
+
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [("t(S)<=0.2", "memory"), ("t(S)<=0.2", "file"), ("t(S)<=0.2", "Dask"), ("basic_beta(S)<=0.2", "memory")],
+)
+def test_rows_that_are_left_may_have_one_sensitive_value(cells, target, kind, tmp_path):
+    from dask import dataframe as dd
+
+    table = ONE_VALUE_LEFT
+    if kind == "file":
+        table = tmp_path / "t.parquet"
+        ONE_VALUE_LEFT.to_parquet(table)
+    elif kind == "Dask":
+        table = dd.from_pandas(ONE_VALUE_LEFT, npartitions=2)
+    arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S"}
+    found = gpupif.protect(table, ["k>=3", target], suppress=0.5, cells=cells, **arguments)
+    assert (found.levels, found.suppressed_rows, found.is_met) == ({"a": 0}, 2, True)
+    assert found.rows_with_cells == (5 if cells else None)
+    assert not found.cells_unreached
+    assert gpupif.treat(ONE_VALUE_LEFT, found.plan).table["S"].tolist() == ["p"] * 3
+
+
+def test_nothing_is_learnt_of_one_value_whatever_the_distance():
+    table = pd.DataFrame({"a": list("xxxyz"), "S": [1, 1, 1, 1, 5]})
+    arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S", "suppress": 0.5}
+    found = gpupif.protect(table, ["k>=3", "t<=0.2"], distances={"S": "ordered"}, **arguments)
+    assert [one.value for one in found.risk] == [3, 0]
+    with pytest.raises(gpupif.InputError, match="column 'S': expected at least two different values, got 1 in all"):
+        gpupif.protect(table.assign(S=1), ["k>=3", "t<=0.2"], **arguments)
+
+
+def test_rows_are_suppressed_where_no_cells_reach_a_target():
+    arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyzw", "*")}}, "sensitive": "S", "suppress": 0.7}
+    rows = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], **arguments)
+    cells = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], cells=True, **arguments)
+    assert (cells.plan, cells.risk, cells.suppressed_rows) == (rows.plan, rows.risk, 3)
+    assert (cells.cells_unreached, cells.rows_with_cells, rows.cells_unreached) == (True, None, False)
+    assert "No single cells meet all targets when suppressed" in str(cells)
+
+
 def test_any_kind_of_table_has_the_same_plan(tmp_path):
     import polars as pl
     import pyarrow as pa
