@@ -136,7 +136,7 @@ def protect(
             cells=cells,
             time_limit=None if time_limit == float("inf") else time_limit,
         )
-        named = {
+        named: dict[Hashable, str] = {
             **dict.fromkeys(dropped, "identifiers"),
             **dict.fromkeys(pseudonyms, "pseudonymise"),
             **dict.fromkeys(kept, "keep"),

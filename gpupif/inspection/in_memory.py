@@ -17,31 +17,24 @@ from ..utils.progress import Reporter
 from .facts import OTHER, ColumnFacts
 
 
-def facts_in_memory(
-    table: Any, request: CountRequest, report: Reporter, first: int | None = None
-) -> dict[Hashable, ColumnFacts]:
-    """Return the facts of a table's columns; table: of any kind but a Dask frame. Raises InputError, TableReadError.
-
-    first: how many rows are looked at, from the first on; None for all.
-    """
+def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
+    """The facts of a table's columns; table: of any kind but a Dask frame. Raises InputError, TableReadError."""
     frame = open_table(table, request.pick)
     names = request.chosen(frame.names, frame.index_names)
     report.stage("look at", len(names), "columns")
-    rows = frame.rows if first is None else min(first, frame.rows)
 
     def find(name: Hashable, array: Any) -> ColumnFacts:
         try:
             column = _encode(name, array)
             values = label_array(column)
         except ColumnTypeError:
-            return ColumnFacts(OTHER, rows=rows)
+            return ColumnFacts(OTHER, rows=frame.rows)
         finally:
             report.advance()
         return ColumnFacts.of(ValueCounts(values, column.counts[: len(values)], column.missing_rows))
 
     with frame.active(), Workers() as workers:
-        whole = [(name, frame.column(frame.names.index(name))) for name in names]
-        arrays = [(name, array if rows == frame.rows else array[:rows]) for name, array in whole]
+        arrays = [(name, frame.column(frame.names.index(name))) for name in names]
         on_device = frame.device_frames() is not None
         facts = [find(*one) for one in arrays] if on_device else workers.run(find, arrays)
     return dict(zip(names, facts, strict=True))

@@ -125,7 +125,7 @@ class Roles(Mapping[Hashable, str]):
         lines = [
             toml_comment(title),
             toml_comment(
-                "Edit what is wrong; risk, global-risk, score, suda and toxic of gpupif take this by --roles."
+                "Edit what is wrong; the commands of gpupif that read or treat the table take this by --roles."
             ),
             "#",
             *(toml_comment(f"{toml_text(role)}: {meaning}") for role, meaning in ROLES.items()),

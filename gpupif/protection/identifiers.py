@@ -6,6 +6,8 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from ..errors import IdentifierWarning, InputError, warn
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_table
@@ -66,7 +68,7 @@ def warn_of_identifiers(table: Any, names: Sequence[Hashable], coarser: Sequence
     if rows is None:
         return
     with Reporter(visible=False) as silent:
-        facts = facts_in_memory(rows, CountRequest(names), silent, LOOKED_AT)
+        facts = facts_in_memory(rows, CountRequest(names), silent)
     found = {
         name: FREE_TEXT.what if one.look is FREE_TEXT else one.look.what if one.look else "nearly unique values"
         for name, one in propose(facts).items()
@@ -85,7 +87,10 @@ def warn_of_identifiers(table: Any, names: Sequence[Hashable], coarser: Sequence
 
 
 def _first_rows(table: Any, names: Sequence[Hashable]) -> Any:
-    """Return a table in memory that begins with the first rows of a table of any kind; None if there are none."""
+    """Return the first rows of a table of any kind as a table in memory, None if there are none.
+
+    An object with `__arrow_c_stream__` is returned as it is, with all its rows.
+    """
     if is_dask(table):
         parts = (table[list(names)].partitions[number] for number in range(table.npartitions))
         return next((rows for part in parts if len(rows := part.head(LOOKED_AT, npartitions=1))), None)
@@ -93,4 +98,7 @@ def _first_rows(table: Any, names: Sequence[Hashable]) -> Any:
         source = open_source(table)
         pieces = (piece for _, piece in source.read([str(name) for name in names], LOOKED_AT, BYTES))
         return next((piece for piece in pieces if piece.num_rows), None)
-    return table
+    if hasattr(table, "head"):
+        # A DataFrame of pandas, Polars or cuDF.
+        return table.head(LOOKED_AT)
+    return table.slice(0, LOOKED_AT) if isinstance(table, pa.Table | pa.RecordBatch) else table

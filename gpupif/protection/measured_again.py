@@ -88,7 +88,7 @@ def _worse(one: TargetValue, other: TargetValue) -> TargetValue:
     if one.value is None or other.value is None:
         return one
     worse = max if one.target.at_most else min
-    return worse(one, other, key=lambda reading: reading.value)
+    return one if worse(one.value, other.value) == one.value else other
 
 
 def _value(table: Any, target: Target, targets: TargetSet) -> TargetValue:
@@ -132,10 +132,10 @@ def _of_risk(
         missing=targets.missing,
     )
     # Rows may be left that have one value of a sensitive attribute.
-    found = assess(table, replace(request, may_lack_values=True))
+    assessed = assess(table, replace(request, may_lack_values=True))
     if not quantity.sensitive:
-        return TargetValue(target, found.sizes.smallest, target.is_met(found.sizes.smallest))
-    values = found.values[quantity.model.name]
+        return TargetValue(target, assessed.sizes.smallest, target.is_met(assessed.sizes.smallest))
+    values = assessed.values[quantity.model.name]
     return worst_of(
         target, {name: float(value) for name, value in values.items() if quantity.column in (None, str(name))}
     )

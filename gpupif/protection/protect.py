@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from .checks import Checks
 from .identifiers import names_of, treatments_of, warn_of_identifiers
 from .lattice import size_of
 from .levels import levels_of
-from .measured_again import measured_again
+from .measured_again import Measured, measured_again
 from .request import ProtectRequest
 from .result import Protection, frontier_of
 from .search import Search
@@ -177,13 +176,19 @@ def protect(
         chosen = {one.name: level for one, level in zip(levels, found.node, strict=True)}
         cells = asked.cells and bool(suppressed)
         report.stage("measure again", None, "")
-        by_cells, rows_with_cells = None, None
+        by_cells: Measured | None = None
+        rows_with_cells: int | None = None
         if cells:
             plan = asked.plan(chosen, suppressed, cells=True)
-            with contextlib.suppress(UnreachableError):
-                by_cells = measured_again(table, plan, asked.targets, cells=True)
-            if by_cells is not None and not asked.allows(by_cells.rows, counted.rows):
-                by_cells, rows_with_cells = None, by_cells.rows
+            try:
+                found_by_cells = measured_again(table, plan, asked.targets, cells=True)
+            except UnreachableError:
+                pass
+            else:
+                if asked.allows(found_by_cells.rows, counted.rows):
+                    by_cells = found_by_cells
+                else:
+                    rows_with_cells = found_by_cells.rows
         if by_cells is None:
             plan = asked.plan(chosen, suppressed, cells=False)
         after = by_cells or measured_again(table, plan, asked.targets)

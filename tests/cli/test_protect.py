@@ -143,6 +143,21 @@ def test_columns_that_look_like_identifiers_are_warned_of(run, named):
     assert "--identifiers: no column 'emial'" in run(*BASE, "--target", "k>=3", "--identifiers", "emial").err
 
 
+@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
+    (folder / "plan.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["email"]\n')
+    arguments = ("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv", "--overwrite")
+    ended = run(*arguments, "--roles", "roles.toml")
+    assert ended.code == 0, ended.err
+    assert "identifiers 'person_id' stay in the treated table" in ended.err
+    assert "[[treatment]] do = 'drop', columns = ['person_id']" in ended.err
+    assert run(*arguments).err == ""
+    assert run(*WITH_ROLES, "-o", "plan.toml", "--overwrite").code == 0
+    assert run(*arguments, "--roles", "roles.toml").err == ""
+    (folder / "roles.toml").write_text('[roles]\nage = "sensitive"\n')
+    assert "--roles: roles.toml: expected a role for each column" in run(*arguments, "--roles", "roles.toml").err
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
 def test_a_cluster_drops_identifiers_too(run, named):
