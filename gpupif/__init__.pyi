@@ -45,6 +45,7 @@ from .errors import ColumnTypeError as ColumnTypeError
 from .errors import DatabaseUnavailableError as DatabaseUnavailableError
 from .errors import DeviceError as DeviceError
 from .errors import GpupifError as GpupifError
+from .errors import IdentifierWarning as IdentifierWarning
 from .errors import InputError as InputError
 from .errors import NearlyUniqueWarning as NearlyUniqueWarning
 from .errors import NothingKnownWarning as NothingKnownWarning
@@ -52,6 +53,7 @@ from .errors import OutputError as OutputError
 from .errors import PriorError as PriorError
 from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
+from .errors import UnreachableError as UnreachableError
 from .hierarchies.base import Hierarchy as Hierarchy
 from .hierarchies.open import read_hierarchies as read_hierarchies
 from .inspection.inspect import Inspection as Inspection

@@ -93,6 +93,10 @@ class PriorError(InputError):
     """A prior that is no probability distribution over the values of its column."""
 
 
+class UnreachableError(InputError):
+    """A target that a table cannot meet, whatever is done to it of what may be done."""
+
+
 class NotScoredError(InputError, AttributeError):
     """A measure was asked of scores that do not have it; to ``hasattr`` and ``getattr`` it is not there."""
 
@@ -119,6 +123,10 @@ class DeviceError(GpupifError, RuntimeError):
 
 class NearlyUniqueWarning(UserWarning):
     """A column in which nearly every value occurs once: every other column then has cohorts of one row."""
+
+
+class IdentifierWarning(UserWarning):
+    """A column that looks as if it named persons, and stays in a table that is to be released."""
 
 
 class SeedWarning(UserWarning):

@@ -127,7 +127,7 @@ class Roles(Mapping[Hashable, str]):
         """
         lines = [
             toml_comment(title),
-            toml_comment("Edit what is wrong; the commands of gpupif that ask who knows what take this by --roles."),
+            toml_comment("Edit what is wrong; the commands of gpupif that read or treat a table take this by --roles."),
             "#",
             *(toml_comment(f"{toml_text(role)}: {meaning}") for role, meaning in ROLES.items()),
             "",

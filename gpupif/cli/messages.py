@@ -78,7 +78,7 @@ def as_options(message: str, options: Collection[str] | None = None) -> str:
         "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
         "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|household|target_risk|interactions|max_size|contributions|among|subsets|seed|where|by|keep_input|"
         "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles|row_id|suppressed|linkage|hierarchies|"
-        "target|suppress|cells|time_limit"
+        "target|suppress|cells|time_limit|identifiers|pseudonymise|keep"
     )
     if options is not None:
         own = [name for name in names.split("|") if f"--{name.replace('_', '-')}" in options]

@@ -38,6 +38,18 @@ def protect(
     sensitive: Annotated[
         str | None, typer.Option(metavar="C,D", help="Columns that stay as they are: of distinct_l, t and others.")
     ] = None,
+    identifiers: Annotated[
+        str | None, typer.Option(metavar="E,F", help="Columns that name persons: the plan drops them.")
+    ] = None,
+    pseudonymise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E", help="Columns that get pseudonyms in place of being dropped; treat needs --key-file."
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="F", help="Columns that stay although they name persons, or look like it.")
+    ] = None,
     roles: options.RolesFile = None,
     suppress: Annotated[
         float, typer.Option(metavar="0.04", help="Share of the rows that may be suppressed to reach a target on k.")
@@ -90,10 +102,19 @@ def protect(
         check_plan_output(output, overwrite)
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
-    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ())])
+    dropped, pseudonyms, kept = (
+        as_names(text, argument) or []
+        for argument, text in (("identifiers", identifiers), ("pseudonymise", pseudonymise), ("keep", keep))
+    )
+    said = [*(known or ()), *(attributes or ()), *dropped, *pseudonyms, *kept]
+    from_file = FileRoles(roles, table, sep, said)
     known = from_file.known("quasi-identifiers", known)
     attributes = from_file.take("sensitive", attributes, lambda given: given.sensitive)
+    # Those that options name are so too.
+    dropped += from_file.take("identifiers", None, lambda given: given.identifiers) or []
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
+        from ..io.paths import find_input
+        from ..protection.identifiers import names_of, warn_of_identifiers
         from ..protection.protect import protect as find_plan
         from ..protection.request import columns_read
         from .cluster import find_anywhere
@@ -105,6 +126,9 @@ def protect(
             hierarchies=hierarchies,
             quasi_identifiers=known,
             sensitive=attributes,
+            identifiers=dropped,
+            pseudonymise=pseudonyms,
+            keep=kept,
             attackers=attackers,
             distances=as_distances(distance or ()) or None,
             weights=_weights(weight or ()),
@@ -112,7 +136,17 @@ def protect(
             cells=cells,
             time_limit=None if time_limit == float("inf") else time_limit,
         )
-        pick = partial(columns_read, target, known, attributes or (), attackers)
+        named: dict[Hashable, str] = {
+            **dict.fromkeys(dropped, "identifiers"),
+            **dict.fromkeys(pseudonyms, "pseudonymise"),
+            **dict.fromkeys(kept, "keep"),
+        }
+        if place.named and known is not None:
+            # Workers read no other columns than these.
+            files = find_input(table, sep)
+            named_too = {*known, *(attributes or ()), *named}
+            warn_of_identifiers(files, [name for name in names_of(files) if name not in named_too])
+        pick = partial(columns_read, target, known, attributes or (), attackers, named)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
@@ -121,7 +155,8 @@ def protect(
     from_file.say(as_json, quiet)
     if output is not None and not (as_json or quiet):
         typer.echo()
-        say(f"Plan written to {output}: gpupif treat {table} --plan {output} -o ...")
+        key = " --key-file ..." if pseudonyms else ""
+        say(f"Plan written to {output}: gpupif treat {table} --plan {output}{key} -o ...")
 
 
 def _weights(texts: Iterable[str]) -> dict[Hashable, float] | None:

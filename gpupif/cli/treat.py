@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import configured, interruption, say, show
+from .options import FileRoles, configured, interruption, say, show
 
 Plan = Annotated[
     Path,
@@ -30,6 +30,7 @@ def treat(
             "-o", "--output", help="Treated table: .parquet, .csv, .feather, or a folder.", show_default=False
         ),
     ],
+    roles: options.RolesFile = None,
     key_file: KeyFile = None,
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="In place of a key, for tests only: anyone can find it.")
@@ -65,8 +66,9 @@ def treat(
     from ..io.paths import find_input
 
     found = find_input(table, sep)
+    identifiers = FileRoles(roles, table, sep).take("identifiers", None, lambda given: given.identifiers) or []
     with configured(quiet, device, None, memory_limit, temp, compression):
-        from ..errors import warn
+        from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.files import treat_files
         from ..treatment.plan import Plan
@@ -82,6 +84,13 @@ def treat(
             warn(
                 f"plan: {plan}: expected treatments, a list [[treatment]], got none: all is written as it is.",
                 UserWarning,
+            )
+        left = [name for name in identifiers if all(name not in one.named() for one in asked.treatments)]
+        if left:
+            warn(
+                f"roles: {roles}: identifiers {', '.join(map(repr, left))} stay in the treated table, for no treatment "
+                f"of the plan names them. Add to it: [[treatment]] do = 'drop', columns = {left}.",
+                IdentifierWarning,
             )
         if resume:
             interruption.left = interruption.RESUMABLE

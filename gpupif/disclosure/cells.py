@@ -107,11 +107,21 @@ def check_households(name: Hashable, missing: int) -> None:
         )
 
 
+def check_values(column: Column) -> None:
+    """Raise InputError for a sensitive attribute of fewer than two values."""
+    if column.cardinality < 2:
+        came = f"{brief(column.values()[0])} in all rows" if column.cardinality else "none"
+        raise InputError(
+            f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
+            "nothing to learn. Leave it out."
+        )
+
+
 def check_columns(
     columns: Sequence[Column], rows: int, request: RiskRequest, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
-    """Raise InputError for a sensitive attribute with one value or fewer than l, or rows without a household; tell of
-    nearly unique columns.
+    """Raise InputError for a sensitive attribute with one value, unless the request allows that, or fewer than l, and
+    for rows without a household; warn of nearly unique columns.
 
     columns: those of the request, and perhaps others behind them.
     """
@@ -121,12 +131,8 @@ def check_columns(
         check_households(households.name, households.missing_rows)
     for column in columns[known : known + len(request.sensitive)]:
         valued = column.without_missing() if request.matching and column.missing else column
-        if valued.cardinality < 2:
-            came = f"{brief(valued.values()[0])} in all rows" if valued.cardinality else "none"
-            raise InputError(
-                f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
-                "nothing to learn. Leave it out."
-            )
+        if not request.may_lack_values:
+            check_values(valued)
         if request.l_values is not None and request.l_values > valued.cardinality:
             raise InputError(
                 f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "

@@ -28,7 +28,8 @@ class RiskRequest:
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
     weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
     as at risk. household: the column that says which household a row is of. target_risk: a global risk whose threshold
-    is wanted.
+    is wanted. may_lack_values: whether a sensitive attribute may have a single value, as one of a treated table may:
+    then there is nothing to learn.
     """
 
     quasi_identifiers: list[Hashable]
@@ -43,6 +44,7 @@ class RiskRequest:
     threshold: float
     household: Hashable = None
     target_risk: float | None = None
+    may_lack_values: bool = False
 
     @classmethod
     def of(

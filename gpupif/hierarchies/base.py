@@ -13,20 +13,21 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..utils.validation import brief
 
-# The group of everything, by ARX's convention.
+# The name of the group of all cells, unless a hierarchy has its own; ARX's convention.
 ANYTHING = "*"
 
 
 class Hierarchy(ABC):
-    """Which values of a column are one group, level by level; a function of the values alone, whatever table has them.
+    """The groups of the values of a column, level by level; a function of the values alone, whatever table has them.
 
-    At level 0 values stand as they are; at level `height` all cells are one group, ``*``, those without a value too.
+    At level 0 values stay as they are. At level `height`, the top, all cells are one group, those without a value too.
     Levels nest: what is one group at a level is one at all above. Below the top, missing values stay missing.
 
-    height: of the top, at least 1. column: whose values they are, which errors name. expected: what a value has to be,
-    in words.
+    height: of the top, at least 1. root: the name of the group at the top. column: whose values they are, which errors
+    name. expected: what a value has to be, in words.
     """
 
+    root: str = ANYTHING
     column: Hashable = None
     expected: str = "another value"
 
@@ -50,7 +51,7 @@ class Hierarchy(ABC):
         return self.find(plain_array(values), level)
 
     def groups(self, values: pa.Array, level: int, mend: str = "") -> pa.Array:
-        """The names (text) of the groups of some different values, none of them missing, at level 1 to `height`.
+        """Return the names (text) of the groups of some different values, none missing, at level 1 to `height`.
 
         Raises InputError for a value that has no place in the hierarchy, naming it. mend: what else can be done then.
         """
@@ -90,5 +91,5 @@ def plain_array(values: pa.Array) -> pa.Array:
 
 
 def everything(placed: pa.Array) -> pa.Array:
-    """The top: ``*`` for each value that is placed, null for others. placed: booleans."""
+    """Return the groups at the top: ``*`` for each value that is placed, null for others. placed: booleans."""
     return pc.if_else(placed, pa.scalar(ANYTHING), pa.scalar(None, pa.string()))

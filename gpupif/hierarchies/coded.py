@@ -15,7 +15,7 @@ from ..encoding.column import Column
 from ..errors import ColumnTypeError, InputError
 from ..rows.keys import code_type
 from ..utils.validation import brief
-from .base import ANYTHING, Hierarchy
+from .base import Hierarchy
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CodedLevel:
 
     codes: by code of the column, missing values too, the number of its group, 0, 1, 2, ...; labels: the names of the
     groups, ascending, at level 0 the values in the column's order; counts: rows of each group. Missing values are a
-    group of their own, the last, without a label; but at the top all cells are one group, ``*``.
+    group of their own, the last, without a label. At the top of the hierarchy all cells are one group.
     """
 
     codes: npt.NDArray[Any]
@@ -39,14 +39,21 @@ class CodedLevel:
 
 @dataclass(frozen=True)
 class CodedHierarchy:
-    """A column at each level of its hierarchy; levels: from 0, where each value is a group, to the top."""
+    """A column at each level of its hierarchy.
+
+    levels: from 0, where each value is a group, to the lowest level at which all cells of the column are one group.
+    That may be below the top of the hierarchy: levels above it would be the same table once more.
+    """
 
     column: Column
     levels: Sequence[CodedLevel]
 
     @classmethod
     def of(cls, column: Column, hierarchy: Hierarchy) -> CodedHierarchy:
-        """Raises InputError for a value that has no place in the hierarchy, or where two of its levels do not nest."""
+        """Return the levels of a column.
+
+        Raises InputError for a value that has no place in the hierarchy, or where two of its levels do not nest.
+        """
         hierarchy = hierarchy.of(column.name)
         values = label_array(column)
         levels = [CodedLevel(np.arange(column.cardinality, dtype=code_type(column.cardinality)), values, column.counts)]
@@ -55,8 +62,9 @@ class CodedHierarchy:
             _check_nested(hierarchy, level, values, levels)
         hierarchy.groups(values, hierarchy.height)
         everything = np.zeros(column.cardinality, np.uint8)
-        levels.append(CodedLevel(everything, pa.array([ANYTHING]), np.array([column.counts.sum()], np.int64)))
-        return cls(column, levels)
+        levels.append(CodedLevel(everything, pa.array([hierarchy.root]), np.array([column.counts.sum()], np.int64)))
+        top = next(level for level, at in enumerate(levels) if at.cardinality == 1)
+        return cls(column, levels[: top + 1])
 
     @property
     def name(self) -> Hashable:
@@ -76,11 +84,11 @@ class CodedHierarchy:
         return found
 
     def coarsened(self, level: int) -> Column:
-        """The column as it is at a level; a pass over its rows."""
+        """Return the column as it is at a level; a pass over its rows."""
         if level == 0:
             return self.column
         at = self.levels[level]
-        missing = self.column.missing and level < self.height
+        missing = len(at.labels) < at.cardinality
         return Column(self.name, at.codes[self.column.codes], at.counts, at.labels, missing)
 
 

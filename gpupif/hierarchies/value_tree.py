@@ -14,7 +14,7 @@ from ..attack.paths_up import paths_up
 from ..attack.priors import plain_value
 from ..errors import InputError
 from ..utils.validation import brief
-from .base import ANYTHING, Hierarchy, everything
+from .base import ANYTHING, Hierarchy
 from .texts import as_texts, text_places
 
 
@@ -24,10 +24,12 @@ class ValueTree(Hierarchy):
 
     The same dictionary serves `gpupif.score` as a distance. What it says of missing values is left out.
 
+    The top is the lowest level that has one group, whatever its name; levels above it say nothing and are left out. If
+    no level has one group, ``*`` is added above them.
+
     Raises InputError where values have different numbers of names, or levels do not nest.
 
-    values: by value, or its text, the names of its groups, as many for each; ``*`` is added where it does not end so.
-    file: that it is from.
+    values: by value, or its text, the names of its groups, as many for each. file: that it is from.
     """
 
     values: Mapping[Any, Sequence[Any]]
@@ -42,16 +44,19 @@ class ValueTree(Hierarchy):
             )
         paths = paths_up(self.said, self.values, "" if self.file is None else f" in {self.file}")
         # Missing values are in no group.
-        known = [value for value in paths if isinstance(value, str) or plain_value(value) is not None]
+        known = list(filter(_is_known, paths))
         levels = [as_texts(self.said, names) for names in zip(*(paths[value] for value in known), strict=True)]
         named = list(zip(*levels, strict=True)) if levels else [()] * len(known)
         texts = as_texts(self.said, known)
         tree = dict(zip(texts, named, strict=True))
         if len(tree) < len(known):
             self._refuse_texts_of_two(known, texts, named)
-        if any(path[-1:] != (ANYTHING,) for path in tree.values()):
-            tree = {text: (*path, ANYTHING) for text, path in tree.items()}
-        object.__setattr__(self, "values", tree)
+        # A group that missing values are not part of is not the group of all cells.
+        of_missing = [names for value, names in paths.items() if not _is_known(value)]
+        groups = [{*names, *(str(path[level]) for path in of_missing)} for level, names in enumerate(levels)]
+        height = next((level for level, names in enumerate(groups, 1) if len(names) == 1), None)
+        root = (ANYTHING,) if height is None else ()
+        object.__setattr__(self, "values", {text: (*path[:height], *root) for text, path in tree.items()})
 
     def _refuse_texts_of_two(self, values: Sequence[Any], texts: Sequence[str], named: Sequence[Any]) -> None:
         """Raise InputError where values have one text, and are part of something else each."""
@@ -66,7 +71,17 @@ class ValueTree(Hierarchy):
 
     @property
     def height(self) -> int:
-        return len(next(iter(self.values.values())))
+        return len(self._path)
+
+    @property
+    def root(self) -> str:  # type: ignore[override]
+        """The name of the group at the top."""
+        return str(self._path[-1])
+
+    @property
+    def _path(self) -> Sequence[Any]:
+        """The names of the groups of one value: as many as there are levels, the last one that of the top."""
+        return next(iter(self.values.values()))
 
     @property
     def expected(self) -> str:  # type: ignore[override]
@@ -86,10 +101,7 @@ class ValueTree(Hierarchy):
 
     def find(self, values: pa.Array, level: int) -> pa.Array:
         places = text_places(values, self._texts)
-        there = places >= 0
-        if level == self.height:
-            return everything(pa.array(there))
-        return self._names[level - 1].take(pa.array(places, mask=~there))
+        return self._names[level - 1].take(pa.array(places, mask=places < 0))
 
     def to_plan(self) -> Any:
         if self.file is not None:
@@ -101,3 +113,8 @@ class ValueTree(Hierarchy):
         return isinstance(other, ValueTree) and self.values == other.values
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _is_known(value: Any) -> bool:
+    """Return whether a key of a hierarchy is a value, not a missing one."""
+    return isinstance(value, str) or plain_value(value) is not None

@@ -239,13 +239,10 @@ def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: s
 
 
 def _coarser(levels: Sequence[ColumnLevels]) -> Iterator[tuple[int, int]]:
-    """Yield places of columns, and levels below the top at which values are put together that are apart one below.
-
-    A level at which all values are one says no more than the table without the column: dropping is listed, not it.
-    """
+    """Yield places of columns, and levels below the top at which values are put together that are apart one below."""
     for place, column in enumerate(levels):
         sizes = [level.cardinality for level in column.coded.levels[:-1]]
-        yield from ((place, level) for level in range(1, len(sizes)) if 1 < sizes[level] < sizes[level - 1])
+        yield from ((place, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
 
 
 def _dropped(levels: Sequence[ColumnLevels], targets: TargetSet) -> Iterator[tuple[int, None]]:

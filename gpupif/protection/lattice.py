@@ -20,6 +20,8 @@ SAMPLE, CANDIDATES = 1 << 10, 1 << 7
 PAIRS = 4
 # Nodes that are held at once; a larger lattice is searched in windows.
 MOST_NODES = 1 << 20
+# Losses are equal up to this share of them: sums of logarithms that are equal differ in their last bits.
+TIE = 1e-12
 
 Levels = tuple[int, ...]
 Nodes = npt.NDArray[np.int64]
@@ -29,9 +31,9 @@ Nodes = npt.NDArray[np.int64]
 class Window:
     """Nodes with some levels of each axis, all combinations of them.
 
-    levels (nodes, axes), losses: of the nodes, in the order of what they cost, of equal cost the lowest levels first.
-    place: of each where it is among the combinations in the order of their levels; shape: how many levels of each axis;
-    chosen: which.
+    levels (nodes, axes): of the nodes, in the order of what they cost, of equal cost the lowest levels first. losses:
+    of the nodes; those that are equal (see `TIE`) are one number, the least of them. place: where each node is among
+    the combinations in the order of their levels. shape: how many levels of each axis; chosen: which.
     """
 
     levels: npt.NDArray[np.uint8]
@@ -42,14 +44,14 @@ class Window:
 
     @classmethod
     def of(cls, costs: Sequence[Sequence[float]], chosen: Sequence[Sequence[int]]) -> Window:
-        """Of axes with these costs by level, with so chosen levels, ascending."""
+        """Lay out the nodes of chosen levels, ascending, of axes that cost so much by level."""
         shape = [len(levels) for levels in chosen]
         total = np.zeros(shape)
         for axis, some in enumerate(chosen):
             view = [1] * len(shape)
             view[axis] = -1
             total += np.array([costs[axis][level] for level in some]).reshape(view)
-        losses = total.ravel()
+        losses = with_ties(total.ravel())
         order = np.argsort(losses, kind="stable")
         grid = np.unravel_index(order, shape)
         levels = np.stack([np.array(one, np.uint8)[own] for one, own in zip(chosen, grid, strict=True)], axis=1)
@@ -122,6 +124,16 @@ class Window:
     def sums_above(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The same over those nowhere below it."""
         return self.sums_below(numbers[::-1])[::-1]
+
+
+def with_ties(losses: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return losses with one number, the least, for those that are equal (see `TIE`). losses: not negative."""
+    order = np.argsort(losses, kind="stable")
+    ascending = losses[order]
+    first = np.append(ascending[:1] >= 0, ascending[1:] > ascending[:-1] * (1 + TIE))
+    tied = np.empty_like(losses)
+    tied[order] = ascending[first][np.cumsum(first) - 1]
+    return tied
 
 
 def size_of(heights: Sequence[int]) -> int:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..attack.known_subsets import AnyKnown
+from ..disclosure.assess import assess
+from ..disclosure.request import RiskRequest
 from ..disclosure.risk import risk
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
@@ -77,11 +79,15 @@ def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
 
 
 def _worse(one: TargetValue, other: TargetValue) -> TargetValue:
-    """Of two values of a target the one that is less safe; what is not known is not safe."""
+    """Return the less safe of two values of a target: the higher of a risk, the lower of a protection.
+
+    one: where missing values are a value of their own; if it is not defined, it is not safe. other: where they match
+    every value; if it is not defined, nothing breaks the target, see `treatment.suppression.measured_targets.is_met`.
+    """
     if one.value is None or other.value is None:
-        return one if one.value is None else other
-    pair = (one, other) if one.target.at_most else (other, one)
-    return pair[0] if pair[0].value >= pair[1].value else pair[1]  # type: ignore[operator]
+        return one
+    worse = max if one.target.at_most else min
+    return one if worse(one.value, other.value) == one.value else other
 
 
 def _value(table: Any, target: Target, targets: TargetSet) -> TargetValue:
@@ -115,19 +121,20 @@ def _of_risk(
         value = quantity.figure.find(found.classes)
         return TargetValue(target, value, target.is_met(value))
     assert isinstance(quantity, OfModel)
-    found = risk(
+    request = RiskRequest.of(
         table,
         list(known),
         list(sensitive) or None,
-        models=[quantity.model.name],
-        l=quantity.l_values or None,
-        distance=distance or None,
-        groups=0,
+        [quantity.model],
+        quantity.l_values or None,
+        distance or None,
         missing=targets.missing,
     )
+    # Rows may be left that have one value of a sensitive attribute.
+    assessed = assess(table, replace(request, may_lack_values=True))
     if not quantity.sensitive:
-        return TargetValue(target, found.k, target.is_met(found.k))
-    values = found.attributes[quantity.model.name]
+        return TargetValue(target, assessed.sizes.smallest, target.is_met(assessed.sizes.smallest))
+    values = assessed.values[quantity.model.name]
     return worst_of(
         target, {name: float(value) for name, value in values.items() if quantity.column in (None, str(name))}
     )

@@ -11,14 +11,17 @@ from ..attack.known_subsets import attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
 from ..engines.choose import choose_engine, requested_device
+from ..errors import UnreachableError
 from ..targets.counted import CountedTable
 from ..targets.target import Target
+from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation, short
 from ..utils.validation import Columns
 from .checks import Checks
+from .identifiers import names_of, treatments_of, warn_of_identifiers
 from .lattice import size_of
 from .levels import levels_of
-from .measured_again import measured_again
+from .measured_again import Measured, measured_again
 from .request import ProtectRequest
 from .result import Protection, frontier_of
 from .search import Search
@@ -32,6 +35,9 @@ def protect(
     hierarchies: Any = None,
     quasi_identifiers: Columns | None = None,
     sensitive: Columns | None = None,
+    identifiers: Columns | None = None,
+    pseudonymise: Columns | None = None,
+    keep: Columns | None = None,
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
     weights: Mapping[Hashable, float] | None = None,
@@ -61,10 +67,18 @@ def protect(
     hierarchies:
         By column, as of `gpupif.Plan`, or the path of a file of them. Those that are missing are proposed.
     quasi_identifiers:
-        Columns that are made coarser, and that the attacker knows; default all that are not sensitive.
+        Columns that are made coarser, and that the attacker knows; default all that are neither sensitive nor
+        identifiers.
     sensitive:
         Columns that stay as they are, and that the attacker does not know: what disclosure measures such as ``t`` are
         of. Cells of both are scored.
+    identifiers:
+        Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them.
+    pseudonymise:
+        Columns, among the identifiers or others, that get a pseudonym by a secret key in place of being dropped
+        (`gpupif.Pseudonym`, "hmac"), for tables that are to be linked: treat the table with ``key=``.
+    keep:
+        Columns, among the identifiers or others, that stay as they are although they name persons or look like it.
     attackers:
         ``{"neighbour": ["age", "sex"], "anyone": 2}``, as of `gpupif.score`.
     distances:
@@ -76,8 +90,8 @@ def protect(
         target on k. All other targets are then of the rows that are left.
     cells:
         Suppress single cells in place of these rows, as few as make all targets hold, of further rows too where a
-        target needs it. Where that would be in more rows than `suppress` allows, these whole rows are suppressed after
-        all: ``.rows_with_cells`` is then how many it would have been.
+        target needs it. Whole rows are suppressed after all if these cells would be in more rows than `suppress`
+        allows (``.rows_with_cells`` of them), or if no cells make all targets hold (``.cells_unreached``).
     time_limit:
         Seconds after which no further node is checked (None: no limit): the best one that was found is then the result,
         with how much cheaper another one may be. So it is where the search is broken off (Ctrl-C).
@@ -99,6 +113,13 @@ def protect(
         table too large; targets that no node meets: which of them, and what stands in the way.
     TableReadError, OutputError, DeviceError
         As of `gpupif.score`.
+
+    Warns
+    -----
+    IdentifierWarning
+        Columns that look like identifiers, or free text, in the first 10,000 rows, and that no argument names.
+    NearlyUniqueWarning
+        A quasi-identifier in which at least 90 % of the rows have different values.
 
     References
     ----------
@@ -131,11 +152,16 @@ def protect(
         suppress=suppress,
         cells=cells,
         time_limit=time_limit,
+        identifiers=identifiers,
+        pseudonymise=pseudonymise,
+        keep=keep,
     )
-    counted = CountedTable.of(table, request.columns, "quasi_identifiers", request.named_by)
+    names = names_of(table)
+    counted = CountedTable.of(table, request.columns(names), "quasi_identifiers", request.named_by)
     asked = request.on(counted)
     levels = levels_of(counted, asked.hierarchies)
     warn_of_unique([one.coded.column for one in levels], counted.rows)
+    warn_of_identifiers(table, *request.not_named(names))
     engine = choose_engine(requested_device())
     seconds = {"read and count": clock() - began}
     costs = [[asked.weight(one.name) * loss for loss in one.losses] for one in levels]
@@ -160,19 +186,31 @@ def protect(
         chosen = {one.name: level for one, level in zip(levels, found.node, strict=True)}
         cells = asked.cells and bool(suppressed)
         report.stage("measure again", None, "")
-        plan = asked.plan(chosen, suppressed, cells)
-        after, refused = measured_again(table, plan, asked.targets, cells), None
-        if cells and not asked.allows(after.rows, counted.rows):
-            plan, refused = asked.plan(chosen, suppressed, cells=False), after.rows
-            after = measured_again(table, plan, asked.targets)
+        by_cells: Measured | None = None
+        rows_with_cells: int | None = None
+        if cells:
+            plan = asked.plan(chosen, suppressed, cells=True)
+            try:
+                found_by_cells = measured_again(table, plan, asked.targets, cells=True)
+            except UnreachableError:
+                pass
+            else:
+                if asked.allows(found_by_cells.rows, counted.rows):
+                    by_cells = found_by_cells
+                else:
+                    rows_with_cells = found_by_cells.rows
+        if by_cells is None:
+            plan = asked.plan(chosen, suppressed, cells=False)
+        after = by_cells or measured_again(table, plan, asked.targets)
         seconds["treat and measure again"] = clock() - began
     most = sum(one[-1] for one in costs)
     return Protection(
-        plan=plan,
+        plan=Plan([*treatments_of(request.identifiers), *plan.treatments], plan.hierarchies),
         rows=counted.rows,
         suppressed_rows=after.rows,
         suppressed_cells=after.cells,
-        rows_with_cells=refused,
+        rows_with_cells=rows_with_cells,
+        cells_unreached=cells and by_cells is None and rows_with_cells is None,
         levels=chosen,
         heights={one.name: one.height for one in levels},
         losses={one.name: one.losses[level] for one, level in zip(levels, found.node, strict=True)},
@@ -186,6 +224,7 @@ def protect(
         gap=0.0 if found.complete or not found.loss else (found.loss - found.bound) / found.loss,
         frontier=frontier,
         proposed=asked.proposed,
+        identifiers=request.identifiers,
         device=engine.device,
         seconds=seconds,
         attacker=attacker_line(asked.targets.quasi_identifiers, asked.targets.scored),

@@ -10,12 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 from ..attack.known_subsets import Known, as_attackers
+from ..disclosure.cells import check_values
 from ..errors import InputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..targets.counted import CountedTable
+from ..targets.quantities import OfModel
 from ..targets.target import Target, read_targets
 from ..targets.target_set import TargetSet, named_by_attackers, named_columns
 from ..treatment.base import Treatment
@@ -25,11 +27,16 @@ from ..treatment.suppression.suppress_rows import SuppressRows
 from ..treatment.value_maps.recode import Recode
 from ..utils.validation import as_columns, brief, check_exist, is_number
 from .checks import Suppression
+from .identifiers import ARGUMENTS, DROP, as_identifiers
 
 
 @dataclass(frozen=True)
 class ProtectRequest:
-    """What is asked, as of `gpupif.protect`; quasi_identifiers: None for all columns that are not sensitive."""
+    """What is asked, as of `gpupif.protect`.
+
+    quasi_identifiers: None for all columns that are neither sensitive nor identifiers. identifiers: by column what is
+    done with it.
+    """
 
     limits: Sequence[Target]
     given: Mapping[Hashable, Hierarchy]
@@ -41,6 +48,7 @@ class ProtectRequest:
     suppress: Fraction
     cells: bool
     time_limit: float | None
+    identifiers: Mapping[Hashable, str]
 
     @classmethod
     def of(
@@ -57,6 +65,9 @@ class ProtectRequest:
         suppress: Any,
         cells: Any,
         time_limit: Any,
+        identifiers: Any = None,
+        pseudonymise: Any = None,
+        keep: Any = None,
     ) -> ProtectRequest:
         """From arguments as they come; raises InputError."""
         limits = read_targets(targets)
@@ -81,7 +92,9 @@ class ProtectRequest:
             _as_share(suppress),
             cells,
             _as_seconds(time_limit),
+            as_identifiers(table, identifiers, pseudonymise, keep),
         )
+        made._check_identifiers()
         if made.suppress and not made._smallest:
             raise InputError(
                 "suppress: expected with a target on k against who knows the quasi-identifiers, such as 'k>=5': rows "
@@ -93,10 +106,37 @@ class ProtectRequest:
             )
         return made
 
-    @property
-    def columns(self) -> list[Hashable] | None:
-        """The columns that are read; None: all."""
-        return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
+    def columns(self, names: Sequence[Hashable]) -> list[Hashable] | None:
+        """Return the columns that are read of a table with columns `names`, None for all.
+
+        Raises ColumnNotFoundError for an identifier that is not there.
+        """
+        for name, done in self.identifiers.items():
+            check_exist(ARGUMENTS[done], [name], names)
+        if self.quasi_identifiers is not None or not self.identifiers:
+            return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
+        known = _known_by_attackers(self.limits, self.attackers)
+        return [name for name in names if name not in self.identifiers or str(name) in known]
+
+    def not_named(self, names: Sequence[Hashable]) -> tuple[list[Hashable], list[Hashable]]:
+        """Return the columns of a table of which no argument says what they are; and those made coarser among them."""
+        named = {*self.sensitive, *self.identifiers, *(self.quasi_identifiers or ())}
+        left = [name for name in names if name not in named]
+        return left, left if self.quasi_identifiers is None else []
+
+    def _check_identifiers(self) -> None:
+        """Raise InputError for an identifier that is to be something else too, or that an attacker is to know."""
+        known = _known_by_attackers(self.limits, self.attackers)
+        for name, done in self.identifiers.items():
+            argument = ARGUMENTS[done]
+            for others, what in ((self.quasi_identifiers or (), "a quasi-identifier"), (self.sensitive, "sensitive")):
+                if name in others:
+                    raise InputError(f"{argument}: column {name!r} is {what} too. Name it in one of them only.")
+            if done == DROP and str(name) in known:
+                raise InputError(
+                    f"{known[str(name)]}: column {name!r} is an identifier, which the plan drops, so that nobody finds "
+                    "it in the table. Leave it out of what the attacker knows, or name it in keep=."
+                )
 
     @property
     def named_by(self) -> dict[Hashable, str]:
@@ -112,7 +152,7 @@ class ProtectRequest:
                 raise InputError(f"sensitive: no column {name!r} in the table.{hint}")
         known = self.quasi_identifiers
         if known is None:
-            known = [name for name in names if name not in self.sensitive]
+            known = [name for name in names if name not in self.sensitive and name not in self.identifiers]
         if not known:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
         for name, said in named_by_attackers(self.attackers).items():
@@ -125,6 +165,10 @@ class ProtectRequest:
             for name in known
         }
         targets = TargetSet.of(self.limits, known, self.sensitive, self.attackers or None, self.distances, names)
+        for quantity in (target.quantity for target in self.limits):
+            for name in self.sensitive:
+                if isinstance(quantity, OfModel) and quantity.sensitive and quantity.column in (None, str(name)):
+                    check_values(table.columns[table.place(name)])
         return AskedOfTable(self, targets, hierarchies, proposed)
 
     @property
@@ -196,11 +240,18 @@ def columns_read(
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Any,
+    identifiers: Mapping[Hashable, str],
     names: Sequence[str],
 ) -> list[str] | None:
-    """Of a file's columns, `names`, those that are read, None for all; arguments as of `protect`. Raises InputError."""
+    """Return the columns of a file that are read, None for all; arguments as of `protect`. Raises InputError.
+
+    identifiers: by column the argument that names it; they have to be there. names: of the columns of the file.
+    """
     asked = read_targets(targets), quasi_identifiers, sensitive, as_attackers(attackers) or {}
-    return CountRequest(_columns(*asked), argument="quasi_identifiers", named_by=_named_by(*asked)).pick(names)
+    columns, named_by = _columns(*asked), {**identifiers, **_named_by(*asked)}
+    if columns is not None:
+        columns = list(dict.fromkeys([*columns, *identifiers]))
+    return CountRequest(columns, argument="quasi_identifiers", named_by=named_by).pick(names)
 
 
 def _columns(
@@ -231,6 +282,15 @@ def _named_by(
             for name in named_columns(target.known, scored):
                 said.setdefault(name, f"target {str(target)!r}")
     return {name: argument for name, argument in said.items() if name not in quasi_identifiers}
+
+
+def _known_by_attackers(limits: Sequence[Target], attackers: Mapping[str, Known]) -> dict[str, str]:
+    """Return what names columns that attackers know, as errors say it, by the text of a column's name."""
+    said = {str(name): argument for name, argument in named_by_attackers(attackers).items()}
+    for target in limits:
+        for name in target.known if isinstance(target.known, tuple) else ():
+            said.setdefault(name, f"target {str(target)!r}")
+    return said
 
 
 def _check_named(

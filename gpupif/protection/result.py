@@ -6,15 +6,24 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..targets.target import Target
 from ..targets.target_set import TargetSet, TargetValue
 from ..treatment.plan import Plan
 from ..utils.display import Displayable, Heading, as_part, as_percent, draw_line, draw_table, json_value, plural
+from .lattice import with_ties
 from .levels import ColumnLevels
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+# What is said of identifiers, by what the plan does with them.
+IDENTIFIERS = {
+    "drop": "Identifiers dropped",
+    "pseudonymise": "Identifiers that get pseudonyms, by the secret key that the table is treated with",
+    "keep": "Identifiers kept as they are",
+}
 # Of the frontier that is printed.
 SHOWN_NODES = 12
 
@@ -39,17 +48,21 @@ class Protection(Displayable):
     plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or,
     where it suppresses single cells, those that have such; suppressed_cells: how many these are. rows_with_cells: where
     single cells were asked for, and would have been suppressed in more rows than may be, in how many, so that whole
-    rows are taken away; else None. levels: by column how coarse it becomes; heights: by column the highest level.
-    losses: by column the bits over all rows that this takes; loss: these times the weights of the columns, added up;
-    loss_share: of the loss with everything at its top.
+    rows are taken away; else None. cells_unreached: whether single cells were asked for, and whole rows are taken away
+    because no suppressed cells meet all targets. levels: by column how coarse it becomes; heights: by column the
+    highest level. losses: by column the bits over all rows that this takes; loss: these times the weights of the
+    columns, added up; loss_share: of the loss with everything at its top.
 
     risk: what the treated table has of each target, measured again: the table treated by the plan, then scored as any
     is. before: the same of the table as it is.
 
     checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the targets.
     gap: by what share of the loss a better one may be cheaper at most; 0 where it is optimal. frontier: the best nodes
-    that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. seconds: wall time by
-    stage. attacker: what the attacker knows, in words, of targets that say nothing else.
+    that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. attacker: what the
+    attacker knows, in words, of targets that say nothing else.
+
+    identifiers: by column what the plan does with those that name persons: "drop", "pseudonymise" (by the key that the
+    table is treated with) or "keep". seconds: wall time by stage.
     """
 
     plan: Plan
@@ -57,6 +70,7 @@ class Protection(Displayable):
     suppressed_rows: int
     suppressed_cells: int
     rows_with_cells: int | None
+    cells_unreached: bool
     levels: Mapping[Hashable, int]
     heights: Mapping[Hashable, int]
     losses: Mapping[Hashable, float]
@@ -70,6 +84,7 @@ class Protection(Displayable):
     gap: float
     frontier: Sequence[FrontierNode]
     proposed: Sequence[Hashable]
+    identifiers: Mapping[Hashable, str]
     device: str
     seconds: Mapping[str, float]
     attacker: str
@@ -114,8 +129,14 @@ class Protection(Displayable):
                 "rows are instead",
                 highlight=False,
             )
+        if self.cells_unreached:
+            console.print("No single cells meet all targets when suppressed: whole rows are instead", highlight=False)
         if self.proposed:
             draw_line(console, f"Hierarchies proposed for: {', '.join(map(str, self.proposed))}")
+        for done, said in IDENTIFIERS.items():
+            named = ", ".join(str(name) for name, own in self.identifiers.items() if own == done)
+            if named:
+                draw_line(console, f"{said}: {named}")
         for table in self._tables():
             console.print()
             console.print(table)
@@ -149,7 +170,7 @@ def frontier_of(
     levels: Sequence[ColumnLevels],
     targets: TargetSet,
 ) -> list[FrontierNode]:
-    """The frontier of the nodes of which each target's value was found; values: by node, of some targets."""
+    """Return the frontier of the nodes of which each target's value was found; values: by node, of some targets."""
     nodes = []
     for node, found in values.items():
         each = [found[target] for target in targets.targets if target in found and found[target].value is not None]
@@ -165,16 +186,21 @@ def frontier_of(
             all(one.is_met for one in each),
         )
         nodes.append((made, [one.value if one.target.at_most else -one.value for one in each if one.value is not None]))
-    return non_dominated(nodes)
+    return _non_dominated(nodes)
 
 
-def non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
-    """Nodes than which no other one is at least as good in everything and better in something, the cheapest first.
+def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
+    """Return the nodes than which no other one is at least as good in everything, the cheapest first.
 
-    nodes: each with its values as risks, of which lower ones are safer.
+    nodes: each with its values as risks, of which lower ones are safer. Of nodes that are equal in everything the one
+    with the lowest levels is returned.
     """
+    costs = with_ties(np.array([node.loss for node, _ in nodes]))
     best: list[tuple[FrontierNode, Sequence[float]]] = []
-    for node, risks in sorted(nodes, key=lambda one: (one[0].loss, one[1], tuple(one[0].levels.values()))):
+    for _, risks, _, node in sorted(
+        ((cost, risks, tuple(node.levels.values()), node) for cost, (node, risks) in zip(costs, nodes, strict=True)),
+        key=lambda one: one[:3],
+    ):
         if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
             best.append((node, risks))
     return [node for node, _ in best]

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .lattice import COUNTED, MOST_NODES, Levels, Nodes, Window, around, size_of, spread
+from .lattice import COUNTED, MOST_NODES, TIE, Levels, Nodes, Window, around, size_of, spread
 
 
 class NodeChecks(Protocol):
@@ -102,7 +102,7 @@ class Search:
             self._search(Window.of(self.costs, chosen))
             if self._best is None or self._best == best or self.is_over:
                 bound = max(bound, self._bound_by_parts(heights))
-                return self._outcome(bound, self._best is not None and self._best[0] <= bound)
+                return self._outcome(bound, self._best is not None and self._best[0] <= bound * (1 + TIE))
 
     @property
     def is_over(self) -> bool:
@@ -118,7 +118,9 @@ class Search:
     def _outcome(self, bound: float, complete: bool) -> Outcome:
         if self._best is None:
             return Outcome(None, math.inf, bound, complete)
-        return Outcome(self._best[1], self._best[0], self._best[0] if complete else min(bound, self._best[0]), complete)
+        # The loss of the node itself: that of its window may be of another node that costs as much.
+        loss = self._cost(self._best[1])
+        return Outcome(self._best[1], loss, loss if complete else min(bound, loss), complete)
 
     def _lowest_levels(self, heights: Sequence[int]) -> list[int]:
         """By axis the lowest level that any node has which meets the targets that prune."""
@@ -172,7 +174,7 @@ class Search:
         """Search a window."""
         nodes = window.nodes
         if self._best is not None:
-            nodes = nodes[: int((window.losses <= self._best[0]).sum())]
+            nodes = nodes[: int((window.losses <= self._best[0] * (1 + TIE)).sum())]
         still = _Open(window, nodes, nodes)
         for node in self._dived:
             place = None if self.is_over else window.find(node)
@@ -224,16 +226,19 @@ class Search:
             return [round(step * height / steps) for height in heights]
 
         steps = max(heights)
-        if not meets(heights):
+        if not meets(heights) or not steps:
             return
         node = at(_lowest(0, steps, lambda step: meets(at(step))))
         for axis in sorted(range(len(node)), key=lambda axis: (-self.costs[axis][-1], axis)):
             node[axis] = _lowest(0, node[axis], partial(meets_at, node, axis))
 
     def _found(self, loss: float, node: Levels) -> None:
-        found = (loss, node)
-        if self._best is None or found < self._best:
-            self._best = found
+        """Remember a node that meets all targets if it is the best so far: of nodes that cost as much the lowest."""
+        if self._best is not None:
+            best, lowest = self._best
+            if loss > best * (1 + TIE) or (loss * (1 + TIE) >= best and node > lowest):
+                return
+        self._best = loss, node
 
     def _tell(self, left: int) -> None:
         self.done(left, math.inf if self._best is None else self._best[0])

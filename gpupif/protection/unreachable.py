@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import NoReturn
 
 from ..attack.known_subsets import AnyKnown
-from ..errors import InputError
+from ..errors import InputError, UnreachableError
 from ..targets.counted import CountedTable
 from ..targets.quantities import OfScores
 from ..targets.target_set import TargetSet, TargetValue
@@ -24,7 +24,7 @@ def refuse_no_plan(
     targets: TargetSet,
     table: CountedTable,
 ) -> NoReturn:
-    """Raise InputError where a search found no node."""
+    """Raise UnreachableError, or InputError for a search that was ended before, where a search found no node."""
     top = tuple(one.height for one in levels)
     failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
     listed = " ".join(_said(value, targets, table) for value in failing)
@@ -40,7 +40,7 @@ def refuse_no_plan(
         raise InputError(f"{advice} {listed}".rstrip())
     if not failing:
         listed = f"Together they are not met at any node, in {checked}."
-    raise InputError(f"targets: no treatment meets them. {listed}")
+    raise UnreachableError(f"targets: no treatment meets them. {listed}")
 
 
 def _said(value: TargetValue, targets: TargetSet, table: CountedTable) -> str:

@@ -84,3 +84,85 @@ def test_nothing_existing_is_replaced(run, table, folder):
     assert (folder / "plan.toml").read_text() == "mine"
     assert run(*BASE, "--target", "k>=3", "-o", "plan.toml", "--overwrite", "--quiet").out == ""
     assert "recode" in (folder / "plan.toml").read_text()
+
+
+@pytest.fixture
+def named(table, folder):
+    """The table with columns that name persons, and the roles of all columns."""
+    made = table.assign(person_id=range(50_000, 50_080), email=[f"p{number}@example.org" for number in range(80)])
+    made.to_csv("table.csv", index=False)
+    roles = {"age": "quasi-identifier", "home": "quasi-identifier", "ill": "sensitive"}
+    lines = [
+        f'{name} = "{role}"' for name, role in (roles | dict.fromkeys(("person_id", "email"), "identifier")).items()
+    ]
+    (folder / "roles.toml").write_text("\n".join(["[roles]", *lines]))
+    return made
+
+
+WITH_ROLES = ("protect", "table.csv", "--hierarchies", "H.toml", "--roles", "roles.toml", "--target", "k>=3")
+
+
+def test_identifiers_of_roles_are_dropped(run, named):
+    ended = run(*WITH_ROLES, "-o", "plan.toml")
+    assert ended.code == 0, ended.err
+    assert ended.err == ""
+    assert (
+        'From roles.toml: --quasi-identifiers age,home; --sensitive ill; --identifiers "person_id,email"'.replace(
+            '"', ""
+        )
+        in ended.out
+    )
+    assert "Identifiers dropped: person_id, email" in ended.out
+    assert list(gpupif.treat("table.csv", "plan.toml").table) == ["age", "home", "ill"]
+
+
+def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
+    ended = run(*WITH_ROLES, "--pseudonymise", "email", "-o", "plan.toml")
+    assert ended.code == 0, ended.err
+    assert "Identifiers dropped: person_id\n" in ended.out
+    assert "--plan plan.toml --key-file ... -o ..." in ended.out
+    gpupif.Key.new().save("treat.key")
+    assert run("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv").code == 2
+    ended = run("treat", "table.csv", "--plan", "plan.toml", "--key-file", "treat.key", "-o", "out.csv")
+    assert ended.code == 0, ended.err
+    assert list(pd.read_csv("out.csv")) == ["age", "home", "ill", "email"]
+    document = json.loads(run(*WITH_ROLES, "--keep", "person_id", "--json").out)
+    assert document["identifiers"] == {"email": "drop", "person_id": "keep"}
+    assert document["roles"]["identifiers"] == ["email"]
+
+
+@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+def test_columns_that_look_like_identifiers_are_warned_of(run, named):
+    ended = run(*BASE, "--quasi-identifiers", "age,home", "--target", "k>=3")
+    assert ended.code == 0
+    assert "columns 'person_id' (numbers of persons), 'email' (e-mail addresses) look like identifiers" in ended.err
+    assert "Name in --identifiers what is to be dropped, in --pseudonymise what" in ended.err
+    assert "and in --keep what may stay" in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+    assert run(*BASE, "--quasi-identifiers", "age,home", "--target", "k>=3", "--keep", "person_id,email").err == ""
+    assert "--identifiers: no column 'emial'" in run(*BASE, "--target", "k>=3", "--identifiers", "emial").err
+
+
+@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
+    (folder / "plan.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["email"]\n')
+    arguments = ("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv", "--overwrite")
+    ended = run(*arguments, "--roles", "roles.toml")
+    assert ended.code == 0, ended.err
+    assert "identifiers 'person_id' stay in the treated table" in ended.err
+    assert "[[treatment]] do = 'drop', columns = ['person_id']" in ended.err
+    assert run(*arguments).err == ""
+    assert run(*WITH_ROLES, "-o", "plan.toml", "--overwrite").code == 0
+    assert run(*arguments, "--roles", "roles.toml").err == ""
+    (folder / "roles.toml").write_text('[roles]\nage = "sensitive"\n')
+    assert "--roles: roles.toml: expected a role for each column" in run(*arguments, "--roles", "roles.toml").err
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+def test_a_cluster_drops_identifiers_too(run, named):
+    named.to_parquet("table.parquet")
+    arguments = ("--quasi-identifiers", "age,home", "--identifiers", "person_id", "--target", "k>=3", "--workers", "1")
+    ended = run("protect", "table.parquet", "--hierarchies", "H.toml", *arguments, "--json")
+    assert json.loads(ended.out)["identifiers"] == {"person_id": "drop"}
+    assert "column 'email' (e-mail addresses) looks like" in ended.err

@@ -49,7 +49,7 @@ def unit_of_time(moment, unit):
 def level_groups(hierarchy, values, level):
     """The group of each value of a column, None for missing ones below the top."""
     if level == hierarchy.height:
-        return ["*"] * len(values)
+        return [hierarchy.root] * len(values)
     import pyarrow as pa
 
     return [None if v is None else hierarchy.groups(pa.array([v]), level)[0].as_py() if level else v for v in values]

@@ -112,12 +112,18 @@ def nodes(hierarchies):
 
 
 def best(table, hierarchies, targets, known, sensitive=(), weights=None, k=None, most=0):
-    """The node that costs least of those that meet all targets, and its loss; None where there is none.
+    """Return the node that costs least of those that meet all targets, and its loss; None if there is none.
 
-    k, most: so many rows in classes of fewer than k may be suppressed.
+    Of nodes that cost the same but for rounding it is that with the lowest levels. k, most: so many rows in classes of
+    fewer than k may be suppressed.
     """
+    found = None
     order = sorted((loss(table, hierarchies, node, weights or {}), node) for node in nodes(hierarchies))
     for cost, node in order:
+        if found is not None and cost > found[1] * (1 + 1e-12):
+            return found
+        if found is not None and node > found[0]:
+            continue
         rows = treated(table, hierarchies, node)
         if most:
             left = [row for one in classes(rows, known).values() if len(one) >= k for row in one]
@@ -125,5 +131,5 @@ def best(table, hierarchies, targets, known, sensitive=(), weights=None, k=None,
                 continue
             rows = left
         if all(is_met(value(rows, target, known, sensitive), target) for target in targets):
-            return node, cost
-    return None
+            found = node, cost
+    return found

@@ -19,7 +19,12 @@ from gpupif.hierarchies.coded import CodedHierarchy
 from gpupif.hierarchies.open import open_hierarchy
 from tests.helpers.naive_hierarchies import level_groups
 
-DESCRIPTIONS = [{"widths": [2, 4]}, {"common": [3, 1, 7], "keep": [3, 1]}, {str(n): [n // 3, "*"] for n in range(12)}]
+DESCRIPTIONS = [
+    {"widths": [2, 4, 100]},
+    {"common": [3, 1, 7], "keep": [3, 1]},
+    {str(n): [n // 3, "*"] for n in range(12)},
+    {str(n): [n // 3, n // 6, "all"] for n in range(12)},
+]
 
 
 @given(
@@ -32,7 +37,9 @@ def test_levels(values, description, as_pandas):
     column = encode_column("x", array)
     hierarchy = open_hierarchy("x", description)
     coded = CodedHierarchy.of(column, hierarchy)
-    assert (coded.name, coded.height, len(coded.levels)) == ("x", hierarchy.height, hierarchy.height + 1)
+    # The top is the lowest level at which the cells of the table are one group.
+    sizes = [len(set(level_groups(hierarchy, values, level))) for level in range(hierarchy.height + 1)]
+    assert (coded.name, coded.height, len(coded.levels)) == ("x", sizes.index(1), sizes.index(1) + 1)
     for level in range(coded.height + 1):
         wanted = level_groups(hierarchy, values, level)
         at = coded.levels[level]
@@ -55,8 +62,22 @@ def test_levels(values, description, as_pandas):
 
 def test_a_column_of_missing_values():
     coded = CodedHierarchy.of(encode_column("x", pd.Series([None, None])), open_hierarchy("x", {"widths": [5]}))
-    assert [level.counts.tolist() for level in coded.levels] == [[2], [2], [2]]
-    assert [level.labels.to_pylist() for level in coded.levels] == [[], [], ["*"]]
+    assert [level.counts.tolist() for level in coded.levels] == [[2]]
+    assert [level.labels.to_pylist() for level in coded.levels] == [[]]
+
+
+def test_no_level_is_above_one_group():
+    column = encode_column("x", pd.Series([1, 2, 7]))
+    assert CodedHierarchy.of(column, open_hierarchy("x", {"widths": [5, 10, 20]})).height == 2
+    assert CodedHierarchy.of(column, open_hierarchy("x", {"widths": [5]})).height == 2
+    # Missing values are a group of their own below the top of the hierarchy.
+    column = encode_column("x", pd.Series([1, 2, None]))
+    assert CodedHierarchy.of(column, open_hierarchy("x", {"widths": [5, 10, 20]})).height == 4
+    assert CodedHierarchy.of(encode_column("x", pd.Series([3, 3])), open_hierarchy("x", {"widths": [5]})).height == 0
+    codes = encode_column("x", pd.Series(["12", "13"]))
+    assert CodedHierarchy.of(codes, open_hierarchy("x", {"digits": 2})).height == 1
+    dates = encode_column("x", pd.Series(["2001-05-17", "2004-01-01"]))
+    assert CodedHierarchy.of(dates, open_hierarchy("x", {"dates": ["year", "decade", "century"]})).height == 2
 
 
 class Parity(Hierarchy):

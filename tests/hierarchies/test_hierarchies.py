@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import pickle
 from decimal import Decimal
 from itertools import pairwise
@@ -204,6 +205,36 @@ def test_values_without_a_place(description, values, named):
             hierarchy.groups(pa.array(values), level)
         placed = hierarchy.groups_or_null(pa.array(values), level).is_valid().to_pylist()
         assert placed.count(False) == (2 if "1 more" in named else 1)
+
+
+ROOTS = {
+    "a root of another name": ({"a": ["x", "All"], "b": ["y", "All"]}, ["x", "All"]),
+    "no root": ({"a": ["x"], "b": ["y"]}, ["x", "*"]),
+    "the usual root": ({"a": ["x", "*"], "b": ["y", "*"]}, ["x", "*"]),
+    "two levels of one group": ({"a": ["x", "All", "*"], "b": ["y", "All", "*"]}, ["x", "All"]),
+    "three of them": ({"a": ["All", "all", "*"], "b": ["All", "all", "*"]}, ["All"]),
+    "some paths with the usual root": ({"a": ["x", "*"], "b": ["y", "z"]}, ["x", "*", "*"]),
+    "one value": ({"a": "All"}, ["All"]),
+    "numbers": ({"a": [1, 0], "b": [2, 0]}, ["1", "0"]),
+}
+
+
+@pytest.mark.parametrize(("tree", "path"), ROOTS.values(), ids=ROOTS)
+def test_a_level_of_one_group_is_the_top(tree, path, tmp_path):
+    lines = "\n".join(
+        ";".join(map(str, [value, *([names] if isinstance(names, str) else names)])) for value, names in tree.items()
+    )
+    (tmp_path / "h.csv").write_text(lines)
+    (tmp_path / "h.json").write_text(json.dumps(tree))
+    given_ways = [tree, {"values": tree}, tmp_path / "h.json"]
+    if len({names[-1] == "*" for names in tree.values()}) == 1:
+        # A file of lines of which some end in * lacks it in the others.
+        given_ways.append(tmp_path / "h.csv")
+    for one in given_ways:
+        hierarchy = hierarchy_of(one)
+        assert (hierarchy.height, hierarchy.root) == (len(path), path[-1])
+        assert [hierarchy.groups(pa.array(["a"]), level)[0].as_py() for level in range(1, len(path) + 1)] == path
+        assert hierarchy_of(hierarchy.to_plan()) == hierarchy
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -48,7 +48,7 @@ def test_one_file_serves_as_hierarchy_and_as_distance(folder):
 
 def test_the_top_is_added_where_it_is_lacking(folder):
     assert open_hierarchy("sex", folder / "sex.json").height == 1
-    assert open_hierarchy("t", {"A": ["x"], "B": ["x"]}).height == 2
+    assert open_hierarchy("t", {"A": ["x"], "B": ["x"]}).height == 1
     assert open_hierarchy("t", {"A": "x", "B": "*"}).height == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -15,6 +16,7 @@ from tests.helpers import naive_protection as naive
 
 HEIGHTS = {"age": (3, 3), "home": (6, 2), "job": (4, 2), "sex": (2, 1)}
 NAMES = list(HEIGHTS)
+VALUES = list("abcdefghijklmnop")
 
 
 def people(seed, rows=60):
@@ -81,6 +83,49 @@ def test_suppressed_rows(seed):
         left = gpupif.treat(table, found.plan).table
         assert len(left) == len(table) - found.suppressed_rows
         assert gpupif.risk(left, NAMES).k >= 3
+
+
+def test_no_level_is_put_above_a_root():
+    table, hierarchies = people(1)
+    named = {
+        name: {value: (*path[:-1], "All") for value, path in groups.items()} for name, groups in hierarchies.items()
+    }
+    twice = {name: {value: (*path, "*") for value, path in groups.items()} for name, groups in named.items()}
+    usual = gpupif.protect(table[NAMES], "k>=20", hierarchies=given(hierarchies))
+    for roots in (named, twice):
+        found = gpupif.protect(table[NAMES], "k>=20", hierarchies=given(roots))
+        assert (found.levels, found.loss, found.checks) == (usual.levels, usual.loss, usual.checks)
+        assert found.nodes == usual.nodes == 4 * 3 * 3 * 2
+        assert found.heights == {name: height for name, (_, height) in HEIGHTS.items()}
+        after = gpupif.treat(table[NAMES], found.plan).table
+        tops = [name for name in NAMES if found.levels[name] == found.heights[name]]
+        assert tops
+        assert (after[tops] == "All").all(axis=None)
+
+
+def test_a_level_that_is_one_group_in_the_table_is_the_top():
+    ages = pd.DataFrame({"age": [21, 24, 36, 38, 47], "sex": list("ffmmm")})
+    found = gpupif.protect(ages, "k>=5", hierarchies={"age": {"widths": [10, 100, 200]}})
+    assert (found.levels, found.heights, found.nodes) == ({"age": 2, "sex": 1}, {"age": 2, "sex": 1}, 6)
+    assert set(gpupif.treat(ages, found.plan).table["age"]) == {"[0, 100)"}
+    # A column of one value has no other level.
+    same = gpupif.protect(ages.assign(sex="f"), "pif95<=0.5", hierarchies={"age": {"widths": [10]}})
+    assert (same.heights["sex"], same.levels["sex"]) == (0, 0)
+    assert gpupif.protect(ages[["sex"]].assign(sex="f"), "pif95<=0.5").levels == {"sex": 0}
+
+
+def test_ties_go_to_the_lowest_levels():
+    # Columns may change places in this table, so that levels may too, at the same loss but for the last bit of a sum.
+    groups = {value: [*(str(place // 2**level) for level in (1, 2, 3)), "*"] for place, value in enumerate(VALUES)}
+    for seed in (10, 11, 12, 13):
+        rng = np.random.default_rng(seed)
+        rows = rng.choice(VALUES, (20, 3), p=np.arange(1, 17) / 136)
+        table = pd.DataFrame([one for row in rows for one in itertools.permutations(row)], columns=list("pqr"))
+        for target in ("k>=6", "k>=12"):
+            found = gpupif.protect(table, target, hierarchies=given(dict.fromkeys("pqr", groups)))
+            assert list(found.levels.values()) == sorted(found.levels.values())
+            node = next(one for one in found.frontier if one.levels == found.levels)
+            assert node.loss == found.loss
 
 
 def test_weights_change_what_is_best():
@@ -155,6 +200,59 @@ def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
     assert (cells.suppressed_cells, cells.plan) == (0, rows.plan)
     assert len(gpupif.treat(table, cells.plan).table) == len(table) - cells.suppressed_rows
     assert f"would have been suppressed in {cells.rows_with_cells} rows, more than may be" in str(cells)
+
+
+def test_the_worse_of_two_readings_is_said():
+    """A hole that matches every value has many rows like it, and one that is a value of its own few."""
+    table, hierarchies = people(1)
+    found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), suppress=0.15, cells=True)
+    after = gpupif.treat(table[NAMES], found.plan).table
+    smallest = {missing: gpupif.risk(after, NAMES, missing=missing).k for missing in ("category", "wildcard")}
+    assert smallest["wildcard"] > smallest["category"] == found.risk[0].value
+
+
+ONE_VALUE_LEFT = pd.DataFrame({"a": list("xxxyz"), "S": list("ppppq")})
+ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
+
+
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [("t(S)<=0.2", "memory"), ("t(S)<=0.2", "file"), ("t(S)<=0.2", "Dask"), ("basic_beta(S)<=0.2", "memory")],
+)
+def test_rows_that_are_left_may_have_one_sensitive_value(cells, target, kind, tmp_path):
+    from dask import dataframe as dd
+
+    table = ONE_VALUE_LEFT
+    if kind == "file":
+        table = tmp_path / "t.parquet"
+        ONE_VALUE_LEFT.to_parquet(table)
+    elif kind == "Dask":
+        table = dd.from_pandas(ONE_VALUE_LEFT, npartitions=2)
+    arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S"}
+    found = gpupif.protect(table, ["k>=3", target], suppress=0.5, cells=cells, **arguments)
+    assert (found.levels, found.suppressed_rows, found.is_met) == ({"a": 0}, 2, True)
+    assert found.rows_with_cells == (5 if cells else None)
+    assert not found.cells_unreached
+    assert gpupif.treat(ONE_VALUE_LEFT, found.plan).table["S"].tolist() == ["p"] * 3
+
+
+def test_nothing_is_learnt_of_one_value_whatever_the_distance():
+    table = pd.DataFrame({"a": list("xxxyz"), "S": [1, 1, 1, 1, 5]})
+    arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S", "suppress": 0.5}
+    found = gpupif.protect(table, ["k>=3", "t<=0.2"], distances={"S": "ordered"}, **arguments)
+    assert [one.value for one in found.risk] == [3, 0]
+    with pytest.raises(gpupif.InputError, match="column 'S': expected at least two different values, got 1 in all"):
+        gpupif.protect(table.assign(S=1), ["k>=3", "t<=0.2"], **arguments)
+
+
+def test_rows_are_suppressed_where_no_cells_reach_a_target():
+    arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyzw", "*")}}, "sensitive": "S", "suppress": 0.7}
+    rows = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], **arguments)
+    cells = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], cells=True, **arguments)
+    assert (cells.plan, cells.risk, cells.suppressed_rows) == (rows.plan, rows.risk, 3)
+    assert (cells.cells_unreached, cells.rows_with_cells, rows.cells_unreached) == (True, None, False)
+    assert "No single cells meet all targets when suppressed" in str(cells)
 
 
 def test_any_kind_of_table_has_the_same_plan(tmp_path):

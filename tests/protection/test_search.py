@@ -43,13 +43,14 @@ def costs_of(rng, heights):
 
 
 def brute(costs, checks):
-    """The best of all nodes; by cost, then by levels."""
+    """The best of all nodes: of those that cost least but for rounding, the one with the lowest levels."""
     every = itertools.product(*(range(len(one)) for one in costs))
-    ordered = sorted((sum(one[level] for one, level in zip(costs, node, strict=True)), node) for node in every)
-    return next(
-        ((node, loss) for loss, node in ordered if checks.holds(node) and (not checks.selects or checks.is_met(node))),
-        (None, None),
-    )
+    good = [node for node in every if checks.holds(node) and (not checks.selects or checks.is_met(node))]
+    if not good:
+        return None, None
+    losses = {node: sum(one[level] for one, level in zip(costs, node, strict=True)) for node in good}
+    least = min(losses.values())
+    return min((node, loss) for node, loss in losses.items() if loss <= least * (1 + 1e-12))
 
 
 @settings(max_examples=60, deadline=None)
@@ -61,6 +62,25 @@ def test_search_finds_the_best_of_all(seed, selects):
     least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(rng.integers(0, 4))]
     lucky = int(rng.integers(2, 6))
     checks = Checks(least, (lambda node: hash(node) % lucky == 0) if selects else None)
+    found = Search(costs, checks).run()
+    node, loss = brute(costs, checks)
+    assert found.complete
+    assert found.node == node
+    if node is not None:
+        assert found.loss == found.bound == loss
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_ties_go_to_the_lowest_levels(seed, selects):
+    """Sums of tenths that are equal differ in their last bits by the order in which they are added."""
+    rng = np.random.default_rng(seed)
+    tenths = [np.cumsum([0, *rng.integers(0, 4, height)]).tolist() for height in rng.integers(1, 4, rng.integers(3, 6))]
+    least = int(rng.integers(0, sum(one[-1] for one in tenths) + 2))
+    checks = Checks([], (lambda node: hash(node) % 2 == 0) if selects else None)
+    # Every node of so many tenths is among the best, if it meets the others too.
+    checks.holds = lambda node: sum(one[level] for one, level in zip(tenths, node, strict=True)) >= least
+    costs = [[tenth / 10 for tenth in one] for one in tenths]
     found = Search(costs, checks).run()
     node, loss = brute(costs, checks)
     assert found.complete

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
+from ...errors import UnreachableError
 from .keyed_rows import KeyedRows
 from .measured_targets import Breaking, MeasuredTargets, is_met
 
@@ -28,8 +28,9 @@ class ByScores:
         self._others = 1
 
     def round(self) -> bool:
-        """Suppress a cell of each row that breaks a target; whether there are any. Raises InputError where no cell is
-        left.
+        """Suppress a cell of each row that breaks a target; return whether there are any.
+
+        Raises UnreachableError if no cell is left.
         """
         found, number = self._targets.breaking(self._rows)
         if not found:
@@ -83,7 +84,7 @@ class ByScores:
         sizes = self._rows.sizes
         return sorted(self._importance, key=lambda column: (self._importance[column], -sizes[column], column))
 
-    def _unreachable(self) -> InputError:
+    def _unreachable(self) -> UnreachableError:
         values = self._targets.values(self._rows)
         reading, broken = next(
             (reading, one) for reading, several in values.items() for one in several if not is_met(one, reading)
@@ -91,7 +92,7 @@ class ByScores:
         where = "" if broken.column is None else f" in column {broken.column!r}"
         value = "not defined" if broken.value is None else f"{broken.value:.6g}"
         how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
-        return InputError(
+        return UnreachableError(
             f"targets: {str(broken.target)!r} cannot be reached: with all cells of columns= suppressed it is "
             f"{value}{where}, where missing values {how}. Name more columns, or recode before."
         )

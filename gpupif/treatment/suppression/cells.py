@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
+from ...errors import UnreachableError
 from ...rows.keys import code_type
 from ...rows.threads import Workers
 from ...utils.display import plural
@@ -61,7 +61,7 @@ def suppress_cells(
 
     codes: by column, the missing value above all others, whose number is in `sizes`. importance: of the columns that
     may be suppressed, above 0: of two cells that would do, that of the less important column is. names: what messages
-    call columns. Raises InputError for a target that cannot be reached.
+    call columns. Raises UnreachableError for a target that cannot be reached.
     """
     needed, names = without_implied(targets), range(len(codes)) if names is None else names
     with Workers() as workers:
@@ -102,23 +102,23 @@ def make_groups(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Map
 
 
 def check_reached(rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float], names: Sequence[Any]) -> None:
-    """Raise InputError where a target does not hold whatever is suppressed."""
+    """Raise UnreachableError if a target does not hold whatever is suppressed."""
     sizes = rows.class_sizes(column for column in target.columns if column not in importance)
     _refuse(target, int(np.count_nonzero(sizes < target.k)), len(rows), importance, names)
 
 
 def _refuse(target: ClassTarget, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]) -> None:
-    """Raise InputError where so many rows stay in classes that are too small whatever is suppressed."""
+    """Raise UnreachableError where so many rows stay in classes that are too small whatever is suppressed."""
     if not short:
         return
     said = target.text or f"k>={target.k}"
     fixed = [repr(names[column]) for column in target.columns if column not in importance]
     if not fixed:
-        raise InputError(
+        raise UnreachableError(
             f"targets: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
             f"{target.k:,}. Ask for a lower k."
         )
-    raise InputError(
+    raise UnreachableError(
         f"targets: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than {target.k:,} "
         f"that agree on {', '.join(fixed)}, which may not be suppressed. Add {'it' if len(fixed) == 1 else 'them'} to "
         "columns=, or recode before."

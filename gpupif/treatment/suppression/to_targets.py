@@ -29,7 +29,7 @@ def suppress_to_targets(
 
     columns: of all rows, all that targets need. importance: by place, of the columns that may be suppressed, above 0.
     missing: how missing values are read, None for both ways. Also what the rows have of each target then, by reading.
-    Raises InputError for targets that cannot be reached.
+    Raises UnreachableError for targets that cannot be reached, InputError for a table without rows.
     """
     if not len(columns[0].codes):
         raise InputError("table: expected at least one row, got none.")

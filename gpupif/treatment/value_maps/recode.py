@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ...encoding.texts import texts, texts_of
 from ...errors import InputError
-from ...hierarchies.base import ANYTHING, Hierarchy
+from ...hierarchies.base import Hierarchy
 from ...hierarchies.levels import hierarchy_with_level
 from ...utils.validation import brief, check_word, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
@@ -33,7 +33,7 @@ class Recode(ValueMap):
     including, the next. The first and the last may be infinite. labels: of the bins; default ``[18, 65)``.
 
     unmapped: what becomes of a value that has no place in it: ``"error"``; ``"suppress"``, it becomes a missing value;
-    ``"keep"``. Missing values stay missing, except at the top of a hierarchy, where all cells are ``*``. Names of
+    ``"keep"``. Missing values stay missing, except at the top of a hierarchy, where all cells are one group. Names of
     groups and bins are texts; a mapping to numbers alone makes numbers, unless texts are kept beside them.
     """
 
@@ -83,7 +83,8 @@ class Recode(ValueMap):
         # At the top of a hierarchy all cells are alike.
         if not self.level:
             return None
-        return ANYTHING if self.level == self._hierarchy(tools).height else None
+        hierarchy = self._hierarchy(tools)
+        return hierarchy.root if self.level == hierarchy.height else None
 
     def _groups(self, tools: Tools) -> Groups:
         if self.mapping is not None:

@@ -193,8 +193,17 @@ def test_at_the_top_all_cells_are_alike():
     assert treated_values(["3", "x"], Recode("x", level=2, unmapped="suppress"), hierarchies=hierarchies) == ["*", None]
 
 
+def test_the_top_is_called_as_its_hierarchy_calls_it():
+    hierarchies = open_hierarchies({"x": {"a": ["A", "All"], "b": ["B", "All"]}})
+    values = ["a", "b", None]
+    assert treated_values(values, Recode("x", level=1), hierarchies=hierarchies) == ["A", "B", None]
+    assert treated_values(values, Recode("x", level=2), hierarchies=hierarchies) == ["All"] * 3
+    with pytest.raises(InputError, match="from 0 to 2"):
+        Plan([Recode("x", level=3)], hierarchies=hierarchies)
+
+
 def test_a_value_without_a_place_in_the_hierarchy():
-    hierarchies = open_hierarchies({"x": {"a": ["A", "*"], "b": ["A", "*"]}})
+    hierarchies = open_hierarchies({"x": {"a": ["A", "*"], "b": ["A", "*"], "z": ["Z", "*"]}})
     values = ["a", "c", "b", None]
     with pytest.raises(InputError, match=r"column 'x': 'c' has no place in its hierarchy.*unmapped="):
         treated_values(values, Recode("x", level=1), hierarchies=hierarchies)

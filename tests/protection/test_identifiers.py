@@ -1,0 +1,171 @@
+"""Columns that name persons: what the plan does with them, and the warning of those that nobody named."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gpupif
+from gpupif.protection import identifiers as module
+
+ROWS = 120
+KNOWN = {"quasi_identifiers": ["age", "sex"], "sensitive": "ill"}
+
+
+def people():
+    """A table with identifiers of several kinds."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "person_id": rng.permutation(np.arange(200_000, 200_000 + ROWS)),
+            "email": [f"somebody{number}@example.org" for number in range(ROWS)],
+            "household": rng.integers(500_000, 500_080, ROWS),
+            "age": rng.integers(20, 40, ROWS),
+            "sex": rng.choice(["f", "m"], ROWS),
+            "ill": rng.choice(["a", "b", "c"], ROWS),
+        }
+    )
+
+
+def protect(table, **arguments):
+    """The protection of a table, and what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = gpupif.protect(table, "k>=3", **arguments)
+    return found, [str(one.message) for one in caught if issubclass(one.category, gpupif.IdentifierWarning)]
+
+
+def every_kind(table, folder):
+    """The table as every kind of table."""
+    from dask import dataframe as dd
+
+    table.to_parquet(folder / "t.parquet")
+    table.to_csv(folder / "t.csv", index=False)
+    yield table
+    yield pl.from_pandas(table)
+    yield pa.Table.from_pandas(table)
+    yield dd.from_pandas(table, npartitions=3)
+    yield folder / "t.parquet"
+    yield str(folder / "t.csv")
+
+
+def test_identifiers_are_dropped_and_said_to_be(tmp_path):
+    for table in every_kind(people(), tmp_path):
+        found, said = protect(table, identifiers=["person_id", "email"], keep="household", **KNOWN)
+        assert said == []
+        assert found.identifiers == {"person_id": "drop", "email": "drop", "household": "keep"}
+        assert found.plan.treatments[0] == gpupif.Drop(["person_id", "email"])
+        assert "Identifiers dropped: person_id, email\nIdentifiers kept as they are: household\n" in str(found)
+        assert found.to_dict()["identifiers"] == found.identifiers
+    after = gpupif.treat(people(), found.plan).table
+    assert list(after) == ["household", "age", "sex", "ill"]
+    assert gpupif.risk(after, ["age", "sex"]).k == found.risk[0].value >= 3
+
+
+def test_pseudonyms_by_a_key_in_place_of_identifiers(tmp_path):
+    table = people()
+    found, said = protect(table, identifiers=["person_id", "email"], pseudonymise=["person_id", "household"], **KNOWN)
+    assert said == []
+    assert found.identifiers == {"person_id": "pseudonymise", "email": "drop", "household": "pseudonymise"}
+    assert "by the secret key that the table is treated with: person_id, household" in str(found)
+    found.plan.save(tmp_path / "plan.toml")
+    with pytest.raises(gpupif.InputError, match="takes a secret key"):
+        gpupif.treat(table, tmp_path / "plan.toml")
+    after = gpupif.treat(table, tmp_path / "plan.toml", key=bytes(range(32))).table
+    assert list(after) == ["person_id", "household", "age", "sex", "ill"]
+    for name in ("person_id", "household"):
+        pairs = pd.DataFrame({"old": table[name], "new": after[name].astype(str)}).drop_duplicates()
+        assert pairs["new"].is_unique
+        assert pairs["old"].is_unique
+        assert pairs["new"].str.fullmatch("[0-9a-f]{32}").all()
+
+
+def test_plan_that_drops_identifiers_is_compared():
+    table = people()
+    found, _ = protect(table, identifiers=["person_id", "email", "household"], **KNOWN)
+    after = gpupif.treat(table, found.plan).table
+    compared = gpupif.compare(table, after, found.plan, **KNOWN)
+    assert compared.to_dict()
+
+
+def test_identifiers_are_no_quasi_identifiers_by_default():
+    table = people()
+    found, _ = protect(
+        table, identifiers=["person_id"], pseudonymise=["email"], keep=["household"], sensitive="ill", suppress=0.1
+    )
+    assert list(found.levels) == ["age", "sex"]
+    same, _ = protect(table.drop(columns=["person_id", "email", "household"]), sensitive="ill", suppress=0.1)
+    assert (found.levels, found.loss, found.risk) == (same.levels, same.loss, same.risk)
+    # What is kept an attacker may still know.
+    found = gpupif.protect(
+        table, "nb: k>=1", identifiers=["person_id", "email"], keep="household", sensitive="ill",
+        attackers={"nb": ["household", "age"]},
+    )  # fmt: skip
+    assert list(found.levels) == ["age", "sex"]
+
+
+def test_warning_names_columns_that_look_like_identifiers(tmp_path):
+    for table in every_kind(people(), tmp_path):
+        _, said = protect(table, **KNOWN)
+        assert len(said) == 1
+        assert "columns 'person_id' (numbers of persons), 'email' (e-mail addresses) look like identifiers" in said[0]
+        assert "identifiers=" in said[0]
+        assert "pseudonymise=" in said[0]
+        assert "keep=" in said[0]
+
+
+def test_warning_is_of_what_nobody_named():
+    table = people()
+    assert protect(table, identifiers="email", keep="person_id", **KNOWN)[1] == []
+    assert "column 'email' (e-mail addresses) looks like" in protect(table, keep="person_id", **KNOWN)[1][0]
+    assert protect(table.drop(columns=["person_id", "email"]), **KNOWN)[1] == []
+    # A quasi-identifier by default is looked at, one that was named is not.
+    two = table[["email", "age"]].head(20)
+    assert "'email'" in protect(two)[1][0]
+    assert protect(two, quasi_identifiers=["email", "age"])[1] == []
+
+
+def test_warning_of_free_text_and_of_codes_without_a_name():
+    table = people().drop(columns=["person_id", "email"])
+    table["remark"] = [f"somebody came at {number} and said that nothing was wrong" for number in range(ROWS)]
+    table["x17"] = [f"z{number * 7919 % 1000}q" for number in range(ROWS)]
+    _, said = protect(table, **KNOWN)
+    assert "'remark' (free text), 'x17' (nearly unique values)" in said[0]
+
+
+def test_only_the_first_rows_are_looked_at(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "LOOKED_AT", 60)
+    table = people().drop(columns="person_id")
+    table.loc[60:, "email"] = "none"
+    for kind in every_kind(table, tmp_path):
+        assert "'email' (e-mail addresses)" in protect(kind, **KNOWN)[1][0]
+    table = table.iloc[::-1]
+    assert protect(table.assign(email=table["email"].to_numpy()), **KNOWN)[1] == []
+
+
+BAD = [
+    ({"identifiers": "emial"}, "identifiers: no column 'emial' in the table. Did you mean 'email'"),
+    ({"pseudonymise": "emial"}, "pseudonymise: no column 'emial' in the table"),
+    ({"identifiers": ["age"]}, "identifiers: column 'age' is a quasi-identifier too"),
+    ({"keep": ["ill"]}, "keep: column 'ill' is sensitive too"),
+    ({"pseudonymise": ["email"], "keep": ["email"]}, "keep: column 'email' is to get pseudonyms too"),
+    (
+        {"identifiers": ["email"], "attackers": {"nb": ["age", "email"]}},
+        "attackers: 'nb': column 'email' is an identifier, which the plan drops",
+    ),
+    (
+        {"identifiers": ["email"], "targets": "known=age,email: k>=2"},
+        "target 'known=age,email: k>=2': column 'email' is an identifier, which the plan drops",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_said(arguments, message):
+    with pytest.raises(gpupif.InputError, match=message):
+        gpupif.protect(people(), **{"targets": "k>=3", **KNOWN, **arguments})
