@@ -119,7 +119,7 @@ def advise(
 
     """
     asked = Target.of_figure(target)
-    given, engine = open_hierarchies(hierarchies), choose_engine(requested_device())
+    given = open_hierarchies(hierarchies)
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
     started = time.perf_counter()
     needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
@@ -139,6 +139,7 @@ def advise(
     targets = every.with_targets(measured)
     check_exist("hierarchies", given, counted.names)
     warn_of_unique(counted.columns, counted.rows)
+    engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
         levels = levels_of(counted, _hierarchies(counted, targets.scored, given))

@@ -127,7 +127,7 @@ def protect(
     asked = request.on(counted)
     levels = levels_of(counted, asked.hierarchies)
     warn_of_unique([one.coded.column for one in levels], counted.rows)
-    engine = choose_engine(requested_device())
+    engine = choose_engine(requested_device(counted.cells))
     seconds = {"read and count": clock() - began}
     costs = [[asked.weight(one.name) * loss for loss in one.losses] for one in levels]
     with Reporter() as report, announce_compilation():

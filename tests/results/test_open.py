@@ -84,6 +84,7 @@ def test_how_far_apart_values_were(tmp_path):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
     import dask.dataframe as dd
 
@@ -136,6 +137,7 @@ def test_files_of_a_folder(tmp_path):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_one_file_that_dask_wrote(tmp_path):
     import dask.dataframe as dd
 
