@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -147,11 +148,12 @@ def way(request):
 
 
 @pytest.fixture
-def dask_in_one_thread():
-    """Dask computes in the thread that asks it to."""
+def dask_in_one_thread(request):
+    """Dask computes in the thread that asks it to, on the CPU in tests that are not marked for a GPU."""
     import dask
 
-    with dask.config.set(scheduler="sync"):
+    where = contextlib.nullcontext() if on_gpu(request.node) else gpupif.config(device="cpu")
+    with dask.config.set(scheduler="sync"), where:
         yield
 
 
@@ -164,13 +166,15 @@ def on_cpu():
 
 @pytest.fixture(autouse=True)
 def _gpus(request, monkeypatch):
-    """Have device="auto" take a GPU for any table in tests marked so; fail every other test that would start one.
+    """Have device="auto" take a GPU for any table in tests marked so; fail other quick tests that would start one.
 
-    So the tests marked so are all that run otherwise on a machine with a GPU, and `.ci/run` runs them with what stands
-    in for one.
+    So the tests marked so are all of `pytest -m "not slow"` that runs otherwise on a machine with a GPU, and `.ci/run`
+    runs them with what stands in for one.
     """
     if on_gpu(request.node):
         monkeypatch.setattr("gpupif.engines.choose.LEAST_CELLS", 0)
+        return
+    if request.node.get_closest_marker("slow"):
         return
 
     def started(device=None):

@@ -156,6 +156,7 @@ def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
     assert f"would have been suppressed in {cells.rows_with_cells} rows, more than may be" in str(cells)
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_any_kind_of_table_has_the_same_plan(tmp_path):
     import polars as pl
     import pyarrow as pa
