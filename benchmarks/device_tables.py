@@ -37,14 +37,35 @@ def hard_tables(rows: int) -> dict[str, pd.DataFrame]:
     return {"census": census(rows), "skewed": skewed, "60 columns": census(rows, columns=60), "missing texts": texts}
 
 
+def mix_bits(xp: Any, bits: Any) -> None:
+    """Mix each of some uint64 in place, as splitmix64 does."""
+    for mixer in MIXERS[1:]:
+        bits ^= bits >> xp.uint64(32)
+        bits *= xp.uint64(mixer)
+    bits ^= bits >> xp.uint64(32)
+
+
+def shares(library: Library, rows: int, seed: int) -> Any:
+    """Return numbers from 0 to below 1 on the device, the same for the same seed.
+
+    CuPy's own random numbers need the library cuRAND, which the light installs lack.
+    """
+    xp = library.xp
+    bits = xp.arange(1, rows + 1, dtype="uint64")
+    bits += xp.uint64(seed << 40)
+    bits *= xp.uint64(MIXERS[0])
+    mix_bits(xp, bits)
+    bits >>= xp.uint64(11)
+    return bits * 2.0**-53
+
+
 def device_codes(library: Library, rows: int) -> list[Any]:
-    """Columns of codes with the cardinalities and skew of the census, made on the device."""
-    xp, codes = library.xp, []
-    xp.random.seed(0)
-    group = xp.random.random(rows) ** 2
-    for cardinality in CARDINALITIES:
+    """Return columns of codes with the cardinalities and skew of the census, made on the device."""
+    codes = []
+    group = shares(library, rows, 0) ** 2
+    for seed, cardinality in enumerate(CARDINALITIES, 1):
         # Half from what the columns have in common, half each column's own: correlated, and skewed to low codes.
-        mixed = 0.5 * group + 0.5 * xp.random.random(rows) ** 3
+        mixed = 0.5 * group + 0.5 * shares(library, rows, seed) ** 3
         codes.append(library.bring((mixed * cardinality).astype("uint8")))
         del mixed
     return codes
@@ -74,10 +95,7 @@ def digest(library: Library, scores: Any) -> str:
     for start in range(0, len(flat), DIGEST_CELLS):
         bits = xp.array(flat[start : start + DIGEST_CELLS]).view("uint64")
         bits ^= xp.arange(start, start + len(bits), dtype="uint64") * xp.uint64(MIXERS[0])
-        for mixer in MIXERS[1:]:
-            bits ^= bits >> xp.uint64(32)
-            bits *= xp.uint64(mixer)
-        bits ^= bits >> xp.uint64(32)
+        mix_bits(xp, bits)
         total += int(bits.sum())
     return f"{total % (1 << 64):016x}"
 

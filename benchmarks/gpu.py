@@ -4,8 +4,9 @@ CIG and CSF (float64) of 10 columns of codes, made on the device like those of a
 go to the host where the device has no room for them; from 1 to 300 million rows, by both ways of finding cohorts:
 
 * the first calls in a fresh process, with nothing compiled before and then with what the first process has kept;
-* later calls, best and median, as users get them (each gives its memory back to the driver) and with memory kept from
-  call to call; by stage (events of the device), and beside the time that moving codes and scores once would take;
+* later calls, best and median, as users get them (some memory is kept from call to call) and with all of it given back
+  to the driver each time; by stage (events of the device), and beside the time that moving codes and scores once would
+  take;
 * whether all give the same bits, compared on the device by digests of 64 bits;
 * plain cuDF group-bys (over a pool of memory, too), the CPU engine on all cores, and a Parquet file to a Parquet file;
 * both engines on hard tables, with all measures: the largest relative difference;
@@ -41,7 +42,7 @@ import numpy as np
 import gpupif
 import gpupif.gpu.status
 from gpupif.cli.info import describe
-from gpupif.engines.base import Engine, Job
+from gpupif.engines.base import Engine, EngineResult, Job
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import SHARE, CudaEngine
 from gpupif.engines.cuda.memory import scores_on
@@ -113,7 +114,7 @@ class Bench(NamedTuple):
     """What all parts of the benchmark work with.
 
     libraries: the streams of the device. times: runs that are counted, at most. document: what is found. save: keeps
-    it.
+    it. groupings: the ways to group rows that can be measured; without cuDF one.
     """
 
     libraries: Sequence[Library]
@@ -121,6 +122,12 @@ class Bench(NamedTuple):
     times: int
     document: dict[str, Any]
     save: Callable[[], None]
+    groupings: Sequence[str] = GROUPINGS
+
+    @property
+    def has_cudf(self) -> bool:
+        """Whether cuDF can be used."""
+        return "cudf" in self.groupings
 
     @property
     def library(self) -> Library:
@@ -188,16 +195,6 @@ def bandwidth(bench: Bench, size: int) -> float:
     return float(2 * size / timed(bench, source.copy)[0]["best"])
 
 
-@contextlib.contextmanager
-def kept(libraries: Sequence[Library]) -> Iterator[None]:
-    """Libraries that do not give memory back when a score is done; at the end they do."""
-    with contextlib.ExitStack() as stack:
-        for library in libraries:
-            stack.callback(library.release)
-            stack.enter_context(patch.object(library, "release", lambda: None))
-        yield
-
-
 def table_of(bench: Bench, rows: int) -> Job | None:
     """A job on the device, its scores there or, where these do not fit, on the host; None, with a note, if neither."""
     with bench.library.active():
@@ -205,7 +202,7 @@ def table_of(bench: Bench, rows: int) -> Job | None:
     memory = int(SHARE * bench.library.free_bytes())
     for there in ("device", "host"):
         job = replace(job, scores_on=there)
-        if all(scores_on(job, memory, grouping) is not None for grouping in GROUPINGS):
+        if all(scores_on(job, memory, grouping) is not None for grouping in bench.groupings):
             return job
     bench.budget.notes.append(f"{rows:,} rows: left out, they do not fit on {bench.library.name} as a whole")
     return None
@@ -215,7 +212,7 @@ def first_calls(bench: Bench, rows: int) -> None:
     """Seconds of the first and the second call in fresh processes, the first of which finds no compiled kernels."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **{name: str(Path(folder) / name.lower()) for name in CACHES}}
-        for number, grouping in enumerate((GROUPINGS[0], *GROUPINGS)):
+        for number, grouping in enumerate((bench.groupings[0], *bench.groupings)):
             caches = "filled" if number else "empty"
             what = f"first call, {grouping}, caches {caches}"
             if not bench.budget.fits(what, bench.budget.expected("first call", rows, FIRST_SECONDS)):
@@ -254,12 +251,12 @@ def first_call(grouping: str, rows: int) -> dict[str, float]:
 
 
 def measure_engine(bench: Bench, rows: int, moved: float) -> None:
-    """Later calls of the CUDA engine by each grouping, as users get them and with memory kept; their bits.
+    """Later calls of the CUDA engine by each grouping, as users get them and with all memory given back; their bits.
 
     moved: bytes a second of a copy.
     """
     wanted = []
-    for grouping in GROUPINGS:
+    for grouping in bench.groupings:
         # The first time this process compiles or loads the kernels too.
         seconds = bench.budget.expected(f"cuda, {grouping}", rows, bench.budget.expected("first call", rows))
         if bench.budget.fits(f"{rows:,} rows, cuda, {grouping}", seconds):
@@ -278,13 +275,20 @@ def measure_engine(bench: Bench, rows: int, moved: float) -> None:
 def _measure_grouping(bench: Bench, job: Job, grouping: str, floor: float) -> None:
     rows, engine, timings = job.rows, CudaEngine(libraries=bench.libraries, grouping=grouping), []
     began = time.perf_counter()
-    for pools in ("given back", "kept"):
-        with kept(bench.libraries) if pools == "kept" else contextlib.nullcontext(), Stages(bench.library) as stages:
-            found, result = timed(bench, partial(engine.score, job, Silent()), stages)
+    for pools in ("kept", "given back"):
+
+        def score(gives_back: bool = pools == "given back") -> EngineResult:
+            result = engine.score(job, Silent())
+            for library in bench.libraries if gives_back else ():
+                library.release()
+            return result
+
+        with Stages(bench.library) as stages:
+            found, result = timed(bench, score, stages)
         timings.append(found)
         with bench.library.active():
             digests = {name: digest(bench.library, values) for name, values in result.values.items()}
-        name = f"cuda, {grouping}" + (", memory kept" if pools == "kept" else "")
+        name = f"cuda, {grouping}" + (", memory given back" if pools == "given back" else "")
         facts = {"grouping": grouping, "pools": pools, "scores_on": job.scores_on, "through_host": result.through_host}
         bench.add(
             engine=name, rows=rows, **found, floor=floor, times_floor=found["best"] / floor, **facts, bits=digests
@@ -364,7 +368,10 @@ def compare(bench: Bench, rows: int) -> None:
         with bench.going_on(f"engines compared on {name}"):
             began = time.perf_counter()
             engines: list[Engine] = [CpuEngine()]
-            engines += (CudaEngine(libraries=bench.libraries, grouping=one) for one in GROUPINGS)
+            engines += (
+                CudaEngine(libraries=bench.libraries, grouping=one, with_frames=bench.has_cudf)
+                for one in bench.groupings
+            )
             cpu, *cuda = (
                 [brought(scores.array(measure)) for measure in ALL]
                 for scores in (score_with(engine, table, list(ALL)) for engine in engines)
@@ -405,7 +412,7 @@ def against_goals(results: Sequence[dict[str, Any]]) -> list[str]:
     """What was to be reached on an H200, and what was, by the faster grouping as users get it."""
     engines: dict[int, float] = {}
     for one in results:
-        if one.get("pools") == "given back":
+        if one.get("pools") == "kept":
             engines[one["rows"]] = min(one["seconds"], engines.get(one["rows"], one["seconds"]))
     lines = [f"{rows:,} rows in {goal} s: {engines[rows]:.3f} s" for rows, goal in GOALS.items() if rows in engines]
     for peer, goal in PEER_GOALS.items():
@@ -448,11 +455,11 @@ def measure_all(bench: Bench, sizes: Sequence[int], compare_rows: int, tests: bo
         measure_engine(bench, rows, moved)
     for peer in PEER_GOALS:
         for rows in sizes:
-            if peer == "cpu" or is_device(bench.library):
+            if peer == "cpu" or (is_device(bench.library) and bench.has_cudf):
                 measure_peer(bench, rows, peer, moved)
     document["same_bits"] = same_bits(document["results"])
     for rows in sizes:
-        if rows <= FILE_ROWS:
+        if rows <= FILE_ROWS and bench.has_cudf:
             file_to_file(bench, rows)
     compare(bench, compare_rows)
     if tests and bench.budget.fits("tests marked gpu", LEAST_TEST_SECONDS):
@@ -504,7 +511,10 @@ def main() -> None:
             arguments.out.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(document, indent=2) + "\n")
 
-    bench = Bench(libraries, budget, arguments.times, document, save)
+    groupings = GROUPINGS[1:] if status.no_cudf else GROUPINGS
+    if status.no_cudf:
+        budget.notes.append(f"all that needs cuDF: left out, {status.no_cudf}")
+    bench = Bench(libraries, budget, arguments.times, document, save, groupings)
     measure_all(bench, arguments.rows, arguments.compare_rows, not arguments.no_tests)
     print(*document["goals"], *budget.notes, sep="\n")
     if "tests" in document:

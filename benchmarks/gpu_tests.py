@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-FILES = ("cuda", "test_measures.py", "test_row_risks.py", "test_invariants.py")
 # Each compiles all kernels for itself, and holds a context of the device.
 PROCESSES = 4
 # As pytest -v says it, of one process or of several.
@@ -19,9 +18,8 @@ OUTCOME = re.compile(rf"\] {OUTCOMES} (.+)$|^(\S+::.+?) {OUTCOMES}\b")
 
 
 def run_tests(seconds: float) -> dict[str, Any]:
-    """Outcomes of the tests, of those that ended where they are stopped after so many seconds."""
-    command = [sys.executable, "-m", "pytest", "-v", "--tb=no", "-m", "gpu", "-n", str(PROCESSES)]
-    command += [str(ROOT / "tests" / name) for name in FILES]
+    """Return the outcomes of the tests: of those that ended, where they are stopped after so many seconds."""
+    command = [sys.executable, "-m", "pytest", "-v", "--tb=no", "-m", "gpu", "-n", str(PROCESSES), "tests"]
     try:
         done = subprocess.run(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, check=False
@@ -32,7 +30,10 @@ def run_tests(seconds: float) -> dict[str, Any]:
 
 
 def outcomes(said: str) -> dict[str, Any]:
-    """How many tests passed, failed, ... and the names of those that did not pass, from what pytest -v said."""
+    """Return how many tests passed, failed, ... and the names of those that did not pass, from what pytest -v said.
+
+    A run in which no test passed is a failure itself: it was stopped too early, or ran no test.
+    """
     by_test: dict[str, str] = {}
     for line in said.partition("short test summary info")[0].splitlines():
         found = OUTCOME.search(line)
@@ -42,4 +43,7 @@ def outcomes(said: str) -> dict[str, Any]:
             by_test.setdefault(name, outcome)
     counts = Counter(by_test.values())
     failures = sorted(name for name, outcome in by_test.items() if outcome in ("FAILED", "ERROR"))
+    if not counts["PASSED"]:
+        last = [line for line in said.splitlines() if line.strip()][-1:]
+        failures.append(": ".join(["no test passed", *last]))
     return {"counts": {outcome.lower(): count for outcome, count in counts.items()}, "failures": failures}

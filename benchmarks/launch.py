@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 from gpupif.gpu.kernel_cache import code_of
 from gpupif.kernels.cuda import cohorts, rows
 from tests.cuda.compile_check import SIGNATURES
-from tests.cuda.stand_ins import arguments_of
+from tests.helpers.gpu.stand_ins import arguments_of
 
 CAPABILITY = (9, 0)
 LAUNCHES = 1000

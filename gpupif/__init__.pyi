@@ -44,6 +44,7 @@ from .errors import ColumnNotFoundError as ColumnNotFoundError
 from .errors import ColumnTypeError as ColumnTypeError
 from .errors import DatabaseUnavailableError as DatabaseUnavailableError
 from .errors import DeviceError as DeviceError
+from .errors import DeviceWarning as DeviceWarning
 from .errors import GpupifError as GpupifError
 from .errors import IdentifierWarning as IdentifierWarning
 from .errors import InputError as InputError

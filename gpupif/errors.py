@@ -121,6 +121,10 @@ class DeviceError(GpupifError, RuntimeError):
     """A device was asked for that cannot be used here."""
 
 
+class DeviceWarning(UserWarning):
+    """A GPU that failed when it was tried and is left out: others, or the CPU, do its work."""
+
+
 class NearlyUniqueWarning(UserWarning):
     """A column in which nearly every value occurs once: every other column then has cohorts of one row."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis
@@ -15,7 +17,7 @@ from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.gpu.base import Library
 from gpupif.gpu.open import STREAMS
-from gpupif.gpu.status import cuda_status
+from gpupif.gpu.status import CudaStatus, Gpu, cuda_status, shown_gpus
 from gpupif.kernels.cache import CACHE_FOLDER
 from gpupif.utils.versions import installed_version
 
@@ -26,11 +28,13 @@ hypothesis.settings.load_profile("untimed")
 
 from tests.helpers.checkout import ROOT  # noqa: E402
 from tests.helpers.compiled_kernels import compile_if_cold  # noqa: E402
-from tests.helpers.gpu.without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, status  # noqa: E402
+from tests.helpers.gpu.without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, on_gpu  # noqa: E402
 from tests.helpers.ways import OTHERS  # noqa: E402
 
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
 sys.path.append(str(ROOT))
+# Each process that uses a GPU holds a context there, and compiles all kernels for itself.
+MOST_ON_GPU = 4
 REPORTED = ("numpy", "pandas", "pyarrow", "polars", "numba", "dask", "distributed")
 pytest_plugins = ["tests.helpers.command_line", "tests.helpers.postgres"]
 
@@ -62,6 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # In the simulator few kernels for the CPU are needed.
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput") and not SIMULATED:
         compile_if_cold(CACHE_FOLDER)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """Where there is a GPU, have `-n auto` start no more processes than may share it."""
+    number = yield
+    return min(number, MOST_ON_GPU) if shown_gpus().usable else number
 
 
 def pytest_report_header() -> str:
@@ -100,7 +111,7 @@ else:
     }
 
 
-if cuda_status().usable:
+if not WITHOUT_GPU and cuda_status().usable:
     devices, with_cudf = cuda_status().devices, not cuda_status().no_cudf
     for grouping in ["rotation", "cudf"] if with_cudf else ["rotation"]:
         settings = {"grouping": grouping, "with_frames": with_cudf}
@@ -137,26 +148,40 @@ def way(request):
 
 
 @pytest.fixture
-def dask_in_one_thread():
-    """Dask computes in the thread that asks it to."""
+def dask_in_one_thread(request):
+    """Dask computes in the thread that asks it to, on the CPU in tests that are not marked for a GPU."""
     import dask
 
-    with dask.config.set(scheduler="sync"):
+    where = contextlib.nullcontext() if on_gpu(request.node) else gpupif.config(device="cpu")
+    with dask.config.set(scheduler="sync"), where:
         yield
 
 
 @pytest.fixture
 def on_cpu():
-    """The CPU engine, whatever stands in for a GPU."""
+    """The CPU engine, whether there is a GPU or not."""
     with gpupif.config(device="cpu"):
         yield
 
 
 @pytest.fixture(autouse=True)
-def _device_that_stands_in(monkeypatch):
-    """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""
-    if WITHOUT_GPU:
-        monkeypatch.setattr("gpupif.gpu.status.cuda_status", status)
+def _gpus(request, monkeypatch):
+    """Have device="auto" take a GPU for any table in tests marked so; fail other quick tests that would start one.
+
+    So the tests marked so are all of `pytest -m "not slow"` that runs otherwise on a machine with a GPU, and `.ci/run`
+    runs them with what stands in for one.
+    """
+    if on_gpu(request.node):
+        monkeypatch.setattr("gpupif.engines.choose.LEAST_CELLS", 0)
+        return
+    if request.node.get_closest_marker("slow"):
+        return
+
+    def started(device=None):
+        pytest.fail("would start a GPU: mark it gpu or every_engine, or have it use the fixture on_cpu")
+
+    monkeypatch.setattr("gpupif.gpu.status.shown_gpus", lambda: CudaStatus([Gpu("a GPU", (9, 0))], [0]))
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", started)
 
 
 @pytest.fixture(
@@ -184,5 +209,5 @@ def counting_engine(request, monkeypatch):
         "gpupif.special_uniques.suda.choose_engine",
         "gpupif.dask.worker.choose_engine",
     ):
-        monkeypatch.setattr(chosen, lambda device: ENGINES[request.param])
+        monkeypatch.setattr(chosen, lambda device, only=None: ENGINES[request.param])
     return ENGINES[request.param]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,6 +123,17 @@ class Arguments:
             None if self.attackers is None else dict(zip(self.attackers, each, strict=True)),
             self.population is not None,
         )
+
+    def known_sets(self, columns: int) -> int:
+        """Return about how many sets of known columns a table with so many columns is scored against."""
+        sets = 0
+        for known in self._known_by_argument.values():
+            if isinstance(known, AnyKnown):
+                possible = math.comb(max(0, columns - 1) if known.among is None else len(known.among), known.known)
+                sets += possible if known.subsets is None else min(possible, known.subsets)
+            else:
+                sets += 1
+        return max(1, sets)
 
     @property
     def names(self) -> list[str]:

@@ -37,6 +37,7 @@ def info(as_json: Json = False) -> None:
 
 def describe() -> dict[str, str]:
     """Facts by name, in the order to show them."""
+    from ..engines.choose import LEAST_CELLS
     from ..rows.threads import default_threads
 
     cuda = cuda_status()
@@ -46,12 +47,15 @@ def describe() -> dict[str, str]:
         facts["cudf"] += f", not used: {cuda.no_cudf}"
     facts["CPU"] = f"{_cpu_model()}, {default_threads()} threads used"
     facts["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
-    facts["GPU"] = ", ".join(f"{gpu}{gpu.reason and ', ' + gpu.reason}" for gpu in cuda.gpus) or "none"
+    several = len(cuda.gpus) > 1
+    gpus = [f"GPU {number}: {gpu.described}" if several else gpu.described for number, gpu in enumerate(cuda.gpus)]
+    facts["GPU"] = "; ".join(gpus) or "none"
     if cuda.usable:
         from ..engines.cuda.engine import whole_tables
 
         facts["GPU memory"] = "; ".join(f"GPU {device}: {whole_tables(device)}" for device in cuda.devices)
-    facts["engine"] = "cuda" if cuda.usable else f"cpu (CUDA is not used: {cuda.reason})"
+    fewer = f"cuda (the CPU for tables of fewer than {LEAST_CELLS:,} cells, unless --device cuda asks for a GPU)"
+    facts["engine"] = fewer if cuda.usable else f"cpu (CUDA is not used: {cuda.reason})"
     return facts
 
 

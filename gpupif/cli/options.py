@@ -156,11 +156,14 @@ def configured(
 
 
 @contextlib.contextmanager
-def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
-    """While the block runs, other processes compile what answers a question on the CPU, where that is needed.
+def compiling_ahead(
+    question: str, measures: Sequence[str], table: Path | None = None, sep: str | None = None
+) -> Iterator[None]:
+    """While the block runs, have other processes compile what answers a question on the CPU, where that is needed.
 
-    question: see `engines.cpu.ahead.NEEDED`, about these measures of cells; none where that is not what is asked. To be
-    entered within `configured`, and before the command imports what else it needs. Raises what `choose_engine` does.
+    question: see `engines.cpu.ahead.NEEDED`, about these measures of cells; none where that is not what is asked.
+    table, sep: of which it is asked; without one it is of a large table. To be entered within `configured`, and before
+    the command imports what else it needs. Raises what `choose_engine` and `device_for` do.
     """
     if not measures:
         yield
@@ -168,7 +171,13 @@ def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
     from ..engines.choose import choose_engine, requested_device
     from ..engines.cpu import ahead
 
-    on_cpu = choose_engine(requested_device()).device == "cpu"
+    def cells() -> int | None:
+        from ..frames.open import about_cells
+        from ..io.paths import find_input
+
+        return None if table is None else about_cells(find_input(table, sep))
+
+    on_cpu = choose_engine(requested_device(cells)).device == "cpu"
     with ahead.compiling_ahead(question, measures) if on_cpu else contextlib.nullcontext():
         yield
 

@@ -104,7 +104,7 @@ def risk(
     on_blocks = not place.named and missing != "wildcard"
     with (
         configured(quiet, device, gpu_grouping, memory_limit, temp),
-        compiling_ahead("risk", _cells(asked if attributes else ["k"]) if on_blocks else ()),
+        compiling_ahead("risk", _cells(asked if attributes else ["k"]) if on_blocks else (), table, sep),
     ):
         from ..disclosure.request import pick_needed
         from ..disclosure.risk import risk as find_risk

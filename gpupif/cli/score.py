@@ -164,7 +164,7 @@ def score(
     weights = from_file.weights(weights)
     with (
         configured(quiet, device, gpu_grouping, memory_limit, temp, compression),
-        compiling_ahead("scores", () if place.named or missing == "wildcard" else names),
+        compiling_ahead("scores", () if place.named or missing == "wildcard" else names, table, sep),
     ):
         from ..attack.arguments import Arguments
         from ..io.paths import find_input

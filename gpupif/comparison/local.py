@@ -42,13 +42,13 @@ class LocalTables(AlignedTables):
     ) -> None:
         self._names = list(request.columns)
         self._report = report
-        self._engine = choose_engine(requested_device())
         with contextlib.ExitStack() as opened:
             sides = [_open(table, request.read(side), report, opened) for side, table in enumerate((before, after))]
             self._folder = opened.enter_context(temporary_folder(resources().temp))
             self._opened = opened.pop_all()
         first, second = sides
         self.rows = first.rows
+        self._engine = choose_engine(requested_device(lambda: sum(one.rows * len(one.columns) for one in sides)))
         self._rows = RowPlaces.of(first, second, request.row_id, find_kept)
         self.lacking = self._rows.lacking
         self._joined = JoinedChunks(request, first, second, self._rows)

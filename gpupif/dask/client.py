@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError, GpupifError, InputError, reason_of
+from ..gpu import status as gpu_status
+from ..utils.config import resources, split_device
 from ..utils.progress import Reporter
 
 CONNECT_SECONDS = 30
@@ -81,22 +84,75 @@ def _deaf_loop(closing: contextlib.ExitStack) -> Any:
     return runner.loop
 
 
+def gpus_of_workers(workers: int) -> list[str]:
+    """Return a GPU for each of some workers that are started here, as CUDA_VISIBLE_DEVICES names it.
+
+    Each worker plans with nearly all memory of its GPU, so no two share one. With device "auto" the workers that are
+    left get none, and use the CPU; with "cuda" they raise InputError. The list is empty where no worker uses a GPU, or
+    where there is one worker, which uses the GPU that the device names.
+    """
+    kind, named, _ = split_device(resources().device)
+    shown = gpu_status.shown_gpus()
+    if kind == "cpu" or not shown.usable:
+        return []
+    most = 1 if named else len(shown.devices)
+    if kind == "cuda" and workers > most:
+        raise InputError(
+            f"--workers: expected at most {most} with device {resources().device!r}, for each worker uses a GPU of its "
+            f"own; got {workers}. Start fewer, or use --device cpu."
+        )
+    if named:
+        return []
+    set_before = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = list(map(str, range(len(shown.gpus)))) if set_before is None else set_before.split(",")
+    return [names[number] for number in shown.devices[:workers]]
+
+
+def _one_gpu_each(gpus: Sequence[str]) -> Any:
+    """Return a plugin of Dask by which each worker sees one of these GPUs, or none, also when it is started again."""
+    from distributed import WorkerPlugin
+
+    class OneGpu(WorkerPlugin):  # type: ignore[misc]
+        """Sets what a worker sees before its first task, and so before it asks the driver."""
+
+        def setup(self, worker: Any) -> None:
+            os.environ["CUDA_VISIBLE_DEVICES"] = dict(enumerate(gpus)).get(worker.name, "")
+
+    return OneGpu()
+
+
 @contextlib.contextmanager
 def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """A client of the cluster; what goes wrong with the cluster itself is one DeviceError."""
+    """Yield a client of a cluster: of one that runs, or of one of so many workers started here, each with its own GPU.
+
+    Where dask-cuda is installed it starts workers that all have a GPU. What goes wrong with the cluster itself is one
+    DeviceError; too many workers are an InputError.
+    """
     import dask
     from distributed import Client, KilledWorker, LocalCluster
 
+    gpus = [] if workers is None else gpus_of_workers(workers)
     with contextlib.ExitStack() as closing:
         closing.enter_context(dask.config.set(PATIENT))
         try:
             if workers is not None:
-                # What goes wrong comes back as one error, which Dask's log would only say before it, at length.
-                silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-                scheduler = closing.enter_context(
-                    LocalCluster(n_workers=workers, threads_per_worker=1, loop=_deaf_loop(closing), **silent)
-                )
+                options = {
+                    "n_workers": workers,
+                    "threads_per_worker": 1,
+                    "loop": _deaf_loop(closing),
+                    "dashboard_address": ":0",
+                    # What goes wrong comes back as one error, which Dask's log would only say before it, at length.
+                    "silence_logs": logging.CRITICAL,
+                }
+                if len(gpus) == workers and find_spec("dask_cuda") is not None:
+                    from dask_cuda import LocalCUDACluster
+
+                    scheduler, gpus = closing.enter_context(LocalCUDACluster(gpus, **options)), []
+                else:
+                    scheduler = closing.enter_context(LocalCluster(**options))
             client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
+            if gpus:
+                client.register_plugin(_one_gpu_each(gpus))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             reason = reason_of(error)
             if workers is not None:

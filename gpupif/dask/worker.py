@@ -41,20 +41,23 @@ def task_slots() -> int:
 
 
 def worker_device(asked: DeviceRequest) -> DeviceRequest:
-    """What the device means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
-    return asked._replace(device=choose_engine(asked).device)
+    """Return what the device means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked.
+
+    Raises DeviceError where the worker has no GPU that was asked for.
+    """
+    engine = choose_engine(asked, only=0)
+    return asked._replace(device=asked.device if ":" in asked.device else engine.device.partition(":")[0])
 
 
 def task_engine(asked: DeviceRequest) -> CountingEngine:
-    """The engine of one task. On "cuda" a worker uses the first GPU that it sees; those of dask-cuda each see another.
+    """Return the engine of one task.
 
+    On "cuda" a worker uses the first GPU that it sees, each another one (see `client.cluster`), and starts no other.
     "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the worker has
     no GPU that was asked for.
     """
-    here = worker_device(asked) if asked.device == "auto" else asked
-    if here.device == "cpu":
-        return CpuEngine(threads=task_threads())
-    return choose_engine(here._replace(device="cuda:0") if here.device == "cuda" else here)
+    engine = choose_engine(asked, only=0)
+    return CpuEngine(threads=task_threads()) if engine.device == "cpu" else engine
 
 
 def warn_clients(message: str, category: type[Warning]) -> None:

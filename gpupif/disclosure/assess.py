@@ -12,7 +12,7 @@ from typing import Any
 from ..attack.population import Population
 from ..engines.choose import choose_engine
 from ..frames.dask_frame import is_dask
-from ..frames.open import open_table
+from ..frames.open import device_for, open_table
 from ..out_of_core.temporary_table import in_streams
 from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
@@ -34,7 +34,7 @@ def assess(table: Any, request: RiskRequest, population: Population | None = Non
         from .dask import assess_dask
 
         return assess_dask(table, request, population)
-    engine = choose_engine(request.device)
+    engine = choose_engine(device_for(table))
     with Reporter() as report, announce_compilation():
         if in_streams(table, request.choose):
             return assess_files(table, request, engine, report, population)

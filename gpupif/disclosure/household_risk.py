@@ -10,9 +10,9 @@ import numpy as np
 from gpupif.kernels import individual_risk as kernels
 
 from ..encoding.encode import encode_column
-from ..engines.choose import choose_engine, requested_device
+from ..engines.choose import choose_engine
 from ..frames.dask_frame import check_dask_frame, is_dask
-from ..frames.open import open_frame, open_table
+from ..frames.open import device_for, open_frame, open_table
 from ..scoring.score import score
 from ..utils.arrays import on_host
 from ..utils.docs import documented_as
@@ -94,7 +94,7 @@ def household_risk(
         check_dask_frame(table)
         request.pick(list(table.columns))
         return _on_dask(risks_of(table)[MEASURE][known[0]], table[household], household)
-    frame = open_table(table, request.pick, choose_engine(requested_device()).frames)
+    frame = open_table(table, request.pick, choose_engine(device_for(table)).frames)
     request.pick(frame.names)
     with frame.active():
         column = encode_column(household, frame.column(frame.names.index(household))).on_host()

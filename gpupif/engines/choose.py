@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import DeviceError
+from ..errors import DeviceError, DeviceWarning, warn
 from ..gpu import status as gpu_status
+from ..gpu.status import CudaStatus
 from ..utils.config import AUTO, resources, split_device
 from .counting import CountingEngine
+
+# With device="auto" the CPU scores tables of fewer cells: two of its cores score ten million cells in 0.1 s
+# (benchmarks/results/engines.json), and importing cuDF alone takes longer. Not measured on a GPU.
+LEAST_CELLS = 10_000_000
 
 
 class DeviceRequest(NamedTuple):
@@ -21,16 +27,26 @@ class DeviceRequest(NamedTuple):
     grouping: str = AUTO
 
 
-def requested_device() -> DeviceRequest:
-    """Where and how `gpupif.config` says to run, as one to hand on."""
+def requested_device(cells: Callable[[], int | None] | None = None) -> DeviceRequest:
+    """Return where and how `gpupif.config` says to run, to be handed on.
+
+    cells: returns about how many cells are to be scored or counted, None for what is to stay on a GPU. Of fewer than
+    `LEAST_CELLS` "auto" is "cpu", so that no GPU is started for them, unless a way of GPUs is asked for.
+    """
     asked = resources()
-    return DeviceRequest(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
+    request = DeviceRequest(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
+    if request != DeviceRequest(AUTO) or cells is None or not gpu_status.shown_gpus().usable:
+        return request
+    number = cells()
+    return request if number is None or number >= LEAST_CELLS else DeviceRequest("cpu")
 
 
-def choose_engine(asked: DeviceRequest) -> CountingEngine:
-    """The engine that is to run.
+def choose_engine(asked: DeviceRequest, only: int | None = None) -> CountingEngine:
+    """Return the engine that is to run.
 
-    Raises InputError for a word that is no device, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
+    only: the one GPU to use, and to start, where the device names none. Raises InputError for a word that is no device,
+    and DeviceError where "cuda", or what is asked of a GPU, cannot run. Warns of GPUs that are left out because they
+    failed.
     """
     from .cpu.engine import CpuEngine
 
@@ -38,25 +54,29 @@ def choose_engine(asked: DeviceRequest) -> CountingEngine:
     kind, colon, number = split_device(device)
     if kind == "cpu":
         return CpuEngine()
-    status = gpu_status.cuda_status()
+    if colon:
+        only = int(number)
+    status = gpu_status.cuda_status() if only is None else gpu_status.cuda_status(only)
     if kind == "auto" and not status.usable:
         if grouping != AUTO:
             raise DeviceError(
                 f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
                 "gpupif.config(gpu_grouping='auto'), or leave it out."
             )
+        _warn_of_faults(status)
         return CpuEngine()
-    if colon and status.gpus and int(number) >= len(status.gpus):
+    if only is not None and status.gpus and only >= len(status.gpus):
         raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
-    if colon and status.usable and int(number) not in status.devices:
-        gpu = status.gpus[int(number)]
+    if only is not None and status.gpus and status.gpus[only].reason:
         raise DeviceError(
-            f"device {device!r} cannot be used: {gpu} is {gpu.reason}. Use another, or gpupif.config(device='cpu')."
+            f"device {device!r} cannot be used: {status.gpus[only].described}. Use another, or "
+            "gpupif.config(device='cpu')."
         )
     if not status.usable:
         raise DeviceError(
             f"device {device!r} cannot be used here: {status.reason}. Use gpupif.config(device='cpu') or device='auto'."
         )
+    _warn_of_faults(status)
     from .cuda.engine import CudaEngine
 
     if grouping == "cudf" and status.no_cudf:
@@ -67,8 +87,17 @@ def choose_engine(asked: DeviceRequest) -> CountingEngine:
     if grouping == AUTO:
         grouping = "rotation" if status.no_cudf else "cudf"
     return CudaEngine(
-        [int(number)] if colon else status.devices,
+        status.devices,
         grouping=grouping,
-        device=device if colon else "cuda",
+        device="cuda" if only is None else f"cuda:{only}",
         with_frames=not status.no_cudf,
     )
+
+
+def _warn_of_faults(status: CudaStatus) -> None:
+    """Warn of each GPU that failed: others, or the CPU, do its work."""
+    left = ", ".join(map(str, status.devices))
+    for number, gpu in enumerate(status.gpus):
+        if gpu.fault:
+            instead = f"GPU {left}" if left else "the CPU"
+            warn(f"GPU {number} is not used, and {instead} does its work: {gpu.described}.", DeviceWarning)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ..encoding.encoded_source import EncodedSource
+from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.base import FrameLibrary
@@ -44,6 +45,33 @@ def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> F
     return frame
 
 
+def device_for(table: Any, times: Callable[[int], int] = lambda columns: 1) -> DeviceRequest:
+    """Return where and how to run for a table: "auto" is the CPU for a small one; see `requested_device`.
+
+    times: returns how often the question goes over each cell of a table with so many columns. Raises what
+    `open_source` does.
+    """
+    return requested_device(lambda: about_cells(table, times))
+
+
+def about_cells(table: Any, times: Callable[[int], int] = lambda columns: 1) -> int | None:
+    """Return about how many cells a question goes over, see `device_for`.
+
+    None for a table that lies on a device, and for one that says how many rows it has only when it is read.
+    """
+    rows: Any
+    if isinstance(table, str | os.PathLike):
+        source = open_source(table)
+        rows, columns = source.about_rows(), len(source.names)
+    elif isinstance(table, Frame):
+        rows, columns = None if table.device_frames() is not None else table.rows, len(table.names)
+    elif cuda_frames.CudfFrames.may_hold(table):
+        return None
+    else:
+        rows, columns = getattr(table, "shape", (None, 0))
+    return rows * columns * times(columns) if isinstance(rows, int) else None
+
+
 def open_frame(table: Any) -> Frame:
     """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
 
@@ -54,7 +82,7 @@ def open_frame(table: Any) -> Frame:
 
         library = frame_library()
         if library.holds(table):
-            return DeviceTable(table, library)
+            return DeviceTable(table, library.beside(table))
     if isinstance(table, pd.DataFrame):
         return PandasFrame(table)
     if isinstance(table, pa.Table | pa.RecordBatch):

@@ -162,6 +162,14 @@ class Library(DeviceLibrary):
     def finish(self) -> None:
         """Wait until all that was started is done."""
 
+    @abstractmethod
+    def trim(self) -> None:
+        """Give memory that is kept for later back where it is more than a library may keep between scores."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Hand what the library works with on to the one that is opened next; it is not used any more."""
+
     def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Note that what is started now belongs to this stage; for benchmarks, which replace it."""
         return contextlib.nullcontext()
@@ -181,6 +189,10 @@ class FrameLibrary(DeviceLibrary):
     @abstractmethod
     def holds(self, table: Any) -> bool:
         """Whether a table is a frame of this library."""
+
+    @abstractmethod
+    def beside(self, table: Any) -> FrameLibrary:
+        """Return the library of the device that a frame lies on, whichever device is the current one."""
 
     @abstractmethod
     def array(self, series: Any) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +19,25 @@ class CudfFrames(FrameLibrary):
     """cuDF on one device, by default the current one."""
 
     def __init__(self, device: int | None = None) -> None:
-        import cudf
         import cupy
 
-        self.xp = cupy
-        self.frames = cudf
-        self._device = cupy.cuda.Device(device)
+        from .cupy_arrays import user_pool
 
-    def active(self) -> contextlib.AbstractContextManager[Any]:
-        return self._device  # type: ignore[no-any-return]
+        self.xp = cupy
+        self.frames = import_cudf()
+        self._device = cupy.cuda.Device(device)
+        with self._device:
+            self._pool = user_pool()
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """See `DeviceLibrary`; arrays and what cuDF makes lie in one pool, as those of `CupyLibrary` do."""
+        from .cupy_arrays import array_memory
+        from .rmm_pool import memory_of_cupy
+
+        of_cudf = memory_of_cupy(self._device.id) if self._pool is None else contextlib.nullcontext()
+        with self._device, array_memory(self._pool), of_cudf:
+            yield
 
     def ran_out(self, error: Exception) -> bool:
         from .cupy_arrays import is_out_of_memory
@@ -47,6 +59,10 @@ class CudfFrames(FrameLibrary):
 
     def holds(self, table: Any) -> bool:
         return isinstance(table, self.frames.DataFrame)
+
+    def beside(self, table: Any) -> FrameLibrary:
+        device = device_of(table, self.xp.cuda.runtime)
+        return self if device in (None, self._device.id) else CudfFrames(device)
 
     def array(self, series: Any) -> Any:
         return series.values
@@ -94,6 +110,36 @@ class CudfFrames(FrameLibrary):
 
     def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> Any:
         return ParquetWriter(sink, metadata, codec)
+
+
+def import_cudf() -> Any:
+    """Return cuDF, imported without a trace on what CuPy's arrays are taken from outside of gpupif.
+
+    Whoever imports cuDF himself has them taken from RMM, by which he may set a pool for both.
+    """
+    if "cudf" not in sys.modules:
+        import cupy
+
+        before = cupy.cuda.get_allocator()
+        importlib.import_module("cudf")
+        cupy.cuda.set_allocator(before)
+    return sys.modules["cudf"]
+
+
+def device_of(frame: Any, runtime: Any) -> int | None:
+    """Return the number of the device that a frame's memory is on; None for a frame that has none.
+
+    runtime: CuPy's, which asks the driver where a pointer points to.
+    """
+    table, _ = frame.to_pylibcudf()
+    columns = list(table.columns())
+    while columns:
+        column = columns.pop()
+        for buffer in (column.data(), column.null_mask()):
+            if buffer is not None and buffer.ptr:
+                return int(runtime.pointerGetAttributes(buffer.ptr).device)
+        columns += column.children()
+    return None
 
 
 class ParquetWriter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,8 +18,15 @@ from .staging import PinnedStaging
 THREADS = 256
 # The driver's and the runtime's number for memory that is used up.
 OUT_OF_MEMORY = 2
+# Of a device's memory, what CuPy's pool keeps from one score to the next at most, so that the same need not be asked of
+# the driver again. The rest goes back to the driver: other libraries and processes, cuDF without a pool among them,
+# take their memory there. A choice, not measured on a GPU.
+KEPT_SHARE = 0.25
 # Shares of a pool that are tried, the largest first, to see how much of it is free in one piece.
 POOL_STEPS = 16
+
+# Streams that no library uses, by device. Memory that CuPy's pool keeps is given out again on the same stream only.
+_idle_streams: defaultdict[int, list[Any]] = defaultdict(list)
 
 
 class CupyLibrary(Library):
@@ -36,7 +44,10 @@ class CupyLibrary(Library):
         self.staging = PinnedStaging(self)
         self._device = cupy.cuda.Device(device)
         with self._device:
-            self._stream = cupy.cuda.Stream(non_blocking=True)
+            try:
+                self._stream = _idle_streams[device].pop()
+            except IndexError:
+                self._stream = cupy.cuda.Stream(non_blocking=True)
             properties = cupy.cuda.runtime.getDeviceProperties(device)
             self._pool = user_pool()
         self.name = properties["name"].decode()
@@ -46,7 +57,7 @@ class CupyLibrary(Library):
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
         """See `Library`; what the caller's stream was given before is done first."""
-        with self._device, self._allocator():
+        with self._device, array_memory(self._pool):
             before = self.xp.cuda.get_current_stream().record()
             self._stream.wait_event(before)
             with self._stream:
@@ -54,14 +65,6 @@ class CupyLibrary(Library):
                     yield
                 finally:
                     self._stream.synchronize()
-
-    def _allocator(self) -> contextlib.AbstractContextManager[Any]:
-        """The user's pool, or CuPy's own: RMM without a pool asks the driver for each array, which waits for all."""
-        if self._pool is None:
-            return self.xp.cuda.using_allocator(self.xp.get_default_memory_pool().malloc)  # type: ignore[no-any-return]
-        from rmm.allocators.cupy import rmm_cupy_allocator
-
-        return self.xp.cuda.using_allocator(rmm_cupy_allocator)  # type: ignore[no-any-return]
 
     def ran_out(self, error: Exception) -> bool:
         return is_out_of_memory(error)
@@ -129,12 +132,39 @@ class CupyLibrary(Library):
                 return free_of_pool(self._pool, int(free))
             return int(free + self.xp.get_default_memory_pool().free_bytes())
 
+    def trim(self) -> None:
+        with contextlib.suppress(*self.failures), self._device:
+            _, total = self.xp.cuda.runtime.memGetInfo()
+            if self.xp.get_default_memory_pool().free_bytes() > KEPT_SHARE * total:
+                self.release()
+
+    def close(self) -> None:
+        """See `Library`; a stream that failed is not used again."""
+        self.staging.release()
+        with contextlib.suppress(*self.failures), self._device:
+            self._stream.synchronize()
+            _idle_streams[self.device].append(self._stream)
+
     def release(self) -> None:
         self.staging.release()
         # After a failure the device may fail once more; what is to be told is the first one.
         with contextlib.suppress(*self.failures), self._device:
             self.xp.get_default_memory_pool().free_all_blocks()
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
+
+
+def array_memory(pool: Any) -> contextlib.AbstractContextManager[Any]:
+    """Have CuPy take its arrays for a while from the user's pool, see `user_pool`, or without one from its own.
+
+    What `import cudf` sets, RMM without a pool, asks the driver for each array, which waits for all that it was given.
+    """
+    import cupy
+
+    if pool is None:
+        return cupy.cuda.using_allocator(cupy.get_default_memory_pool().malloc)  # type: ignore[no-any-return]
+    from rmm.allocators.cupy import rmm_cupy_allocator
+
+    return cupy.cuda.using_allocator(rmm_cupy_allocator)  # type: ignore[no-any-return]
 
 
 def user_pool() -> Any:

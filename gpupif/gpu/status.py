@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..utils.versions import installed_version
 
@@ -24,15 +23,23 @@ CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device that the driver shows: its name and compute capability."""
+    """A device that the driver shows: its name and compute capability; fault: how it failed when it was tried."""
 
     name: str
     capability: tuple[int, int]
+    fault: str = ""
 
     @property
     def reason(self) -> str:
-        """Why it cannot be used; empty where it can."""
-        return "" if self.capability >= LEAST_CAPABILITY else "too old: at least compute capability 7.5 is needed"
+        """Why it cannot be used; empty where it can, or was not tried."""
+        if self.capability < LEAST_CAPABILITY:
+            return "too old: at least compute capability 7.5 is needed"
+        return self.fault
+
+    @property
+    def described(self) -> str:
+        """Which one it is, and why it cannot be used."""
+        return f"{self}{self.reason and ', ' + self.reason}"
 
     def __str__(self) -> str:
         return f"{self.name} (compute capability {self.capability[0]}.{self.capability[1]})"
@@ -57,8 +64,11 @@ class CudaStatus:
         return bool(self.devices)
 
 
-def cuda_status() -> CudaStatus:
-    """Ask the driver for devices, then look for the packages, then try them: the first thing missing is the reason."""
+def shown_gpus() -> CudaStatus:
+    """Return what the driver and the packages say, without a context on any device: none of these is tried.
+
+    The first thing missing is the reason that no device can be used.
+    """
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -71,11 +81,32 @@ def cuda_status() -> CudaStatus:
         return CudaStatus(reason="the NVIDIA driver shows no GPU")
     devices = [number for number, gpu in enumerate(gpus) if not gpu.reason]
     if not devices:
-        return CudaStatus(gpus, reason=f"{gpus[0]} is {gpus[0].reason}")
-    reason = _packages_reason(PACKAGES) or _devices_reason(tuple(devices), ("cupy", "numba-cuda"))
-    if reason:
-        return CudaStatus(gpus, reason=reason)
-    return CudaStatus(gpus, devices, no_cudf=_packages_reason(CUDF) or _devices_reason(tuple(devices), ("cudf",)))
+        return CudaStatus(gpus, reason=gpus[0].described)
+    reason = _packages_reason(PACKAGES)
+    return CudaStatus(gpus, reason=reason) if reason else CudaStatus(gpus, devices, no_cudf=_packages_reason(CUDF))
+
+
+def cuda_status(device: int | None = None) -> CudaStatus:
+    """Return which devices work, each found by an operation of each package on it, which opens a context there.
+
+    device: the only one to try, where the others are not to be used. A device that fails is left out, with the reason
+    as its fault; cuDF is not used where it works on none of the devices that the other packages work on.
+    """
+    shown = shown_gpus()
+    wanted = [number for number in shown.devices if device in (None, number)]
+    if not wanted:
+        return replace(shown, devices=())
+    faults = {number: _fault(number, ("cupy", "numba-cuda")) for number in wanted}
+    no_cudf = shown.no_cudf
+    if not no_cudf:
+        of_cudf = {number: _fault(number, ("cudf",)) for number, fault in faults.items() if not fault}
+        if any(not fault for fault in of_cudf.values()):
+            faults |= of_cudf
+        else:
+            no_cudf = next(iter(of_cudf.values()), "")
+    gpus = [replace(gpu, fault=faults.get(number, "")) for number, gpu in enumerate(shown.gpus)]
+    devices = [number for number, fault in faults.items() if not fault]
+    return CudaStatus(gpus, devices, reason="" if devices else faults[wanted[0]], no_cudf=no_cudf if devices else "")
 
 
 def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
@@ -109,16 +140,20 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part or 0) for part in digits)
 
 
-@functools.cache
-def _devices_reason(devices: tuple[int, ...], packages: tuple[str, ...]) -> str:
-    """Why one of these packages does not work on these devices, found by an operation of each; empty where all do."""
+# Devices and packages that worked once. What failed is tried again: its memory may only have been full.
+_worked: set[tuple[int, str]] = set()
+
+
+def _fault(device: int, packages: Sequence[str]) -> str:
+    """Return how one of these packages fails on a device; empty where all work."""
     attempts = {"cupy": _try_cupy, "numba-cuda": _try_numba, "cudf": _try_cudf}
     for package in packages:
-        try:
-            for device in devices:
+        if (device, package) not in _worked:
+            try:
                 attempts[package](device)
-        except Exception as error:
-            return f"{package} {installed_version(package)} does not work here: {' '.join(str(error).split())}"
+            except Exception as error:
+                return f"{package} {installed_version(package)} does not work here: {' '.join(str(error).split())}"
+            _worked.add((device, package))
     return ""
 
 

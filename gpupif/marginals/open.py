@@ -6,6 +6,7 @@ from typing import Any
 
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
+from ..frames.open import device_for
 from ..utils.progress import Reporter
 from .base import SetCounts
 from .in_memory import MemoryCounts
@@ -22,7 +23,7 @@ def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCount
         from .dask import DaskCounts
 
         return DaskCounts(table, request, requested_device())
-    engine = choose_engine(requested_device())
+    engine = choose_engine(device_for(table))
     if request.in_streams(table):
         return ChunkCounts(request.open_temporary_table(table, report), request, report, engine)
     return MemoryCounts(table, request, report, engine)

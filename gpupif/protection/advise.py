@@ -125,7 +125,7 @@ def advise(
 
     """
     asked = Target.of_figure(target)
-    given, engine = open_hierarchies(hierarchies), choose_engine(requested_device())
+    given = open_hierarchies(hierarchies)
     if columns is None:
         table, quasi_identifiers, sensitive, _ = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
@@ -147,6 +147,7 @@ def advise(
     targets = every.with_targets(measured)
     check_exist("hierarchies", given, counted.names)
     warn_of_unique(counted.columns, counted.rows)
+    engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
         levels = levels_of(counted, _hierarchies(counted, targets.scored, given))

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..attack.roles import Roles
 from ..errors import IdentifierWarning, InputError, warn
-from ..frames.dask_frame import check_dask_frame, is_dask
-from ..frames.open import open_table
+from ..frames.dask_frame import is_dask
+from ..frames.open import table_names
 from ..inspection.in_memory import facts_in_memory
 from ..inspection.looks import FREE_TEXT, IDENTIFIER
 from ..inspection.proposal import propose
-from ..io.common import every_column
 from ..io.read import open_source
 from ..marginals.request import CountRequest
 from ..treatment.base import Treatment
@@ -42,6 +42,19 @@ def as_identifiers(table: Any, identifiers: Any, pseudonymise: Any, keep: Any) -
     return found
 
 
+def identifiers_by_roles(
+    table: Any, identifiers: Any, roles: Roles, quasi_identifiers: Any, sensitive: Any
+) -> list[Hashable]:
+    """Return the identifiers that are given, and those of the roles that no argument makes anything else."""
+    arguments = {"identifiers": identifiers, "quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
+    given = {
+        argument: [] if names is None else as_columns(argument, names, table, empty=True)
+        for argument, names in arguments.items()
+    }
+    named = {name for names in given.values() for name in names}
+    return [*given["identifiers"], *(name for name in roles.identifiers if name not in named)]
+
+
 def treatments_of(identifiers: Mapping[Hashable, str]) -> list[Treatment]:
     """Return the treatments of a plan that drop identifiers, and put pseudonyms in the place of their values."""
     dropped = [name for name, done in identifiers.items() if done == DROP]
@@ -51,11 +64,7 @@ def treatments_of(identifiers: Mapping[Hashable, str]) -> list[Treatment]:
 
 def names_of(table: Any) -> list[Hashable]:
     """Return the names of the columns of a table of any kind, without those that only label rows."""
-    if is_dask(table):
-        check_dask_frame(table)
-        return CountRequest().chosen(list(table.columns))
-    opened = open_source(table) if isinstance(table, str | os.PathLike) else open_table(table, every_column)
-    return CountRequest().chosen(opened.names, opened.index_names)
+    return CountRequest().chosen(*table_names(table))
 
 
 def warn_of_identifiers(table: Any, names: Sequence[Hashable], coarser: Sequence[Hashable] = ()) -> None:

@@ -101,7 +101,7 @@ def _value(table: Any, target: Target, targets: TargetSet) -> TargetValue:
     if isinstance(known, AnyKnown) or not known:
         # Of who knows any few columns, or none, there are no classes.
         counted = CountedTable.of(table, targets.columns)
-        return targets.with_targets([target]).measure(counted, choose_engine(requested_device()))[0]
+        return targets.with_targets([target]).measure(counted, choose_engine(requested_device(counted.cells)))[0]
     sensitive = [name for name in targets.sensitive if isinstance(quantity, OfModel) and name not in known]
     return _of_risk(
         table, target, known, sensitive if isinstance(quantity, OfModel) and quantity.sensitive else [], targets

@@ -18,7 +18,7 @@ from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation, short
 from ..utils.validation import Columns
 from .checks import Checks
-from .identifiers import names_of, treatments_of, warn_of_identifiers
+from .identifiers import identifiers_by_roles, names_of, treatments_of, warn_of_identifiers
 from .lattice import size_of
 from .levels import levels_of
 from .measured_again import Measured, measured_again
@@ -139,7 +139,9 @@ def protect(
     """
     clock = time.perf_counter
     began = clock()
-    table, quasi_identifiers, sensitive, _ = classes_by_roles(table, quasi_identifiers, sensitive, roles)
+    table, quasi_identifiers, sensitive, by_roles = classes_by_roles(table, quasi_identifiers, sensitive, roles)
+    if by_roles is not None:
+        identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
     request = ProtectRequest.of(
         table,
         targets,
@@ -162,7 +164,7 @@ def protect(
     levels = levels_of(counted, asked.hierarchies)
     warn_of_unique([one.coded.column for one in levels], counted.rows)
     warn_of_identifiers(table, *request.not_named(names))
-    engine = choose_engine(requested_device())
+    engine = choose_engine(requested_device(counted.cells))
     seconds = {"read and count": clock() - began}
     costs = [[asked.weight(one.name) * loss for loss in one.losses] for one in levels]
     with Reporter() as report, announce_compilation():

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ..attack.arguments import Arguments, Knowledge, Measures
 from ..attack.roles import ScoreRoles, with_roles
 from ..engines.base import Engine
-from ..engines.choose import choose_engine, requested_device
+from ..engines.choose import choose_engine
 from ..errors import InputError
-from ..frames.open import open_file
+from ..frames.open import device_for, open_file
 from ..io.base import Source
 from ..io.common import every_column
 from ..io.paths import find_input
@@ -144,7 +144,7 @@ def score_files(
     )
     check_selection(selection, arguments)
     path, population = _as_path("source", source), _open_population(arguments)
-    return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
+    return _score_on_disk(path, arguments, options, choose_engine(device_for(path, arguments.known_sets)), population)
 
 
 def check_selection(selection: Selection | None, arguments: Arguments) -> None:
@@ -173,7 +173,7 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
     if is_file(options.output) and not options.summary_only:
         places = [*find_input(path).places, *([] if population is None else population.source.found.places)]
         check_output(options.output, options.overwrite or options.resume, places)
-    engine = choose_engine(requested_device())
+    engine = choose_engine(device_for(path, arguments.known_sets))
     if is_file(options.output) and resources().memory_limit is None and not options.resume:
         need = _memory_needed(open_source(path), arguments, options, population)
         if need <= default_limit() - resident_bytes():

@@ -10,7 +10,7 @@ from ..attack.population import open_population
 from ..attack.roles import ScoreRoles, with_roles
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
-from ..frames.open import open_table
+from ..frames.open import device_for, open_table
 from ..results.scores import Scores
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
@@ -220,7 +220,7 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
         from ..dask.score import score_dask
 
         return score_dask(table, arguments, requested_device(), origin)
-    engine = choose_engine(requested_device())
+    engine = choose_engine(device_for(table, arguments.known_sets))
     with Reporter() as report, announce_compilation():
         frame = open_table(table, arguments.needed, engine.frames)
         request = arguments.make_request(frame.names, frame.index_names, frame.orders())

@@ -10,6 +10,7 @@ from ..attack.request import warn_of_unique
 from ..encoding.column import Column
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
+from ..frames.open import device_for
 from ..marginals.coded_table import code_columns
 from ..rows.threads import Workers
 from ..utils.config import resources
@@ -18,6 +19,7 @@ from ..utils.validation import Columns
 from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
+from .work import count_sets
 
 
 def suda(
@@ -130,13 +132,13 @@ def suda(
 
     """
     request = SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights)
-    reads, device, here = request.reads, requested_device(), resources()
+    reads, here = request.reads, resources()
     started = time.perf_counter()
     if is_dask(table):
         from .dask import find_in_dask
 
-        return find_in_dask(table, request, device)
-    engine = choose_engine(device)
+        return find_in_dask(table, request, requested_device())
+    engine = choose_engine(device_for(table, lambda columns: count_sets(columns, request.max_size)))
     with Reporter() as report, announce_compilation():
         if reads.in_streams(table):
             with reads.open_temporary_table(table, report) as stream:

@@ -86,6 +86,10 @@ class CountedTable:
         """The columns."""
         return [column.name for column in self.columns]
 
+    def cells(self) -> int:
+        """Return how many cells the different rows have."""
+        return len(self.times) * len(self.columns)
+
     @property
     def cardinalities(self) -> list[int]:
         """How many values each column has."""

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 from ..attack.arguments import Arguments
 from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
 from ..encoding.plain import plain_labels
-from ..engines.choose import choose_engine, requested_device
+from ..engines.choose import choose_engine
 from ..errors import ColumnTypeError, InputError
+from ..frames.open import device_for
 from ..io.base import Source
 from ..io.checkpoints import Store
 from ..io.parquet_files import READ_BYTES
@@ -194,10 +195,11 @@ class FileTable(TreatableTable):
         def find() -> dict[str, str]:
             folder = self._store.fresh(name)
             output = folder / "scores.parquet"
+            source = self.source(plain=True)
             score_source(
-                self.source(plain=True),
+                source,
                 arguments,
-                choose_engine(requested_device()),
+                choose_engine(device_for(source, arguments.known_sets)),
                 OutputOptions(output, resources().memory),
                 self._report,
                 mend=LESS_AT_ONCE,

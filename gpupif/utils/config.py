@@ -102,9 +102,9 @@ def config(
     Parameters
     ----------
     device:
-        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
-        ``Scores.device`` says which ran, ``gpupif info`` why not CUDA. Of a Dask DataFrame: what each worker uses.
-        GPUPIF_DEVICE.
+        "cpu"; "cuda" (all GPUs that work) or "cuda:1" (one); or "auto": "cuda" where that can be used, but "cpu" for
+        tables of fewer than 10,000,000 cells. ``Scores.device`` says which ran, ``gpupif info`` why not CUDA. Of a Dask
+        DataFrame: what each worker uses, however small it is. GPUPIF_DEVICE.
     gpu_grouping:
         How a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (they are sorted), or "auto":
         "cudf" where it is installed. GPUPIF_GPU_GROUPING.

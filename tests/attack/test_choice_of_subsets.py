@@ -63,6 +63,7 @@ def test_samples_of_very_many():
         assert all(len(set(each)) == 20 and name not in each for each in some)
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_too_many_subsets():
     frame = gpupif.datasets.census(50, columns=40)
     with pytest.raises(

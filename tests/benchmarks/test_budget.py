@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from types import SimpleNamespace
+
 import pytest
 
+from benchmarks import gpu_tests
 from benchmarks.budget import MARGIN, Budget
 from benchmarks.gpu_tests import outcomes
 
@@ -85,5 +89,36 @@ def test_outcomes_of_tests_are_counted_and_failures_named():
         "counts": {"passed": 1, "failed": 1},
         "failures": ["tests/cuda/test_a.py::test_two[a b-1]"],
     }
-    # Stopped before anything ended.
-    assert outcomes("scheduling tests via LoadScheduling\n") == {"counts": {}, "failures": []}
+    # What is stopped before any test passed, finds no test or only leaves them out is a failure.
+    for said in ("scheduling tests via LoadScheduling\n", "ERROR: file or directory not found: x\n"):
+        assert outcomes(said) == {"counts": {}, "failures": [f"no test passed: {said.strip()}"]}
+    assert outcomes("") == {"counts": {}, "failures": ["no test passed"]}
+    skipped = outcomes(SINGLE.replace("PASSED", "SKIPPED").replace("FAILED", "SKIPPED"))
+    assert skipped["counts"] == {"skipped": 2}
+    assert len(skipped["failures"]) == 1
+
+
+def test_what_is_run_is_there(monkeypatch):
+    ran = []
+    monkeypatch.setattr(
+        subprocess,
+        "run",
+        lambda *given, **more: ran.append((*given, more)) or SimpleNamespace(stdout=SEVERAL.encode(), returncode=1),
+    )
+    found = gpu_tests.run_tests(10)
+    ((command, more),) = ran
+    assert command[command.index("-m", 3) + 1] == "gpu"
+    # All of them, wherever they lie.
+    assert command[-1] == "tests"
+    assert (more["cwd"] / "tests" / "cuda").is_dir()
+    assert found == {**outcomes(SEVERAL), "status": 1}
+
+
+def test_what_is_stopped_before_any_test_passed_is_a_failure(monkeypatch):
+    def stopped(*given, timeout, **more):
+        raise subprocess.TimeoutExpired("pytest", timeout, b"collecting")
+
+    monkeypatch.setattr(subprocess, "run", stopped)
+    found = gpu_tests.run_tests(3)
+    assert found["failures"] == ["no test passed: collecting"]
+    assert found["stopped_after_seconds"] == 3

@@ -80,9 +80,21 @@ def test_info_of_a_gpu_without_cudf(run, monkeypatch):
     monkeypatch.setattr("gpupif.cli.info.installed_version", {"cudf": "26.6.0"}.get)
     monkeypatch.setattr("gpupif.engines.cuda.engine.whole_tables", lambda device: "free")
     facts = json.loads(run("info", "--json").out)
-    assert facts["engine"] == "cuda"
+    assert facts["engine"].startswith("cuda (the CPU for tables of fewer than ")
     assert facts["cudf"] == "26.6.0, not used: cudf 26.6.0 is too old"
     assert facts["cupy"] == "not installed: needed for GPUs"
+
+
+def test_info_of_a_gpu_that_fails(run, monkeypatch):
+    gpus = [Gpu("Card 1", (9, 0)), Gpu("Card 2", (9, 0), "cupy 14.2.0 does not work here: driver is old")]
+    monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: CudaStatus(gpus, [0]))
+    monkeypatch.setattr("gpupif.engines.cuda.engine.whole_tables", lambda device: "free")
+    facts = json.loads(run("info", "--json").out)
+    assert facts["GPU"] == (
+        "GPU 0: Card 1 (compute capability 9.0); "
+        "GPU 1: Card 2 (compute capability 9.0), cupy 14.2.0 does not work here: driver is old"
+    )
+    assert facts["GPU memory"] == "GPU 0: free"
 
 
 def test_version_and_help(run, monkeypatch):

@@ -65,6 +65,7 @@ def test_files_in_pieces_and_parts(both, tmp_path):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_dask(both):
     import dask
 
@@ -88,6 +89,7 @@ def test_dask(both):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_dask_and_parquet(both):
     import dask
 

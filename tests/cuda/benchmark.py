@@ -7,12 +7,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
 
-import gpupif.gpu.status
 from benchmarks import gpu
 from tests.helpers.gpu import without_gpu
 
 if __name__ == "__main__":
     without_gpu.install()
-    gpupif.gpu.status.cuda_status = without_gpu.status
     gpu.COMMAND = (__file__,)
     gpu.main()

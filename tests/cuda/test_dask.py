@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import dask.dataframe as dd
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ import gpupif
 from gpupif.measures import MEASURES
 from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.on_device import Frames, to_device, to_pandas
-from tests.helpers.gpu.without_gpu import need_frames
+from tests.helpers.gpu.without_gpu import WITHOUT_GPU, need, need_frames
 
 need_frames()
+# By it Dask knows what to do with frames of cuDF.
+need(WITHOUT_GPU or find_spec("dask_cudf") is not None, "dask-cudf")
 
 pytestmark = [pytest.mark.usefixtures("dask_in_one_thread"), pytest.mark.gpu, pytest.mark.dask]
 

@@ -246,24 +246,26 @@ def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_pat
     assert_same(scores, score(CpuEngine(), census(60)))
 
 
-def test_memory_is_shared_by_the_streams_of_a_device_and_given_back():
+def test_memory_is_shared_by_the_streams_of_a_device_and_given_back_beyond_a_limit():
     class Stream(DeviceLibrary):
-        released = 0
-        most = 0
+        trimmed = most = 0
 
         def launch(self, kernel, size, *arguments):
             self.most = max(self.most, size)
             super().launch(kernel, size, *arguments)
 
-        def release(self):
-            self.released += 1
+        def trim(self):
+            self.trimmed += 1
+
+        def close(self):
+            raise AssertionError("it is not the engine's to close")
 
     frame = census(200)
     largest = []
     for streams in (1, 2):
         libraries = [Stream(memory=80_000) for _ in range(streams)]
         assert_same(score(CudaEngine(libraries=libraries, share=0.5), frame), score(CpuEngine(), frame))
-        assert all(library.released for library in libraries)
+        assert [library.trimmed for library in libraries] == [1] * streams
         largest.append(max(library.most for library in libraries))
     assert largest[1] < largest[0]
 

@@ -23,6 +23,7 @@ pytest.importorskip("cudf")
 
 import cudf
 import cupy
+import dask_cuda
 import pylibcudf
 import rmm
 from numba import float64
@@ -30,6 +31,7 @@ from rmm.allocators.cupy import rmm_cupy_allocator
 
 import gpupif
 from gpupif.gpu import cupy_arrays as cuda_cupy
+from gpupif.gpu.cudf_frames import CudfFrames
 from gpupif.gpu.cudf_grouping import as_array, as_column, group_rows
 from gpupif.gpu.cupy_arrays import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
 from gpupif.gpu.kernel_arguments import pack
@@ -54,6 +56,7 @@ CALLED = [
     (pylibcudf, "join.inner_join", {"left_keys", "right_keys", "nulls_equal", "stream"}),
     (pylibcudf, "io.parquet.read_parquet", {"options"}),
     (pylibcudf, "io.text.multibyte_split", {"source", "delimiter", "options"}),
+    (dask_cuda, "LocalCUDACluster.__init__", {"CUDA_VISIBLE_DEVICES", "n_workers", "threads_per_worker", "kwargs"}),
 ]
 THERE = [
     *((cupy, f"cuda.{name}") for name in ("Device", "Stream", "alloc_pinned_memory", "using_allocator")),
@@ -61,6 +64,8 @@ THERE = [
     *((cupy, f"cuda.Stream.{name}") for name in ("__cuda_stream__",)),
     *((cupy, f"cuda.{name}") for name in ("Event.synchronize", "Device.synchronize", "Stream.null.synchronize")),
     *((cupy, f"cuda.runtime.{name}") for name in ("getDeviceProperties", "memGetInfo", "CUDARuntimeError")),
+    *((cupy, f"cuda.{name}") for name in ("get_allocator", "set_allocator", "runtime.pointerGetAttributes")),
+    *((pylibcudf, f"Column.{name}") for name in ("data", "null_mask", "children")),
     *((cupy, f"ndarray.{name}") for name in ("get", "set", "copy", "sum", "astype", "__array_function__")),
     *((cupy, f"get_default_{pool}") for pool in ("memory_pool", "pinned_memory_pool")),
     *((cudf, f"Series.{name}") for name in ("isna", "min", "max", "to_arrow")),
@@ -296,6 +301,121 @@ def test_cudf_takes_its_memory_from_the_pool_of_cupy(monkeypatch):
     for place, size in zip(places, taken, strict=True):
         memory.deallocate(place, size)
     assert memory._taken == {}
+
+
+def test_arrays_of_frames_lie_in_the_pool_of_cupy_too(monkeypatch):
+    """While a table is read and numbered; after `import cudf` each would be asked of the driver otherwise."""
+    monkeypatch.setattr(cupy.cuda, "Device", OneDevice)
+    monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
+    before = rmm.mr.get_per_device_resource(3)
+    outside = cupy.cuda.get_allocator()
+    with CudfFrames(3).active():
+        assert cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc
+        assert isinstance(rmm.mr.get_per_device_resource(3), CupyMemory)
+    assert cupy.cuda.get_allocator() is outside
+    assert rmm.mr.get_per_device_resource(3) is before
+    # A pool of the user's own serves both.
+    monkeypatch.setattr(rmm.mr, "get_current_device_resource", object)
+    with CudfFrames(3).active():
+        assert cupy.cuda.get_allocator() is rmm_cupy_allocator
+        assert rmm.mr.get_per_device_resource(3) is before
+
+
+class OneDevice:
+    """A device of CuPy, as far as it is made the current one."""
+
+    def __init__(self, number):
+        self.id = 0 if number is None else number
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+def test_a_frame_is_worked_on_where_its_memory_lies(monkeypatch):
+    """Whichever device is the current one; the driver says where a pointer points to."""
+
+    class Column:
+        def __init__(self, data, mask=None, children=()):
+            self.data = lambda: data if data is None else SimpleNamespace(ptr=data)
+            self.null_mask = lambda: mask if mask is None else SimpleNamespace(ptr=mask)
+            self.children = lambda: list(children)
+
+    def frame(*columns):
+        return SimpleNamespace(to_pylibcudf=lambda: (SimpleNamespace(columns=lambda: tuple(columns)), {}))
+
+    asked = {512: 0, 1024: 1}
+    monkeypatch.setattr(cupy.cuda, "Device", OneDevice)
+    monkeypatch.setattr(
+        cupy.cuda.runtime, "pointerGetAttributes", lambda pointer: SimpleNamespace(device=asked[pointer])
+    )
+    monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
+    here = CudfFrames()
+    assert here.beside(frame(Column(512))) is here
+    # Lists and texts have their memory in a column below, or only a mask.
+    for there in (frame(Column(1024)), frame(Column(None, None, [Column(1024)])), frame(Column(None, 1024))):
+        assert here.beside(there)._device.id == 1
+    for nowhere in (frame(), frame(Column(None)), frame(Column(0))):
+        assert here.beside(nowhere) is here
+
+
+def test_the_columns_of_a_frame_say_where_their_memory_is():
+    column = as_column(np.arange(7).view(HostArray))
+    assert column.data().ptr
+    assert column.null_mask() is None
+    assert column.children() == []
+
+
+def test_the_pool_keeps_some_memory_and_the_next_library_works_on_the_same_stream(monkeypatch):
+    free, freed = [0], []
+    pool = SimpleNamespace(free_bytes=lambda: free[0], free_all_blocks=lambda: freed.append("device"))
+    pinned = SimpleNamespace(free_all_blocks=lambda: freed.append("host"))
+    runtime = SimpleNamespace(
+        getDeviceProperties=lambda number: {"name": b"Card 1", "major": 9, "minor": 0},
+        memGetInfo=lambda: (100, 4000),
+        CUDARuntimeError=cupy.cuda.runtime.CUDARuntimeError,
+    )
+    monkeypatch.setattr(OneDevice, "attributes", {"MultiProcessorCount": 4}, raising=False)
+    monkeypatch.setattr(cupy.cuda, "Device", OneDevice)
+    monkeypatch.setattr(cupy.cuda, "runtime", runtime)
+    monkeypatch.setattr(cupy.cuda, "Stream", lambda non_blocking: SimpleNamespace(synchronize=lambda: None))
+    monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: pool)
+    monkeypatch.setattr(cupy, "get_default_pinned_memory_pool", lambda: pinned)
+    monkeypatch.setattr(cuda_cupy, "user_pool", lambda: None)
+    first, second = CupyLibrary(5), CupyLibrary(5)
+    assert first._stream is not second._stream
+    free[0] = 1000
+    first.trim()
+    assert freed == []
+    free[0] = 1001
+    first.trim()
+    assert freed == ["device", "host"]
+    first.close()
+    third = CupyLibrary(5)
+    assert third._stream is first._stream
+    assert CupyLibrary(5)._stream is not first._stream
+
+    def lost():
+        raise DriverError("lost")
+
+    second._stream.synchronize = lost
+    second.close()
+    assert CupyLibrary(5)._stream is not second._stream
+
+
+@pytest.mark.subprocess
+def test_importing_cudf_changes_nothing_for_arrays_of_the_user():
+    script = """
+import cupy
+from gpupif.gpu.cudf_frames import import_cudf
+before = cupy.cuda.get_allocator()
+assert import_cudf() is import_cudf()
+assert cupy.cuda.get_allocator() == before == cupy.get_default_memory_pool().malloc
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_what_cudf_had_before_is_set_again():

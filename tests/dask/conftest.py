@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import dask
@@ -12,6 +13,14 @@ from distributed import Client, LocalCluster
 import gpupif
 from gpupif.dask import client as connect
 from tests.helpers.clusters import PARTITIONS, ROWS, WORKERS
+from tests.helpers.gpu.without_gpu import on_gpu
+
+
+@pytest.fixture(autouse=True)
+def _device(request):
+    """The CPU in tests that are not marked for a GPU: on Dask "auto" takes one however small the table."""
+    with contextlib.nullcontext() if on_gpu(request.node) else gpupif.config(device="cpu"):
+        yield
 
 
 @pytest.fixture(scope="module")

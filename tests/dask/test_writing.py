@@ -44,6 +44,7 @@ def test_other_scores_are_replaced(tmp_path):
     assert names(tmp_path) == ["scores"]
 
 
+@pytest.mark.every_engine
 def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
     with gpupif.config(device="auto"):
         ran = choose_engine(requested_device()).device

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ctypes
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import gpupif
+from gpupif.attack.arguments import Arguments
 from gpupif.dask.worker import task_engine, worker_device
-from gpupif.engines.choose import DeviceRequest, choose_engine, requested_device
+from gpupif.engines.choose import LEAST_CELLS, DeviceRequest, choose_engine, requested_device
 from gpupif.errors import DeviceError, InputError
+from gpupif.frames.open import device_for, open_frame
 from gpupif.gpu import status as device
-from gpupif.gpu.status import CudaStatus, Gpu, cuda_status
+from gpupif.gpu.status import CudaStatus, Gpu, cuda_status, shown_gpus
+from tests.helpers.checkout import ROOT
+from tests.helpers.gpu.numpy_device import DeviceFrame, PandasFrames
 
 VERSIONS = {"cupy": "14.2.0", "numba-cuda": "0.30.4", "cudf": "26.10.2"}
 H200, OLD = ("NVIDIA H200", (9, 0)), ("Tesla V100", (7, 0))
@@ -45,6 +52,9 @@ class Driver:
 def machine(monkeypatch):
     """A machine with these GPUs and packages; broken: what fails when it is tried, on which devices."""
     tried = []
+    # Those of the package, whatever stands in for a GPU.
+    monkeypatch.setattr(device, "cuda_status", cuda_status)
+    monkeypatch.setattr(device, "shown_gpus", shown_gpus)
 
     def set_up(gpus=(), code=0, versions=VERSIONS, broken=None, on=(0, 1, 2)):
         def attempt(package):
@@ -59,14 +69,14 @@ def machine(monkeypatch):
         monkeypatch.setattr(device, "installed_version", versions.get)
         for package in ("cupy", "numba", "cudf"):
             monkeypatch.setattr(device, f"_try_{package}", attempt(package))
-        device._devices_reason.cache_clear()
+        device._worked.clear()
         return tried
 
     yield set_up
-    device._devices_reason.cache_clear()
+    device._worked.clear()
 
 
-def test_no_driver(monkeypatch):
+def test_no_driver(machine, monkeypatch):
     def missing(name):
         raise OSError(name)
 
@@ -81,7 +91,7 @@ def test_no_driver(monkeypatch):
     [
         ({"code": 100}, "cuInit returned 100"),
         ({}, "shows no GPU"),
-        ({"gpus": [OLD]}, "Tesla V100 (compute capability 7.0) is too old: at least compute capability 7.5"),
+        ({"gpus": [OLD]}, "Tesla V100 (compute capability 7.0), too old: at least compute capability 7.5"),
         ({"gpus": [H200], "versions": without("cupy")}, "the package cupy is not installed: pip install"),
         ({"gpus": [H200], "versions": without("numba-cuda")}, "the package numba-cuda is not installed: pip install"),
         ({"gpus": [H200], "versions": {**VERSIONS, "cupy": "14.0.1"}}, "cupy 14.0.1 is too old: at least 14.2"),
@@ -91,9 +101,10 @@ def test_no_driver(monkeypatch):
         ),
         ({"gpus": [H200], "broken": "cupy"}, "cupy 14.2.0 does not work here: driver is old"),
         ({"gpus": [H200], "broken": "numba"}, "numba-cuda 0.30.4 does not work here: driver is old"),
-        ({"gpus": [H200, H200], "broken": "numba", "on": [1]}, "numba-cuda 0.30.4 does not work here"),
+        ({"gpus": [H200, H200], "broken": "numba"}, "numba-cuda 0.30.4 does not work here"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::gpupif.DeviceWarning")
 def test_what_is_missing_is_named(machine, settings, reason):
     machine(**settings)
     status = cuda_status()
@@ -170,7 +181,8 @@ def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
 def test_usable_devices(machine):
     tried = machine([H200, H200])
     assert cuda_status() == CudaStatus([Gpu(*H200), Gpu(*H200)], [0, 1])
-    assert tried == [(package, number) for package in ("cupy", "numba", "cudf") for number in (0, 1)]
+    names = ("cupy", "numba", "cudf")
+    assert sorted(tried) == sorted((package, number) for package in names for number in (0, 1))
     for word in ("cuda", "auto"):
         assert list(choose_engine(DeviceRequest(word)).devices) == [0, 1]
         assert choose_engine(DeviceRequest(word)).device == "cuda"
@@ -186,8 +198,122 @@ def test_an_old_device_beside_another(machine):
     tried = machine([OLD, H200])
     assert list(choose_engine(DeviceRequest("cuda")).devices) == [1]
     assert {number for _, number in tried} == {1}
-    with pytest.raises(DeviceError, match=r"'cuda:0' cannot be used: Tesla V100 .* is too old: .*device='cpu'"):
+    with pytest.raises(DeviceError, match=r"'cuda:0' cannot be used: Tesla V100 .*, too old: .*device='cpu'"):
         choose_engine(DeviceRequest("cuda:0"))
+
+
+@pytest.mark.parametrize("broken", ["cupy", "numba", "cudf"])
+def test_a_gpu_that_fails_is_left_out_and_the_others_work(machine, broken):
+    machine([H200, H200, H200], broken=broken, on=[1])
+    for word in ("cuda", "auto"):
+        left_out = r"GPU 1 is not used, and GPU 0, 2 does its work: NVIDIA H200 .* does not work here: driver is old\."
+        with pytest.warns(gpupif.DeviceWarning, match=left_out):
+            engine = choose_engine(DeviceRequest(word))
+        assert list(engine.devices) == [0, 2]
+        assert engine.with_frames
+        assert engine.grouping == "cudf"
+    assert list(choose_engine(DeviceRequest("cuda:2")).devices) == [2]
+    if broken == "cudf":
+        # Alone it is used as a GPU without cuDF is.
+        assert choose_engine(DeviceRequest("cuda:1")).frames is None
+    else:
+        refused = r"'cuda:1' cannot be used: NVIDIA H200 .* driver is old\. Use another, or"
+        with pytest.raises(DeviceError, match=refused):
+            choose_engine(DeviceRequest("cuda:1"))
+
+
+def test_a_gpu_that_failed_is_tried_again(machine):
+    """Its memory may only have been full."""
+    tried = machine([H200], broken="cupy")
+    assert not cuda_status().usable
+    machine([H200])
+    for _ in range(2):
+        assert cuda_status().usable
+        assert tried == [("cupy", 0), ("cupy", 0), ("numba", 0), ("cudf", 0)]
+
+
+def test_cpu_in_place_of_the_only_gpu_that_fails(machine):
+    machine([H200], broken="numba")
+    with pytest.warns(gpupif.DeviceWarning, match=r"GPU 0 is not used, and the CPU does its work: .* driver is old\."):
+        assert choose_engine(DeviceRequest("auto")).device == "cpu"
+
+
+def test_a_context_is_opened_only_where_work_goes(machine):
+    tried = machine([H200, H200, H200])
+    assert shown_gpus().devices == [0, 1, 2]
+    assert tried == []
+    choose_engine(DeviceRequest("cuda:2"))
+    assert {number for _, number in tried} == {2}
+    for word in ("auto", "cuda"):
+        assert task_engine(DeviceRequest(word)).devices == [0]
+        assert worker_device(DeviceRequest(word)) == DeviceRequest("cuda")
+    assert worker_device(DeviceRequest("cuda:2")) == DeviceRequest("cuda:2")
+    assert {number for _, number in tried} == {0, 2}
+
+
+def test_a_worker_whose_gpu_fails(machine):
+    machine([H200, H200], broken="cupy", on=[0])
+    with pytest.raises(DeviceError, match=r"device 'cuda' cannot be used: NVIDIA H200 .* driver is old"):
+        task_engine(DeviceRequest("cuda"))
+    with pytest.warns(gpupif.DeviceWarning, match="GPU 0 is not used, and the CPU does its work"):
+        assert task_engine(DeviceRequest("auto")).device == "cpu"
+
+
+def test_small_tables_start_no_gpu(machine, monkeypatch, tmp_path):
+    tried = machine([H200])
+    table = gpupif.datasets.pif_example()
+    with gpupif.config(device="auto"):
+        assert gpupif.score(table).device == "cpu"
+        table.to_parquet(tmp_path / "table.parquet")
+        assert gpupif.score(tmp_path / "table.parquet").device == "cpu"
+        assert gpupif.risk(table, list(table)[:2]).device == "cpu"
+        gpupif.toxic_pairs(table)
+        gpupif.suda(table)
+        gpupif.total_correlation(table)
+    assert tried == []
+    assert device_for(table) == DeviceRequest("cpu")
+    for word in ("cuda", "cuda:0", "cpu"):
+        with gpupif.config(device=word):
+            assert device_for(table) == DeviceRequest(word)
+    with gpupif.config(gpu_grouping="rotation"):
+        assert device_for(table) == DeviceRequest("auto", "rotation")
+
+
+def test_which_tables_are_small(machine, monkeypatch, tmp_path):
+    machine([H200])
+    monkeypatch.setattr("gpupif.engines.choose.LEAST_CELLS", 100)
+    monkeypatch.setattr("gpupif.gpu.cudf_frames.CudfFrames", PandasFrames)
+    small, large = pd.DataFrame({"a": range(49), "b": 1}), pd.DataFrame({"a": range(50), "b": 1})
+    kinds = [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, lambda frame: open_frame(frame)]
+    for kind in kinds:
+        assert device_for(kind(small)).device == "cpu"
+        assert device_for(kind(large)).device == "auto"
+    for name, frame in {"small": small, "large": large}.items():
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        found = [device_for(tmp_path / f"{name}.{kind}").device for kind in ("parquet", "csv")]
+        assert found[0] == ("cpu" if name == "small" else "auto")
+    # A table says only when it is read how many rows a stream has; a table on a device stays there.
+    assert device_for(pa.RecordBatchReader.from_batches(pa.schema([]), [])).device == "auto"
+    assert device_for(DeviceFrame(small)).device == "auto"
+    # Each cell is gone over once for each set of columns that the attacker may know.
+    assert device_for(small, Arguments.of("cig", known=1).known_sets).device == "cpu"
+    assert device_for(small.assign(c=1, d=2), Arguments.of("cig", known=2).known_sets).device == "auto"
+
+
+def test_the_page_says_which_tables_are_small():
+    assert f"fewer than {LEAST_CELLS:,} cells" in (ROOT / "docs" / "gpu.md").read_text()
+
+
+def test_known_sets():
+    def sets(**asked):
+        return Arguments.of("cig", **asked).known_sets(10)
+
+    assert sets() == sets(known=["a"]) == sets(known=[]) == 1
+    assert sets(known=3) == 84
+    assert sets(known=gpupif.AnyKnown(2, among=["a", "b", "c"])) == 3
+    assert sets(known=gpupif.AnyKnown(3, subsets=20)) == 20
+    assert sets(attackers={"one": ["a"], "another": 2}) == 37
 
 
 @pytest.mark.parametrize("word", ["gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", 3, None, "CUDA"])

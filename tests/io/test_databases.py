@@ -125,6 +125,7 @@ def test_queries_that_are_refused(urls, database):
         assert sum(batch.num_rows for batch in table.batches()) == 60
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_no_rows_are_none(urls):
     for url in urls.values():
         with open_query(url, "SELECT sex FROM people WHERE row < 0") as table:
@@ -142,6 +143,7 @@ def test_nested_values_are_refused_by_column():
             table.names  # noqa: B018
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_values_are_not_in_messages():
     query = "SELECT CAST(name AS INTEGER) AS a FROM (VALUES ('it''s Alice''s')) t(name)"
     with pytest.raises(TableReadError) as caught, open_query("duckdb://", query) as table:

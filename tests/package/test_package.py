@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import subprocess
@@ -133,3 +134,17 @@ for command in {commands!r}:
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert [line for line in done.stdout.splitlines() if line.startswith("exit")] == ["exit 2 []"] * 5
     assert done.stderr.count("gpupif: error: ") == 5
+
+
+def test_what_benchmarks_and_tests_import_of_this_checkout_is_there():
+    """Whatever else they need, a GPU and its libraries say, which are not installed everywhere."""
+    missing = []
+    for file in [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("tests/**/*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+                module = node.module.replace("gpupif.kernels", "kernels")
+                place = ROOT / module.replace(".", "/")
+                own = module.partition(".")[0] in ("gpupif", "kernels", "benchmarks", "tests")
+                if own and not (place.with_suffix(".py").exists() or place.is_dir()):
+                    missing.append((file.name, node.module))
+    assert missing == []

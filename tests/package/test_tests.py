@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
+import gpupif
+from gpupif.engines import choose
+from gpupif.engines.choose import DeviceRequest, choose_engine
+from gpupif.gpu import status
+from gpupif.gpu.status import CudaStatus, Gpu
 from tests.helpers.checkout import ROOT
 
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))
@@ -33,3 +40,27 @@ def test_folders_hold_tests_or_helpers():
     scripts = {"benchmark.py", "compile_check.py", "conftest.py"}
     loose = [path for path in FILES if path.parts[1] != "helpers" and not path.name.startswith("test_")]
     assert {path.name for path in loose} <= scripts
+
+
+def test_a_test_that_is_not_marked_starts_no_gpu():
+    """It runs as on a machine with a GPU, where small tables are scored by the CPU."""
+    assert status.shown_gpus().usable
+    assert gpupif.score(gpupif.datasets.pif_example()).device == "cpu"
+    for word in ("auto", "cuda", "cuda:0"):
+        with pytest.raises(pytest.fail.Exception, match="would start a GPU: mark it gpu or every_engine"):
+            choose_engine(DeviceRequest(word))
+
+
+@pytest.mark.every_engine
+def test_a_test_that_is_marked_takes_a_gpu_for_small_tables():
+    assert choose.LEAST_CELLS == 0
+    device = "cuda" if status.cuda_status().usable else "cpu"
+    assert gpupif.score(gpupif.datasets.pif_example()).device == device
+
+
+@pytest.mark.parametrize(("gpus", "processes"), [([], 32), ([0], 4), ([0, 1], 4)])
+def test_few_processes_share_a_gpu(pytestconfig, monkeypatch, gpus, processes):
+    (conftest,) = (plugin for plugin in pytestconfig.pluginmanager.get_plugins() if hasattr(plugin, "MOST_ON_GPU"))
+    monkeypatch.setattr(conftest, "shown_gpus", lambda: CudaStatus([Gpu("a GPU", (9, 0))] * len(gpus), gpus))
+    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "32")
+    assert pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig) == processes

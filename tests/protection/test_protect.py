@@ -255,6 +255,7 @@ def test_rows_are_suppressed_where_no_cells_reach_a_target():
     assert "No single cells meet all targets when suppressed" in str(cells)
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_any_kind_of_table_has_the_same_plan(tmp_path):
     import polars as pl
     import pyarrow as pa

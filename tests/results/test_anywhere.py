@@ -18,6 +18,9 @@ from gpupif.measures import as_risk, find_measure
 from gpupif.results.in_memory import MemoryBacking
 from tests.helpers.pieces import assert_same_summaries, in_pieces, write_parts
 
+# On Dask "auto" takes a GPU however small the table.
+pytestmark = pytest.mark.usefixtures("on_cpu")
+
 TABLE = gpupif.datasets.census(40, columns=4, seed=3).sample(90, replace=True, random_state=4).reset_index(drop=True)
 TABLE = TABLE.assign(people=np.arange(90) % 4 / 2 + 0.5)
 TABLE.loc[TABLE.index % 9 == 2, "age"] = None
@@ -53,7 +56,8 @@ def elsewhere(place, tmp_path, **asked):
     if place == "dask":
         import dask.dataframe as dd
 
-        return gpupif.score(dd.from_pandas(TABLE, npartitions=3), MEASURES, COLUMNS, **asked).persist()
+        with gpupif.config(device="cpu"):
+            return gpupif.score(dd.from_pandas(TABLE, npartitions=3), MEASURES, COLUMNS, **asked).persist()
     source, output = tmp_path / "in", tmp_path / {"one file": "out.parquet"}.get(place, "out")
     if place == "csv":
         source = tmp_path / "in.csv"

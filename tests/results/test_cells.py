@@ -384,7 +384,7 @@ def test_outputs_that_cells_have_not(run, folder):
 
 
 @pytest.mark.dask
-@pytest.mark.usefixtures("dask_in_one_thread")
+@pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
 @pytest.mark.parametrize(
     "asked", [{"where": "cig > 2"}, {"top": 7}, {"where": "cig > 1e3"}], ids=["where", "top", "none"]
 )
@@ -412,7 +412,7 @@ def test_folders_that_dask_writes(tmp_path, asked):
 
 
 @pytest.mark.dask
-@pytest.mark.usefixtures("dask_in_one_thread")
+@pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
 def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
     """Each cell has its own, also where some batches of all are looked at."""
     import dask.dataframe as dd

@@ -85,6 +85,7 @@ def test_how_far_apart_values_were(tmp_path):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
     import dask.dataframe as dd
 
@@ -168,6 +169,7 @@ def test_a_folder_of_an_older_version(tmp_path):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_one_file_that_dask_wrote(tmp_path):
     import dask.dataframe as dd
 

@@ -31,7 +31,8 @@ ALL = ["cig", "wcig", "csf", "posterior", "prior", "cohort_size"]
 
 @pytest.fixture(scope="module")
 def scores():
-    return gpupif.score(pd.DataFrame(TABLE, index=list("pqrstuvw")), ALL)
+    with gpupif.config(device="cpu"):
+        return gpupif.score(pd.DataFrame(TABLE, index=list("pqrstuvw")), ALL)
 
 
 def rig():

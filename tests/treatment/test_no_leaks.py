@@ -121,6 +121,7 @@ def test_files(tmp_path, treatments, source, output):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_dask(treatments):
     import dask
 

@@ -118,7 +118,10 @@ class CudaEngine:
         except libraries[0].failures as error:
             raise _failed(f"device {self.device!r}: {libraries[0].name}", error) from None
         finally:
-            _release(libraries)
+            for library in libraries:
+                library.trim()
+                if self.libraries is None:
+                    library.close()
 
     def _score_counted(self, job: Job, libraries: Sequence[Library], progress: Progress) -> EngineResult:
         """Score a job that is settled, by the rows of classes beside their people too where a measure needs both."""

@@ -35,7 +35,8 @@ def suppress_to_targets(
         raise InputError("table: expected at least one row, got none.")
     readings = READINGS if missing is None else (missing,)
     codes, sizes = [column.codes for column in columns], [len(column.labels) for column in columns]
-    measured = MeasuredTargets(targets, readings, names, columns, choose_engine(requested_device()))
+    engine = choose_engine(requested_device(lambda: len(columns) * len(columns[0].codes)))
+    measured = MeasuredTargets(targets, readings, names, columns, engine)
     classes, others = measured.classes()
     with Workers() as workers:
         rows = KeyedRows(codes, sizes, workers)

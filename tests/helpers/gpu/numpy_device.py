@@ -120,6 +120,13 @@ class NumpyLibrary(Library):
     def finish(self) -> None:
         """See `Library`."""
 
+    def trim(self) -> None:
+        """See `Library`."""
+
+    def close(self) -> None:
+        """See `Library`."""
+        self.staging.release()
+
     def free_bytes(self) -> int:
         """See `Library`."""
         return self._memory
@@ -200,6 +207,10 @@ class PandasFrames(FrameLibrary):
     def holds(self, table: Any) -> bool:
         """See `FrameLibrary`."""
         return isinstance(table, DeviceFrame)
+
+    def beside(self, table: Any) -> FrameLibrary:
+        """See `FrameLibrary`."""
+        return self
 
     def array(self, series: Any) -> Any:
         """See `FrameLibrary`."""

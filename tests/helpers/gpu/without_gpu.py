@@ -16,8 +16,15 @@ from tests.helpers.gpu import numpy_device
 ON_HOST = os.environ.get("GPUPIF_DEVICE_ON_HOST") == "1"
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 WITHOUT_GPU = ON_HOST or SIMULATED
+# Tests of these marks may start a GPU.
+ON_GPU = ("gpu", "every_engine", "simulator")
 # Whether tables can lie on a device, or on what stands in for one.
 HAS_FRAMES = WITHOUT_GPU or (cuda_status().usable and not cuda_status().no_cudf)
+
+
+def on_gpu(test: pytest.Item) -> bool:
+    """Whether a test is marked as one that may start a GPU."""
+    return any(map(test.get_closest_marker, ON_GPU))
 
 
 def need(there: bool, what: str) -> None:
@@ -57,15 +64,14 @@ else:
     from tests.helpers.gpu.numpy_device import SimulatedLibrary as DeviceLibrary
 
 
-def status() -> CudaStatus:
-    """What is said of devices where something stands in for one."""
-    return CudaStatus([Gpu(DeviceLibrary.name, (9, 0))], [0])
-
-
 def install() -> None:
-    """Have the package open these libraries wherever it would open CuPy and cuDF."""
+    """Have the package see a GPU, and open these libraries wherever it would open CuPy and cuDF."""
     from gpupif.gpu import cudf_frames as cuda_frames
     from gpupif.gpu import cupy_arrays as cuda_cupy
+    from gpupif.gpu import status
 
+    seen = CudaStatus([Gpu(DeviceLibrary.name, (9, 0))], [0])
+    status.shown_gpus = lambda: seen
+    status.cuda_status = lambda device=None: seen
     cuda_cupy.CupyLibrary = DeviceLibrary
     cuda_frames.CudfFrames = numpy_device.PandasFrames
