@@ -243,9 +243,9 @@ class DaskTable(TreatableTable):
         touched = frozenset[Hashable]().union(*(use.changes for use in self._steps.uses))
         names = [name for name in self._steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
-        alone = [name for name in categorical if name in self._steps.names and name not in touched]
+        left = [name for name in categorical if name in self._steps.names]
         graph = self._graph.copy()
-        ends = self.each(graph, "ends", partial(ends_of, names, categorical, alone))
+        ends = self.each(graph, "ends", partial(ends_of, names, categorical, left))
         whole: PartitionEnds = compute(graph.value(graph.tree("total", partial(total_ends, names), ends)), self._report)
         for own, use, found in zip(self.counts, self._steps.uses, whole.counts, strict=True):
             own.changed, own.rows_removed, own.dropped = found.changed, found.rows_removed, list(use.dropped)
@@ -255,6 +255,7 @@ class DaskTable(TreatableTable):
         left_alone = {
             name: pd.CategoricalDtype(every[every.isin(used)], self.table._meta[name].dtype.ordered)
             for name, (every, used) in whole.categories.items()
+            if name not in columns
         }
         graph = self._graph.copy()
         partitions = self.each(graph, "treated", partial(treated_frame, columns, left_alone))

@@ -158,8 +158,8 @@ def _decoded(column: PieceColumn, kind: pa.DataType) -> pa.Array:
 
 class PartitionEnds(NamedTuple):
     """What steps did, and by column what is in it then: labels, as many as say of which type it will be, whether any is
-    missing; kinds: types of values before and after; orders: of categories that there were. categories: of columns that
-    no step changed, all that there were, and those that occur.
+    missing; kinds: types of values before and after; orders: of categories that there were. categories: as they came,
+    all that there were, and those that rows have which are left.
     """
 
     counts: list[StepCounts]
@@ -173,23 +173,23 @@ class PartitionEnds(NamedTuple):
 def ends_of(
     watched: Sequence[Hashable],
     categorical: Sequence[Hashable],
-    left_alone: Sequence[Hashable],
+    left: Sequence[Hashable],
     treating: Treating,
     *given: Any,
 ) -> PartitionEnds:
     """Return what a partition is in the end, and how it came to be that.
 
-    watched: columns that steps change. left_alone: columns of categories that none does.
+    watched: columns that steps may change. categorical: columns of categories, and left: those that stay.
     """
     partition, starts, facts = given
     treated = treating.run(partition, starts, facts, counted=True)
     found = PartitionEnds(treated.counts, {}, {}, {}, {}, {})
     with treated.before.active():
-        left = treated.before.replaced(left_alone, {}, treated.columns.kept)
-    for name in left_alone:
+        rows = treated.before.replaced(left, {}, treated.columns.kept)
+    for name in left:
         # A partition without rows may have a column of another type.
         if hasattr(partition[name].dtype, "categories"):
-            found.categories[name] = _categories(partition[name]), _categories(left[name])
+            found.categories[name] = _categories(partition[name]), _categories(rows[name])
     orders = treated.before.orders()
     for name in watched:
         column = treated.columns.find(name)

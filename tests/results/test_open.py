@@ -18,6 +18,7 @@ import pytest
 import gpupif
 from gpupif import AnyKnown
 from gpupif.errors import InputError, TableReadError
+from gpupif.io.score_files import MARK
 from gpupif.results import packed_priors, provenance
 from tests.helpers.pieces import assert_same_summary, in_pieces, write_parts
 
@@ -158,9 +159,11 @@ def test_a_folder_of_an_older_version(tmp_path):
     write_parts(tmp_path / "in", TABLE, [10, 25])
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", ["age", "sex"])
-    first, last = (pq.read_table(tmp_path / "out" / name) for name in ("000.parquet", "002.parquet"))
-    pq.write_metadata(last.schema, tmp_path / "out" / "_common_metadata")
-    pq.write_table(last.replace_schema_metadata(first.schema.metadata), tmp_path / "out" / "002.parquet")
+    first, last = (tmp_path / "out" / name for name in ("000.parquet", "002.parquet"))
+    said = [{key: pq.read_metadata(file).metadata[key] for key in (MARK, provenance.KEY)} for file in (first, last)]
+    table = pq.read_table(last)
+    pq.write_metadata(table.schema.with_metadata(said[1]), tmp_path / "out" / "_common_metadata")
+    pq.write_table(table.replace_schema_metadata(said[0]), last)
     again = gpupif.open_scores(tmp_path / "out")
     assert again.files == scores.files
     assert_same_summary(again, scores)

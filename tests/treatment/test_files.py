@@ -19,7 +19,7 @@ from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
 from gpupif.io.checkpoints import Store
 from gpupif.io.read import open_source
-from gpupif.out_of_core.budget import CHUNK_SHARE, RESERVE, Budget
+from gpupif.out_of_core.budget import CHUNK_SHARE, RESERVE, Budget, plan_budget
 from gpupif.treatment import in_files
 from gpupif.utils.memory import resident_bytes
 from gpupif.utils.progress import Reporter
@@ -310,13 +310,13 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
     store.close(False)
 
 
-def test_advice_where_a_treatment_lacks_memory(tmp_path):
+def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
+    """What scoring lacks is no question of what to score: the plan says that."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     plan = [gpupif.SuppressRows(where="csf > 1", known=["sex"])]
-    # Enough to read the table, too little to score all its columns.
-    limit = resident_bytes() + RESERVE + (24 << 20)
-    with gpupif.config(memory_limit=limit), pytest.raises(InputError, match="memory_limit") as caught:
+    monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda limit, *given: plan_budget(1 << 20, *given))
+    with pytest.raises(InputError, match="memory_limit") as caught:
         gpupif.treat_files(source, tmp_path / "out.parquet", plan)
     assert "treatment 1 (suppress_rows)" in str(caught.value)
     assert "score fewer columns" not in str(caught.value)
