@@ -19,7 +19,7 @@ from ..io.temporary_folder import temporary_folder
 from ..out_of_core.budget import plan_reading
 from ..utils.config import resources
 from ..utils.progress import Reporter
-from .base import Treatment
+from .base import Treatment, ValueMap
 from .in_files import FileTable
 from .in_memory import MemoryTable
 from .plan import Plan
@@ -59,6 +59,11 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
         return files.kept_rows()
 
 
+def _looks_at_its_columns(treatment: Treatment) -> bool:
+    """Return whether a treatment looks at the columns that it names alone; scores may be of all columns."""
+    return isinstance(treatment, ValueMap) or (isinstance(treatment, SuppressRows) and treatment.k is not None)
+
+
 def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
     """Return the treatments of a plan that decide which rows are taken away; raises InputError where one is random.
 
@@ -67,11 +72,9 @@ def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
     chosen: list[Treatment] = []
     looked_at: set[Hashable] = set()
     for treatment in reversed(plan.treatments):
-        # One that names no column may look at all.
+        # One that names no column may change all.
         own = set(named_in(treatment, names)) or set(names)
-        if _removes(treatment):
-            looked_at |= set(names) if getattr(treatment, "where", None) is not None else own
-        elif not own & looked_at:
+        if not _removes(treatment) and not own & looked_at:
             continue
         if treatment.is_random:
             column = next(name for name in names if name in own)
@@ -80,6 +83,6 @@ def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
                 f"{column!r}, and the plan does not say that. Name a column of both tables that tells which row is "
                 "which: row_id=."
             )
-        looked_at |= own
+        looked_at |= own if _looks_at_its_columns(treatment) else set(names)
         chosen.append(treatment)
     return Plan(chosen[::-1], plan.hierarchies)

@@ -120,6 +120,7 @@ def test_the_mask_is_that_of_the_whole_plan(before):
     plan = gpupif.Plan(
         [
             gpupif.Round("pay", base=3),
+            gpupif.Suppress(["sex"], where="csf > 0.4"),
             gpupif.SuppressRows(where="class_size < 3", quasi_identifiers=["pay", "sex"]),
             *PLAN.treatments,
         ],
