@@ -54,6 +54,7 @@ def every_kind(table, folder):
     yield str(folder / "t.csv")
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_identifiers_are_dropped_and_said_to_be(tmp_path):
     for table in every_kind(people(), tmp_path):
         found, said = protect(table, identifiers=["person_id", "email"], keep="household", **KNOWN)
@@ -109,6 +110,7 @@ def test_identifiers_are_no_quasi_identifiers_by_default():
     assert list(found.levels) == ["age", "sex"]
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_warning_names_columns_that_look_like_identifiers(tmp_path):
     for table in every_kind(people(), tmp_path):
         _, said = protect(table, **KNOWN)
@@ -138,6 +140,7 @@ def test_warning_of_free_text_and_of_codes_without_a_name():
     assert "'remark' (free text), 'x17' (nearly unique values)" in said[0]
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_only_the_first_rows_are_looked_at(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 60)
     table = people().drop(columns="person_id")
@@ -169,3 +172,17 @@ BAD = [
 def test_bad_input_is_said(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(people(), **{"targets": "k>=3", **KNOWN, **arguments})
+
+
+def test_identifiers_of_roles_are_dropped(tmp_path):
+    """Except those that an argument makes something else."""
+    (tmp_path / "roles.toml").write_text(
+        '[roles]\nperson_id = "identifier"\nemail = "identifier"\nhousehold = "identifier"\n'
+        'age = "quasi-identifier"\nsex = "quasi-identifier"\nill = "sensitive"\n'
+    )
+    for roles in (tmp_path / "roles.toml", gpupif.read_roles(tmp_path / "roles.toml")):
+        found, said = protect(people(), roles=roles, pseudonymise="household")
+        assert said == []
+        assert found.identifiers == {"person_id": "drop", "email": "drop", "household": "pseudonymise"}
+    found, _ = protect(people(), roles=tmp_path / "roles.toml", quasi_identifiers=["age", "household"], keep="email")
+    assert found.identifiers == {"person_id": "drop", "email": "keep"}
