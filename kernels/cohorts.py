@@ -83,8 +83,8 @@ class Values(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells of cohorts, cohort by cohort: the code of each one's value, how many rows of the cohort have it (c), log2 c
-    - log2 C in units of 2^-LOG_BITS bits, c / C, and the posterior.
+    """Cells of cohorts: the code of each one's value, how many rows of the cohort have it (c), log2 c - log2 C in units
+    of 2^-LOG_BITS bits, c / C, and the posterior. On the CPU, and for walks, they lie cohort by cohort.
     """
 
     values: npt.NDArray[np.int64]

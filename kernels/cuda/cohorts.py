@@ -73,7 +73,10 @@ def describe_cells(runs, run_of, rows, field, logs, values, cells, members):
 
 @cuda.jit(device=True)
 def add_to(parts, run, place, number, alone):
-    """Add a whole number (high, low) to a sum of a cohort; alone: whether the cohort is a single cell."""
+    """Add a whole number (high, low) to a sum of a cohort, in parts.
+
+    alone: whether the cohort is a single cell. Most cells are, and then no other thread adds to its sums.
+    """
     high, middle, low = parts_of_wide(number[0], number[1])
     first = PARTS * place
     if alone:
@@ -189,7 +192,7 @@ def walk_all(cohorts, values, wanted, cells):
 
 @cuda.jit
 def score_cells(runs, run_of, values, wanted, cells, found, out):
-    """out[k, order[i]] = measure k of the i-th row in order, weighted ones before weighting."""
+    """Put measure k of cell i into out[k, order[i]], weighted ones before weighting; runs: see `describe_cells`."""
     order, sizes = runs
     accuracy, unit_bits = values.accuracies[0], values.unit_bits[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):

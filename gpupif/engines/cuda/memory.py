@@ -257,7 +257,7 @@ def matching_bytes(job: Job) -> int:
 
 def sum_bytes(statistics: int, ahead: bool) -> int:
     """Return the bytes of the sums of a cohort, for so many statistics; ahead: see `looks_ahead`."""
-    return 8 * (PARTS * (statistics + ahead) + statistics * ahead)
+    return 8 * (int(PARTS) * (statistics + ahead) + statistics * ahead)
 
 
 def link_bytes(patterns: int) -> int:
