@@ -97,7 +97,7 @@ class Rotation(Grouping):
 
 
 class Hashing(Grouping):
-    """Has cuDF hash whole keys: a group-by and a join for distinct rows, and one of each for every scored column.
+    """Grouping by cuDF, which hashes whole keys: a group-by and a join for distinct rows, and for each scored column.
 
     Groups come numbered in any order, another one each time, and rows stay where they are: nothing is sorted.
     """

@@ -101,40 +101,21 @@ def describe_cohorts(
 
     words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
     """
-    xp, values, wanted, number = library.xp, described.values, described.wanted, len(runs.sizes)
-    cells, members = Cells.of(len(runs.order), xp.empty, described.walks), xp.zeros(number, "int32")
-    cohorts = (runs.order, runs.sizes)
-    library.launch(
-        kernels.describe_cells,
-        len(runs.order),
-        cohorts,
-        runs.run_of,
-        words,
-        field,
-        described.logs,
-        values,
-        cells,
-        members,
-    )
-    found = _sum_cells(library, described, runs, cells, members)
-    if described.walks:
-        library.launch(kernels.walk_all, number, (runs.starts, found), values, wanted, cells)
-    return cells, found
-
-
-def _sum_cells(library: Library, described: DeviceTarget, runs: Runs, cells: Cells, members: Any) -> Any:
-    """Return (runs, statistics) those statistics of cohorts that do not walk over values."""
-    xp, values, wanted, ahead = library.xp, described.values, described.wanted, described.ahead
-    number, kinds = len(members), len(wanted.kinds)
+    xp, (values, wanted, walks, ahead, logs) = library.xp, described
+    size, number, kinds = len(runs.order), len(runs.sizes), len(wanted.kinds)
+    cells, members, cohorts = Cells.of(size, xp.empty, walks), xp.zeros(number, "int32"), (runs.order, runs.sizes)
+    library.launch(kernels.describe_cells, size, cohorts, runs.run_of, words, field, logs, values, cells, members)
     found = xp.empty((number, kinds))
     if kinds:
         largest = xp.full((number if ahead else 0, kinds), LEAST, "int64")
         sums = (members, largest, xp.zeros((number, kernels.PARTS * (kinds + ahead)), "int64"))
         if ahead:
-            library.launch(kernels.look_ahead, len(runs.order), runs.run_of, values, wanted, cells, sums)
-        library.launch(kernels.add_cells, len(runs.order), runs.run_of, values, wanted, cells, sums)
+            library.launch(kernels.look_ahead, size, runs.run_of, values, wanted, cells, sums)
+        library.launch(kernels.add_cells, size, runs.run_of, values, wanted, cells, sums)
         library.launch(kernels.finish_runs, number, runs.sizes, values, wanted, sums, found)
-    return found
+    if walks:
+        library.launch(kernels.walk_all, number, (runs.starts, found), values, wanted, cells)
+    return cells, found
 
 
 def _score(described: DeviceTarget, rows: DeviceRows, runs: Runs, field: Field) -> Any:
