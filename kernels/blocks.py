@@ -118,14 +118,13 @@ def find_statistics(starts, cohorts, target, values, axes, wanted, cells, ordere
 
     ordered: see `ordered_cells`.
     """
-    which = (int64(0), int64(cohorts), int64(1))
-    sums = (*which, int64(cells.values.size))
-    sum_runs(starts, sums, target, values, wanted, cells, found)
-    sum_other_runs(starts, sums, target, values, values.masses, wanted, cells, found)
+    number, accuracy = int64(cohorts), values.accuracies[target]
+    sum_runs(starts, number, target, values, wanted, cells, found)
+    sum_other_runs(starts, number, target, values, values.masses, wanted, cells, found)
     if ordered is not None:
         if axes.kinds[target] != NOMINAL:
             sort_runs(starts, cohorts, cells, ordered)
-        walk_runs(starts, which, target, axes, values.accuracies[target], wanted, cells, ordered, found)
+        walk_runs(starts, (int64(0), number, int64(1)), target, axes, accuracy, wanted, cells, ordered, found)
 
 
 @subroutine

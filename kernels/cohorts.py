@@ -83,8 +83,8 @@ class Values(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells of cohorts, cohort by cohort: the code of each one's value, how many rows of the cohort have it (c), log2 c
-    - log2 C in units of 2^-LOG_BITS bits, c / C, and the posterior.
+    """Cells of cohorts: the code of each one's value, how many rows of the cohort have it (c), log2 c - log2 C in units
+    of 2^-LOG_BITS bits, c / C, and the posterior. On the CPU, and for walks, they lie cohort by cohort.
     """
 
     values: npt.NDArray[np.int64]
@@ -94,10 +94,19 @@ class Cells(NamedTuple):
     posteriors: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, cells: int, empty: Any = np.empty) -> Cells:
-        """For so many cells; empty: makes arrays from size and type."""
-        integers, floats = [empty(cells, "int64") for _ in range(3)], [empty(cells, "float64") for _ in range(2)]
-        return cls(*integers, *floats)
+    def of(cls, cells: int, empty: Any = np.empty, walks: bool = True) -> Cells:
+        """Return memory for so many cells.
+
+        empty: makes arrays from size and type. walks: whether any statistic is a walk; c / C is for these alone.
+        """
+        integers = [empty(cells, "int64") for _ in range(3)]
+        return cls(*integers, empty(cells if walks else 0, "float64"), empty(cells, "float64"))
+
+
+@subroutine
+def log_of_cell(kind, log2_share, log2_prior, unit_bits):
+    """Return the logarithm of which a cell adds its count to a sum; kind: DIVERGENCE or ENTROPY."""
+    return log2_gain(log2_share, log2_prior, unit_bits) if kind == DIVERGENCE else -log2_share
 
 
 @subroutine
@@ -127,31 +136,27 @@ def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts,
 
 
 @subroutine
-def sum_logs(kind, span, base, unit_bits, log2_priors, codes, counts, log2_shares):
-    """The sum of counts times logarithms over some cells of a cohort: (high, low), see `whole_sums.py`.
+def sum_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares):
+    """Return the sum of counts times logarithms over the cells of a cohort: (high, low), see `whole_sums.py`.
 
-    kind: DIVERGENCE or ENTROPY. span: (first, end, step) of the cells.
+    kind: DIVERGENCE or ENTROPY.
     """
-    first, stop, step = span
     high, low = int64(0), uint64(0)
-    for i in range(first, stop, step):
-        log = -log2_shares[i]
-        if kind == DIVERGENCE:
-            log = log2_gain(log2_shares[i], log2_priors[base + codes[i]], unit_bits)
+    for i in range(start, stop):
+        log = log_of_cell(kind, log2_shares[i], log2_priors[base + codes[i]], unit_bits)
         more_high, more_low = multiply_wide(counts[i], log)
         high, low = add_wide(high, low, more_high, more_low)
     return high, low
 
 
 @subroutine
-def sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_shares, posteriors):
-    """The sum of terms over some cells of a cohort: (high, low), see `wide_of_digits`.
+def sum_terms(statistic, scale, start, stop, base, priors, log2_priors, codes, log2_shares, posteriors):
+    """Return the sum of terms over the cells of a cohort: (high, low), see `wide_of_digits`.
 
-    statistic, scale: see `term`; span: see `sum_logs`.
+    statistic, scale: see `term`.
     """
-    first, stop, step = span
     upper, lower = int64(0), int64(0)
-    for i in range(first, stop, step):
+    for i in range(start, stop):
         value = base + codes[i]
         more = term(statistic, scale, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
         more_upper, more_lower = digits_of_float(more)
@@ -161,11 +166,10 @@ def sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_sha
 
 
 @subroutine
-def sum_priors(span, base, priors, codes):
-    """Prior mass of the values of some cells: (high, low), see `wide_of_digits`. span: see `sum_logs`."""
-    first, stop, step = span
+def sum_priors(start, stop, base, priors, codes):
+    """Return the prior mass of the values of a cohort: (high, low), see `wide_of_digits`."""
     upper, lower = int64(0), int64(0)
-    for i in range(first, stop, step):
+    for i in range(start, stop):
         more_upper, more_lower = digits_of_float(priors[base + codes[i]])
         upper += more_upper
         lower += more_lower
@@ -173,65 +177,51 @@ def sum_priors(span, base, priors, codes):
 
 
 @subroutine
-def find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors):
-    """The largest of what is said of the values of some cells of a cohort, see `of_value` and `sum_terms`."""
-    first, stop, step = span
-    largest = -math.inf
-    for i in range(first, stop, step):
-        value = base + codes[i]
-        largest = max(largest, of_value(statistic, posteriors[i], log2_shares[i], priors[value], log2_priors[value]))
-    return largest
-
-
-@subroutine
-def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
-    """A statistic of a cohort (see `is_of_terms`). span: of all its cells; mass: see `absent`."""
+def find_other(statistic, start, stop, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
+    """Return a statistic of a cohort that is of other terms than logarithms (see `is_of_terms`). mass: see `absent`."""
     kind, order, accuracy, _ = statistic
-    values, scale = span[1] - span[0], int64(0)
+    scale = int64(0)
     if is_largest(kind) or is_scaled(kind):
-        largest = find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors)
+        largest = -math.inf
+        for i in range(start, stop):
+            value = base + codes[i]
+            said = of_value(statistic, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
+            largest = max(largest, said)
         if is_largest(kind):
             return finish_largest(kind, largest)
-        scale = scale_of_powers(max(largest, log2_absent_power(order, mass, accuracy)), values)
-    high, low = sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_shares, posteriors)
+        scale = scale_of_powers(max(largest, log2_absent_power(order, mass, accuracy)), stop - start)
+    high, low = sum_terms(statistic, scale, start, stop, base, priors, log2_priors, codes, log2_shares, posteriors)
     return finish_terms(kind, order, scale, high, low, mass, accuracy)
 
 
 @subroutine
-def sum_runs(starts, which, target, values, wanted, cells, found):
+def sum_runs(starts, number, target, values, wanted, cells, found):
     """Put those statistics of cohorts into found[run, statistic] that are sums of logarithms, or numbers of values.
 
-    Cohort r is the cells starts[r] to starts[r + 1] - 1. which: (first, number, step, longest): the cohorts first,
-    first + step, ... below `number` of at most `longest` cells.
+    Cohort r, below `number`, is the cells starts[r] to starts[r + 1] - 1.
     """
     # Once, not for each cell: reading an array from a tuple counts a reference.
     log2_priors, codes, counts, log2_shares = values.log2_priors, cells.values, cells.counts, cells.log2_shares
     base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
     kinds = wanted.kinds
-    first, number, step, longest = which
     for s in range(kinds.size):
         kind = kinds[s]
         if is_of_logs(kind, accuracy):
-            for run in range(first, number, step):
+            for run in range(number):
                 start, stop = starts[run], starts[run + 1]
-                if stop - start > longest:
-                    continue
                 total, size = sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares)
                 if size >= FEW_ROWS:
-                    high, low = sum_logs(
-                        kind, (start, stop, 1), base, unit_bits, log2_priors, codes, counts, log2_shares
-                    )
+                    high, low = sum_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares)
                     total = float_of_wide(high, low)
                 found[run, s] = finish_logs(kind, total, size, unit_bits)
         elif kind == VALUES:
-            for run in range(first, number, step):
-                if starts[run + 1] - starts[run] <= longest:
-                    found[run, s] = float64(starts[run + 1] - starts[run])
+            for run in range(number):
+                found[run, s] = float64(starts[run + 1] - starts[run])
 
 
 @subroutine
-def sum_other_runs(starts, which, target, values, masses, wanted, cells, found):
-    """As `sum_runs` those that are sums of other terms, or largest ones.
+def sum_other_runs(starts, number, target, values, masses, wanted, cells, found):
+    """Put those statistics of cohorts into `found` (see `sum_runs`) that are sums of other terms, or largest ones.
 
     masses: of `values`, None only where there are no such statistics: then no code for them is compiled.
     """
@@ -241,21 +231,19 @@ def sum_other_runs(starts, which, target, values, masses, wanted, cells, found):
     base, all_values, all_mass = values.first[target], values.numbers[target], masses[target]
     codes, log2_shares, posteriors = cells.values, cells.log2_shares, cells.posteriors
     kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[target]
-    first, number, step, longest = which
     for s in range(kinds.size):
         kind = kinds[s]
         if not is_of_terms(kind, accuracy):
             continue
-        for run in range(first, number, step):
+        for run in range(number):
             start, stop, mass = starts[run], starts[run + 1], 0.0
-            if stop - start > longest:
-                continue
-            span = (start, stop, 1)
             if needs_mass(kind, accuracy):
-                present = float_of_digits(*sum_priors(span, base, priors, codes))
+                present = float_of_digits(*sum_priors(start, stop, base, priors, codes))
                 mass = absent_mass(stop - start, present, all_values, all_mass)
             statistic = (kind, orders[s], accuracy, unit_bits)
-            found[run, s] = find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors)
+            found[run, s] = find_other(
+                statistic, start, stop, mass, base, priors, log2_priors, codes, log2_shares, posteriors
+            )
 
 
 @subroutine

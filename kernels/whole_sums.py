@@ -13,6 +13,7 @@ from gpupif.kernels.jit import subroutine
 
 HALF = uint64(32)
 LOW_HALF = uint64(0xFFFFFFFF)
+MOST = int64((1 << 63) - 1)
 # Of a float64: bits of its fraction, the bit above them, and what is added to its exponent.
 FRACTION_BITS = uint64(52)
 FRACTION = uint64((1 << 52) - 1)
@@ -56,6 +57,36 @@ def multiply_wide(count, factor):
     if factor < 0:
         signed -= int64(count)
     return signed, low
+
+
+@subroutine
+def parts_of_wide(high, low):
+    """Split a number into three of 64 bits, which are added up apart: high, and two below 2^32.
+
+    Sums of each part fit into 64 bits where they are of no more than 2^31 numbers.
+    """
+    return int64(high), int64(uint64(low) >> HALF), int64(uint64(low) & LOW_HALF)
+
+
+@subroutine
+def wide_of_parts(high, middle, low):
+    """Return the sum of the numbers that `parts_of_wide` split, from the sums of their parts."""
+    high, upper = add_wide(high, uint64(0), middle >> int64(32), uint64(middle) << HALF)
+    return add_wide(high, upper, int64(0), uint64(low))
+
+
+@subroutine
+def rank_of_float(x):
+    """Return a whole number that is the larger, the larger the float is."""
+    bits = np.float64(x).view(np.int64)
+    return bits if bits >= 0 else bits ^ MOST
+
+
+@subroutine
+def float_of_rank(rank):
+    """Return the float of which `rank_of_float` makes this number."""
+    bits = int64(rank) if rank >= 0 else int64(rank) ^ MOST
+    return np.uint64(uint64(bits)).view(np.float64)
 
 
 @subroutine

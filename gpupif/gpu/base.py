@@ -101,10 +101,6 @@ class Library(DeviceLibrary):
         """Run a kernel over so many items."""
 
     @abstractmethod
-    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """Run a kernel in blocks of exactly so many threads."""
-
-    @abstractmethod
     def stable_order(self, keys: Any) -> Any:
         """Places of the keys in ascending order, equal ones as they stand."""
 

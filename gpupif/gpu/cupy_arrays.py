@@ -70,11 +70,9 @@ class CupyLibrary(Library):
         return is_out_of_memory(error)
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        self.launch_blocks(kernel, min(self._blocks, -(-size // THREADS)), THREADS, *arguments)
-
-    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`; the driver takes no grid of 0 blocks."""
-        launch(kernel, arguments, max(1, blocks), threads, self._stream.ptr, self._capability)
+        """Run a kernel, see `Library`; the driver takes no grid of 0 blocks."""
+        blocks = max(1, min(self._blocks, -(-size // THREADS)))
+        launch(kernel, arguments, blocks, THREADS, self._stream.ptr, self._capability)
 
     def stable_order(self, keys: Any) -> Any:
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""

@@ -107,7 +107,8 @@ def config(
         DataFrame: what each worker uses, however small it is. GPUPIF_DEVICE.
     gpu_grouping:
         How a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (they are sorted), or "auto":
-        "cudf" where it is installed. GPUPIF_GPU_GROUPING.
+        "cudf" where it is installed. More than 2^31 - 1 rows are sorted whatever is said, and so are rows of which a
+        measure needs the values of a cohort in order (emd, recursive_n). GPUPIF_GPU_GROUPING.
     memory_limit:
         The memory that the process may take, what it holds already included, such as "8GiB", or in bytes; "auto": 60 %
         of what is free beside that. With a limit, tables of files are always read in streams; with "auto" those are

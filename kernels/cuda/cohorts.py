@@ -1,13 +1,15 @@
-"""Cohorts as runs of rows in order: their statistics, and the measures of their cells.
+"""Cohorts of one column: their statistics, and the measures of their cells.
 
-The target is the only one of its `Values`; the values of a run ascend.
+The column is the only one of its `Values`. Cells lie in any order. Each thread adds what its cells say to sums of their
+cohorts, by atomic operations on whole numbers, so that sums are the same in any order. Only what walks over the values
+of a cohort needs its cells side by side, their values ascending.
 """
 
 from __future__ import annotations
 
-from numba import cuda, float64, int64, uint64
+from numba import cuda, float64, int32, int64, uint64
 
-from gpupif.kernels.cohorts import find_largest, sum_logs, sum_other_runs, sum_priors, sum_runs, sum_terms, walk_runs
+from gpupif.kernels.cohorts import log_of_cell, walk_runs
 from gpupif.kernels.formulas import cell_measure, is_of_size, posterior, size_measure
 from gpupif.kernels.sizes import log2_count
 from gpupif.kernels.statistics import (
@@ -18,50 +20,166 @@ from gpupif.kernels.statistics import (
     finish_terms,
     is_largest,
     is_of_logs,
+    is_of_terms,
     is_scaled,
-    is_walk,
     log2_absent_power,
     needs_mass,
+    of_value,
     scale_of_powers,
+    term,
 )
-from gpupif.kernels.whole_sums import add_wide, float_of_digits, float_of_wide
+from gpupif.kernels.whole_sums import (
+    digits_of_float,
+    float_of_digits,
+    float_of_rank,
+    float_of_wide,
+    multiply_wide,
+    parts_of_wide,
+    rank_of_float,
+    wide_of_digits,
+    wide_of_parts,
+)
 
-# Threads that share a long cohort.
-THREADS = 128
+# Numbers that a sum is kept in: see `parts_of_wide`.
+PARTS = 3
 
 
 @cuda.jit
-def describe_cells(runs, run_of, rows, field, logs, values, cells):
-    """Fill in the cells of all rows in order.
+def describe_cells(runs, run_of, rows, field, logs, values, cells, members):
+    """Fill in the cells of all rows in order, and count those of each cohort in `members`.
 
-    runs: (order, starts, sizes); cohort r is the rows order[starts[r]] to order[starts[r + 1] - 1], sizes[r] rows of
-    the table; run_of: for each place in order its run, from 1. rows: (word of the keys that holds the target, counts).
-    field: (shift, mask) of its bits there. logs: table of `log2_count`.
+    runs: (order, sizes): cell i is of the row order[i]; sizes[r]: rows of the table in cohort r. run_of: the cohort of
+    each cell, from 1. rows: (word of the keys that holds the column, counts). field: (shift, mask) of its bits there.
+    logs: table of `log2_count`. members: 0 before.
     """
-    order, _, sizes = runs
+    order, sizes = runs
     words, counts = rows
     shift, mask = field
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        row, size = order[i], sizes[run_of[i] - 1]
-        value = (words[row] >> uint64(shift)) & uint64(mask)
-        count = counts[row]
+        row, run = order[i], run_of[i] - 1
+        value, count, size = (words[row] >> uint64(shift)) & uint64(mask), counts[row], sizes[run]
         cells.values[i] = value
         cells.counts[i] = count
         cells.log2_shares[i] = log2_count(count, logs) - log2_count(size, logs)
-        cells.shares[i] = count / size
+        if cells.shares.size > 0:
+            cells.shares[i] = count / size
         cells.posteriors[i] = posterior(count, size, values.priors[value], values.accuracies[0])
+        if count == size:
+            # No other thread has a cell of this cohort, so that none needs to be waited for.
+            members[run] = 1
+        else:
+            cuda.atomic.add(members, run, int32(1))
+
+
+@cuda.jit(device=True)
+def add_to(parts, run, place, number, alone):
+    """Add a whole number (high, low) to a sum of a cohort, in parts.
+
+    alone: whether the cohort is a single cell. Most cells are, and then no other thread adds to its sums.
+    """
+    high, middle, low = parts_of_wide(number[0], number[1])
+    first = PARTS * place
+    if alone:
+        parts[run, first], parts[run, first + 1], parts[run, first + 2] = high, middle, low
+    else:
+        cuda.atomic.add(parts, (run, first), high)
+        cuda.atomic.add(parts, (run, first + 1), middle)
+        cuda.atomic.add(parts, (run, first + 2), low)
+
+
+@cuda.jit(device=True)
+def sum_at(parts, run, place):
+    """Return a sum of a cohort: (high, low), see `whole_sums.py`."""
+    first = PARTS * place
+    return wide_of_parts(parts[run, first], parts[run, first + 1], parts[run, first + 2])
 
 
 @cuda.jit
-def sum_short(cohorts, longest, values, wanted, cells):
-    """Statistics of each cohort of at most `longest` distinct rows, one thread each.
+def look_ahead(run_of, values, wanted, cells, sums):
+    """Find what of all values of a cohort has to be known before its statistics are: the largest, and the prior mass.
 
-    cohorts: (starts, found): found[r, s] gets statistic s of the cohort of the cells starts[r] to starts[r + 1] - 1.
+    sums: (members, largest, parts): cells of each cohort; largest[r, s] gets the `rank_of_float` of the largest that is
+    said of a value for statistic s, the rank of -inf before; parts[r, PARTS s] and on are those of a sum for each
+    statistic, and behind them for the prior mass, 0 before.
     """
-    starts, found = cohorts
-    which = (cuda.grid(1), len(found), cuda.gridsize(1), longest)
-    sum_runs(starts, which, 0, values, wanted, cells, found)
-    sum_other_runs(starts, which, 0, values, values.masses, wanted, cells, found)
+    members, largest, parts = sums
+    accuracy, unit_bits, kinds = values.accuracies[0], values.unit_bits[0], wanted.kinds
+    for i in range(cuda.grid(1), run_of.size, cuda.gridsize(1)):
+        run, value = run_of[i] - 1, cells.values[i]
+        prior, log2_prior = values.priors[value], values.log2_priors[value]
+        upper, lower = digits_of_float(prior)
+        add_to(parts, run, kinds.size, wide_of_digits(upper, lower), members[run] == 1)
+        for s in range(kinds.size):
+            if is_largest(kinds[s]) or is_scaled(kinds[s]):
+                statistic = (kinds[s], wanted.orders[s], accuracy, unit_bits)
+                said = of_value(statistic, cells.posteriors[i], cells.log2_shares[i], prior, log2_prior)
+                cuda.atomic.max(largest, (run, s), rank_of_float(said))
+
+
+@cuda.jit(device=True)
+def mass_of(kind, run, values, wanted, sums):
+    """Return the prior mass of the values that do not occur in a cohort; 0 where it does not matter."""
+    if not needs_mass(kind, values.accuracies[0]):
+        return 0.0
+    members, _, parts = sums
+    high, low = sum_at(parts, run, wanted.kinds.size)
+    return absent_mass(members[run], float_of_digits(high, low), values.numbers[0], values.masses[0])
+
+
+@cuda.jit(device=True)
+def scale_of(s, run, values, wanted, sums):
+    """Return the scale of what is added up for statistic s of a cohort, see `term`."""
+    if not is_scaled(wanted.kinds[s]):
+        return int64(0)
+    members, largest, _ = sums
+    mass = mass_of(wanted.kinds[s], run, values, wanted, sums)
+    absent = log2_absent_power(wanted.orders[s], mass, values.accuracies[0])
+    return scale_of_powers(max(float_of_rank(largest[run, s]), absent), members[run])
+
+
+@cuda.jit
+def add_cells(run_of, values, wanted, cells, sums):
+    """Add what each cell says to the sums of its cohort, see `look_ahead`."""
+    members, _, parts = sums
+    accuracy, unit_bits, kinds = values.accuracies[0], values.unit_bits[0], wanted.kinds
+    for i in range(cuda.grid(1), run_of.size, cuda.gridsize(1)):
+        run, value = run_of[i] - 1, cells.values[i]
+        alone = members[run] == 1
+        prior, log2_prior, log2_share = values.priors[value], values.log2_priors[value], cells.log2_shares[i]
+        for s in range(kinds.size):
+            kind = kinds[s]
+            if is_of_logs(kind, accuracy):
+                # A cell by itself has what a single row has, however many rows it is.
+                count = int64(1) if alone else cells.counts[i]
+                add_to(parts, run, s, multiply_wide(count, log_of_cell(kind, log2_share, log2_prior, unit_bits)), alone)
+            elif is_of_terms(kind, accuracy) and not is_largest(kind):
+                statistic = (kind, wanted.orders[s], accuracy, unit_bits)
+                scale = scale_of(s, run, values, wanted, sums)
+                said = term(statistic, scale, cells.posteriors[i], log2_share, prior, log2_prior)
+                upper, lower = digits_of_float(said)
+                add_to(parts, run, s, wide_of_digits(upper, lower), alone)
+
+
+@cuda.jit
+def finish_runs(sizes, values, wanted, sums, found):
+    """Put the statistics of cohorts into found[cohort, statistic], but those that walk. sums: see `look_ahead`."""
+    members, largest, parts = sums
+    accuracy, unit_bits, kinds = values.accuracies[0], values.unit_bits[0], wanted.kinds
+    for run in range(cuda.grid(1), sizes.size, cuda.gridsize(1)):
+        for s in range(kinds.size):
+            kind = kinds[s]
+            if kind == VALUES:
+                found[run, s] = float64(members[run])
+            elif is_largest(kind):
+                found[run, s] = finish_largest(kind, float_of_rank(largest[run, s]))
+            elif is_of_logs(kind, accuracy):
+                high, low = sum_at(parts, run, s)
+                size = int64(1) if members[run] == 1 else sizes[run]
+                found[run, s] = finish_logs(kind, float_of_wide(high, low), size, unit_bits)
+            elif is_of_terms(kind, accuracy):
+                mass, scale = mass_of(kind, run, values, wanted, sums), scale_of(s, run, values, wanted, sums)
+                high, low = sum_at(parts, run, s)
+                found[run, s] = finish_terms(kind, wanted.orders[s], scale, high, low, mass, accuracy)
 
 
 @cuda.jit
@@ -72,88 +190,10 @@ def walk_all(cohorts, values, wanted, cells):
     walk_runs(starts, which, 0, values.axes, values.accuracies[0], wanted, cells, cells, found)
 
 
-@cuda.jit(device=True)
-def add_up_block(highs, lows):
-    """Have the first of a block's whole numbers be the sum of all of them (see `whole_sums.py`)."""
-    thread, step = cuda.threadIdx.x, THREADS // 2
-    while step > 0:
-        cuda.syncthreads()
-        if thread < step:
-            highs[thread], lows[thread] = add_wide(
-                highs[thread], lows[thread], highs[thread + step], lows[thread + step]
-            )
-        step //= 2
-    cuda.syncthreads()
-
-
-@cuda.jit(device=True)
-def largest_of_block(numbers):
-    """Have the first of a block's numbers be the largest of them."""
-    thread, step = cuda.threadIdx.x, THREADS // 2
-    while step > 0:
-        cuda.syncthreads()
-        if thread < step:
-            numbers[thread] = max(numbers[thread], numbers[thread + step])
-        step //= 2
-    cuda.syncthreads()
-
-
-@cuda.jit
-def sum_long(which, cohorts, values, wanted, cells):
-    """As `sum_short` for the cohorts `which`, one block of THREADS threads each: for cohorts of many values."""
-    starts, sizes, found = cohorts
-    highs = cuda.shared.array(THREADS, int64)
-    lows = cuda.shared.array(THREADS, uint64)
-    largest = cuda.shared.array(THREADS, float64)
-    thread, accuracy, unit_bits = cuda.threadIdx.x, values.accuracies[0], values.unit_bits[0]
-    priors, log2_priors, codes, counts = values.priors, values.log2_priors, cells.values, cells.counts
-    log2_shares, posteriors = cells.log2_shares, cells.posteriors
-    for place in range(cuda.blockIdx.x, which.size, cuda.gridDim.x):
-        run = which[place]
-        start, stop, size = starts[run], starts[run + 1], sizes[run]
-        span = (start + thread, stop, THREADS)
-        for s in range(wanted.kinds.size):
-            kind, order, mass, scale = wanted.kinds[s], wanted.orders[s], 0.0, int64(0)
-            if is_walk(kind):
-                continue
-            statistic = (kind, order, accuracy, unit_bits)
-            if needs_mass(kind, accuracy):
-                highs[thread], lows[thread] = sum_priors(span, 0, priors, codes)
-                add_up_block(highs, lows)
-                present = float_of_digits(highs[0], lows[0])
-                mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
-                cuda.syncthreads()
-            if is_largest(kind) or is_scaled(kind):
-                largest[thread] = find_largest(statistic, span, 0, priors, log2_priors, codes, log2_shares, posteriors)
-                largest_of_block(largest)
-            if is_scaled(kind):
-                scale = scale_of_powers(max(largest[0], log2_absent_power(order, mass, accuracy)), stop - start)
-            if kind == VALUES:
-                value = float64(stop - start)
-            elif is_largest(kind):
-                value = finish_largest(kind, largest[0])
-            elif is_of_logs(kind, accuracy):
-                highs[thread], lows[thread] = sum_logs(
-                    kind, span, 0, unit_bits, log2_priors, codes, counts, log2_shares
-                )
-                add_up_block(highs, lows)
-                value = finish_logs(kind, float_of_wide(highs[0], lows[0]), size, unit_bits)
-            else:
-                highs[thread], lows[thread] = sum_terms(
-                    statistic, scale, span, 0, priors, log2_priors, codes, log2_shares, posteriors
-                )
-                add_up_block(highs, lows)
-                value = finish_terms(kind, order, scale, highs[0], lows[0], mass, accuracy)
-            if thread == 0:
-                found[run, s] = value
-            # Before the next sums are put where these were.
-            cuda.syncthreads()
-
-
 @cuda.jit
 def score_cells(runs, run_of, values, wanted, cells, found, out):
-    """out[k, order[i]] = measure k of the i-th row in order, weighted ones before weighting."""
-    order, _, sizes = runs
+    """Put measure k of cell i into out[k, order[i]], weighted ones before weighting; runs: see `describe_cells`."""
+    order, sizes = runs
     accuracy, unit_bits = values.accuracies[0], values.unit_bits[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         row, run, value = order[i], run_of[i] - 1, cells.values[i]

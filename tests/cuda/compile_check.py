@@ -25,7 +25,9 @@ MOST_REGISTERS = 128
 ints, floats, words = int64[::1], float64[::1], uint64[::1]
 # Places of rows: of 4 bytes, and of 8 where there are more rows than these can number.
 PLACES = {"": int32[::1], " int64": ints}
-keys = uint64[:, ::1]
+keys, floats_of = uint64[:, ::1], float64[:, ::1]
+# Members, ranks and parts of sums.
+sums = types.Tuple((int32[::1], int64[:, ::1], int64[:, ::1]))
 columns = types.Tuple((words, ints))
 field = types.UniTuple(int64, 2)
 
@@ -51,25 +53,18 @@ SIGNATURES = {
         **{f"number_rows{of_type}": (places, places, places) for of_type, places in PLACES.items()},
     },
     cohorts: {
-        f"{name}{of_type}": types_of(
-            types.Tuple((places, places, ints)), places, types.Tuple((places, float64[:, ::1]))
-        )
-        for of_type, places in PLACES.items()
-        for name, types_of in {
-            "describe_cells": lambda runs, places, found: (runs, places, columns, field, ints, values, cells),
-            "sum_short": lambda runs, places, found: (found, int64, values, wanted, cells),
-            "walk_all": lambda runs, places, found: (found, values, wanted, cells),
-            "sum_long": lambda runs, places, found: (
-                ints,
-                types.Tuple((places, ints, float64[:, ::1])),
-                values,
-                wanted,
-                cells,
-            ),
-            "score_cells": lambda runs, places, found: (
-                (runs, places, values, wanted, cells, float64[:, ::1], float64[:, ::1])
-            ),
-        }.items()
+        **{
+            f"{name}{of_type}": types_of(types.Tuple((places, ints)), places)
+            for of_type, places in PLACES.items()
+            for name, types_of in {
+                "describe_cells": lambda runs, places: (runs, places, columns, field, ints, values, cells, int32[::1]),
+                "look_ahead": lambda runs, places: (places, values, wanted, cells, sums),
+                "add_cells": lambda runs, places: (places, values, wanted, cells, sums),
+                "walk_all": lambda runs, places: (types.Tuple((places, floats_of)), values, wanted, cells),
+                "score_cells": lambda runs, places: (runs, places, values, wanted, cells, floats_of, floats_of),
+            }.items()
+        },
+        "finish_runs": (ints, values, wanted, sums, floats_of),
     },
     wildcards: {
         "mark_missing": (keys, keys, words, keys),

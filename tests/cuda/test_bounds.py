@@ -42,6 +42,6 @@ def read_shared(places, out):
 def test_beyond_the_end(launched, before):
     assert config.BOUNDSCHECK, "functions within kernels are checked with NUMBA_BOUNDSCHECK=1 only"
     library = SimulatedLibrary()
-    library.launch_blocks(launched, 1, 1, *before, np.array([2]), np.zeros(1))
+    library.launch(launched, 1, *before, np.array([2]), np.zeros(1))
     with pytest.raises(IndexError):
-        library.launch_blocks(launched, 1, 1, *before, np.array([3]), np.zeros(1))
+        library.launch(launched, 1, *before, np.array([3]), np.zeros(1))

@@ -17,7 +17,6 @@ from gpupif.datasets import census
 from gpupif.engines.base import Job
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import rows as cuda_rows
-from gpupif.engines.cuda import scores as cuda_scores
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, InputError
 from gpupif.gpu.open import STREAMS, open_libraries
@@ -81,7 +80,6 @@ def test_as_the_cpu_and_the_same_bits_again(share):
 @pytest.mark.parametrize("narrow_rows", [cuda_rows.NARROW_ROWS, 1])
 @pytest.mark.parametrize("accuracy", [1.0, 0.7])
 def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy, narrow_rows):
-    monkeypatch.setattr(cuda_scores, "LONG", 2)
     monkeypatch.setattr(cuda_rows, "NARROW_ROWS", narrow_rows)
     random = np.random.default_rng(1)
     frame = pd.DataFrame({"a": random.integers(0, 150, 400), "b": random.integers(0, 2, 400)})
@@ -275,14 +273,14 @@ def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
     waiting, begun = threading.Barrier(2, timeout=20), set()
 
     class Stream(DeviceLibrary):
-        def group_rows(self, words, counts):
+        def stable_order(self, keys):
             if self.device not in begun:
                 begun.add(self.device)
                 with contextlib.suppress(threading.BrokenBarrierError):
                     waiting.wait()
-            return super().group_rows(words, counts)
+            return super().stable_order(keys)
 
-    engine = CudaEngine([0, 1], libraries=[Stream(0), Stream(1)], share=0, grouping="cudf")
+    engine = CudaEngine([0, 1], libraries=[Stream(0), Stream(1)], share=0)
     frame = census(60)[["sex", "tenure", "age"]]
     assert_same(score(engine, frame), score(CpuEngine(), frame))
     assert not waiting.broken

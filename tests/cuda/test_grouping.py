@@ -12,9 +12,8 @@ from gpupif.engines.cuda import grouping as cuda_grouping
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.grouping import GROUPINGS
 from gpupif.engines.cuda.rows import DeviceRows
-from gpupif.measures import MEASURES
 from gpupif.rows.keys import KeyLayout
-from tests.helpers.gpu.on_device import assert_same_scores
+from tests.helpers.gpu.on_device import HASHED, assert_same_scores
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
 
 need_stand_in()
@@ -22,20 +21,28 @@ need_stand_in()
 pytestmark = pytest.mark.gpu
 
 
-class Counting(DeviceLibrary):
-    """Counts how often rows were hashed."""
+# With every kind of Rényi divergence.
+ASKED = [*HASHED, *(f"renyi_{order}" for order in (0, 0.5, 0.999, 2, "inf"))]
 
-    hashed = 0
+
+class Counting(DeviceLibrary):
+    """Counts how often rows were hashed, by a group-by and a join each time, and how often anything was sorted."""
+
+    hashed = sorts = 0
 
     def group_rows(self, words, counts):
         self.hashed += 1
         return super().group_rows(words, counts)
 
+    def stable_order(self, keys):
+        self.sorts += 1
+        return super().stable_order(keys)
 
-def score(engine, frame, **arguments):
+
+def score(engine, frame, measures=ASKED, **arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
-        return gpupif.score(frame, list(MEASURES), **arguments)
+        return gpupif.score(frame, list(measures), **arguments)
 
 
 def people():
@@ -48,7 +55,13 @@ def gaps():
     return frame.assign(age=frame["age"].where(np.arange(20) % 3 > 0))
 
 
-FEW_KNOWN = gpupif.AnyKnown(2, among=["age", "sex", "tenure", "wide"])
+def coarse():
+    """Priors so small that logarithms are in coarse units."""
+    frame = people()
+    values = list(frame["region"].unique())
+    return {"region": dict.fromkeys(values, 1 / len(values)) | {values[0]: 1e-300, values[1]: 2 / len(values)}}
+
+
 # What is asked, and of which table.
 WAYS = {
     "all columns": (people, {}),
@@ -60,7 +73,13 @@ WAYS = {
         people,
         {"columns": ["age", "wide"], "known": gpupif.AnyKnown(2, among=["age", "sex", "tenure", "wide"])},
     ),
+    "priors and accuracies": (people, {"priors": coarse(), "accuracies": {"age": 0.8, "region": 0.9, "wide": 0.0}}),
     "weights": (lambda: people().assign(w=np.arange(60) % 4 + 0.5), {"weights": "w", "columns": ["age", "wide"]}),
+    "weights of 0": (lambda: people().assign(w=np.arange(60) % 3 / 2), {"weights": "w", "columns": ["age", "wide"]}),
+    "a population": (
+        lambda: census(60),
+        {"population": gpupif.Population(census(90), lacks="count"), "columns": ["age", "sex"]},
+    ),
     "wildcards": (gaps, {"missing": "wildcard"}),
     "wildcards that are not known": (gaps, {"missing": "wildcard", "known": ["sex", "tenure"]}),
 }
@@ -80,7 +99,7 @@ def test_same_bits_hashed_and_sorted(monkeypatch, table, arguments, share):
     assert libraries["cudf"][0].hashed > 0
     assert libraries["rotation"][0].hashed == 0
     expected = score(CpuEngine(), table(), **arguments)
-    for measure in MEASURES:
+    for measure in ASKED:
         assert hashed.array(measure).tobytes() == sorted_.array(measure).tobytes(), measure
         assert hashed.array(measure).tobytes() == again.array(measure).tobytes(), measure
     assert_same_scores(hashed, expected)
@@ -88,21 +107,37 @@ def test_same_bits_hashed_and_sorted(monkeypatch, table, arguments, share):
     assert hashed.distinct_rows == sorted_.distinct_rows == expected.distinct_rows
 
 
-@pytest.mark.parametrize("most", [1, 30, 59])
+@pytest.mark.parametrize(
+    "measures", [["cig", "csf"], ["wcig", "total_variation", "renyi_2", "distinct_values"]], ids=len
+)
+@pytest.mark.parametrize("weights", [{}, {"weights": "w"}])
+def test_ten_columns_take_eleven_groupings_and_no_sort(measures, weights):
+    library, frame = Counting(), census(200, columns=10).assign(w=np.arange(200) % 4 + 0.5)
+    columns = list(frame.columns[:10])
+    hashed = score(
+        CudaEngine(libraries=[library], grouping="cudf"), frame, measures, columns=columns, known=columns, **weights
+    )
+    assert (library.hashed, library.sorts) == (11, 0)
+    assert_same_scores(hashed, score(CpuEngine(), frame, measures, columns=columns, known=columns, **weights))
+
+
 @pytest.mark.parametrize("way", ["all columns", "all but the target", "any known", "wildcards"])
-def test_more_rows_than_cudf_can_count_are_sorted(monkeypatch, most, way):
-    monkeypatch.setattr(cuda_grouping, "MOST_ROWS", most)
+def test_what_cudf_is_of_no_use_for_is_sorted(monkeypatch, way):
+    """More rows than it can count, and measures that need the values of a cohort in order."""
     table, arguments = WAYS[way]
 
-    class Small(Counting):
-        def group_rows(self, words, counts):
-            assert len(words[min(words)]) <= most
-            return super().group_rows(words, counts)
+    def sort(most, measures):
+        monkeypatch.setattr(cuda_grouping, "MOST_ROWS", most)
+        library = Counting()
+        found = score(CudaEngine(libraries=[library], grouping="cudf"), table(), measures, **arguments)
+        assert library.hashed == 0
+        assert library.sorts > 0
+        assert_same_scores(found, score(CpuEngine(), table(), measures, **arguments))
 
-    hashed = score(CudaEngine(libraries=[Small()], grouping="cudf"), table(), **arguments)
-    sorted_ = score(CudaEngine(grouping="rotation"), table(), **arguments)
-    for measure in MEASURES:
-        assert hashed.array(measure).tobytes() == sorted_.array(measure).tobytes(), measure
+    most = cuda_grouping.MOST_ROWS
+    sort(10, ["cig", "csf"])
+    sort(most, ["cig", "emd"])
+    sort(most, ["cig", "recursive_2"])
 
 
 def pack(codes, layout):
@@ -136,19 +171,19 @@ def test_distinct_rows_and_cohorts(name):
     assert not grouping.serves(rows, [*columns, 3], columns, [2, 0])
     for target, runs in grouping.cohorts(rows, columns, [2, 0]):
         assert sorted(runs.order.tolist()) == list(range(rows.rows))
-        assert (runs.order.dtype, runs.run_of.dtype, runs.starts.dtype, runs.sizes.dtype) == (np.int32,) * 3 + (
-            np.int64,
-        )
+        assert (runs.order.dtype, runs.run_of.dtype, runs.sizes.dtype) == (np.int32, np.int32, np.int64)
         seen = set()
-        for run, (start, stop) in enumerate(zip(runs.starts[:-1], runs.starts[1:], strict=True)):
-            places = runs.order[start:stop]
+        for run in range(len(runs.sizes)):
+            places = runs.order[runs.run_of == run + 1]
             others = {tuple(by_column[column][place] for column in columns if column != target) for place in places}
             assert len(others) == 1
             assert not others & seen
             seen |= others
-            assert (np.diff(by_column[target][places]) > 0).all()
-            assert runs.run_of[start:stop].tolist() == [run + 1] * (stop - start)
             assert runs.sizes[run] == rows.counts[places].sum()
+            if name == "rotation":
+                assert places.tolist() == runs.order[runs.starts[run] : runs.starts[run + 1]].tolist()
+                assert (np.diff(by_column[target][places]) > 0).all()
+        assert (runs.starts is None) == (name == "cudf")
 
 
 def test_what_stands_in_for_cudf_gives_groups_in_any_order():

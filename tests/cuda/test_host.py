@@ -205,7 +205,7 @@ from gpupif.gpu.compile import CompiledKernel
 from gpupif.kernels.cuda import cohorts, rows
 from tests.cuda import compile_check
 from tests.helpers.gpu.host import ir, objects
-for module, name in ((cohorts, "score_cells"), (cohorts, "sum_short"), (rows, "mark_heads"))[:: int(sys.argv[2])]:
+for module, name in ((cohorts, "score_cells"), (cohorts, "add_cells"), (rows, "mark_heads"))[:: int(sys.argv[2])]:
     compiled = CompiledKernel(getattr(module, name), compile_check.SIGNATURES[module][name], (9, 0))
     print(name, objects.key(ir.portable(compiled.modules, compiled.name)))
 """

@@ -13,7 +13,6 @@ import pytest
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines.cpu.engine import CpuEngine
-from gpupif.engines.cuda import scores as cuda_scores
 from gpupif.engines.cuda import wildcards as cuda_wildcards
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.memory import key_words, link_bytes, match_bytes, matching_bytes, score_bytes
@@ -70,7 +69,6 @@ def job():
 
 
 def test_as_the_cpu_with_the_same_bits_however_many_keys_there_are_at_once(monkeypatch):
-    monkeypatch.setattr(cuda_scores, "LONG", 2)
     frame, arguments = sparse(9), KNOWN | {"accuracies": {"sex": 0.7}}
     engines = [CudaEngine(), CudaEngine(share=0)]
     # Beside the table there is room for some of the cells, and for some of the links.

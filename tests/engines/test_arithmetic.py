@@ -26,9 +26,13 @@ exp2 = from_python(logarithms.exp2)
 log2 = from_python(logarithms.log2)
 digits_of_float = from_python(whole_sums.digits_of_float)
 float_of_digits = from_python(whole_sums.float_of_digits)
+float_of_rank = from_python(whole_sums.float_of_rank)
 float_of_wide = from_python(whole_sums.float_of_wide)
 multiply_wide = from_python(whole_sums.multiply_wide)
+parts_of_wide = from_python(whole_sums.parts_of_wide)
+rank_of_float = from_python(whole_sums.rank_of_float)
 wide_of_digits = from_python(whole_sums.wide_of_digits)
+wide_of_parts = from_python(whole_sums.wide_of_parts)
 ALL = [
     *MEASURES,
     "recursive_2",
@@ -109,6 +113,32 @@ def test_whole_numbers_become_the_nearest_floats(number):
 def test_products_are_exact(count, factor):
     high, low = multiply_wide(count, factor)
     assert (int(high) << 64) + int(low) == count * factor
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(2**123), 2**123), min_size=1, max_size=15), st.integers(0, 27))
+def test_sums_of_parts_are_exact(numbers, doublings):
+    """Of up to 2^31 numbers whose sum fits into 128 bits; each part of the sum fits into 64."""
+    numbers = [number >> doublings for number in numbers]
+    parts = [parts_of_wide(number >> 64, np.uint64(number & (2**64 - 1))) for number in numbers]
+    sums = [sum(map(int, part)) << doublings for part in zip(*parts, strict=True)]
+    assert all(-(2**63) <= total < 2**63 for total in sums)
+    high, low = wide_of_parts(*sums)
+    assert (int(high) << 64) + int(low) == sum(numbers) << doublings
+
+
+def test_parts_of_as_many_numbers_as_a_cohort_has_values_fit():
+    largest = parts_of_wide(0, np.uint64(2**64 - 1))
+    assert max(map(int, largest)) << 31 < 2**63
+
+
+@settings(deadline=None)
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_ranks_of_floats_are_in_their_order(one, other):
+    assert float_of_rank(rank_of_float(one)) == one
+    assert math.copysign(1.0, float_of_rank(rank_of_float(one))) == math.copysign(1.0, one)
+    if one != other:
+        assert (rank_of_float(one) < rank_of_float(other)) == (one < other)
 
 
 @settings(deadline=None)

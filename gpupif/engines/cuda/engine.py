@@ -26,7 +26,7 @@ from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
 from ..zero_weights import score_zero_weights
 from .counting import CudaCounting
-from .grouping import GROUPINGS
+from .grouping import Grouping, choose_grouping
 from .known_subsets import AnyKnownJob, TargetsTooManyError, score_distinct_rows, score_on_devices
 from .memory import (
     OVERSIZED_BLOCKS,
@@ -55,8 +55,8 @@ class CudaEngine:
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. device: what `Scores.device`
-    says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
+    grouping: how rows that agree are found, by name (see `choose_grouping`); no result depends on it. device: what
+    `Scores.device` says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
     """
 
     devices: Sequence[int] = (0,)
@@ -95,7 +95,8 @@ class CudaEngine:
                 )
             else:
                 streams = _by_device(libraries)
-                asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
+                grouping = choose_grouping(self.grouping, job)
+                asked = AnyKnownJob(job, sets, onward, streams, grouping, self.share, len(job.targets))
                 result = self._score_sets(asked, onward, libraries)
             worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
             return replace(result, worst=worst, mean=mean)
@@ -143,20 +144,20 @@ class CudaEngine:
         return score_apart(job, matching, usual)
 
     def _score(self, job: Job, libraries: Sequence[Library], progress: _ResumedProgress) -> EngineResult:
-        memory = self._memory(libraries)
+        memory, grouping = self._memory(libraries), choose_grouping(self.grouping, job)
         streams = _by_device(libraries)
-        rows = block_rows_that_fit(job, memory // max(map(len, streams)), self.grouping)
-        there = scores_on(job, memory, self.grouping)
+        rows = block_rows_that_fit(job, memory // max(map(len, streams)), grouping.name)
+        there = scores_on(job, memory, grouping.name)
         ran_out = False
         if there is not None:
             try:
-                score = partial(score_cohorts, grouping=GROUPINGS[self.grouping])
+                score = partial(score_cohorts, grouping=grouping)
                 return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
             except DeviceMemoryError:
                 ran_out, rows = True, min(rows, job.rows // 2)
                 _release(libraries)
-        result = self._score_blocks(job.on_host(), progress, libraries, rows)
-        needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), self.grouping)
+        result = self._score_blocks(job.on_host(), progress, libraries, rows, grouping)
+        needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), grouping.name)
         return replace(result, through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}")
 
     def _memory(self, libraries: Sequence[Library]) -> int:
@@ -178,7 +179,7 @@ class CudaEngine:
     ) -> AnyKnownResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
-        memory, needed = self._memory(libraries), table_bytes(job, self.grouping)
+        memory, needed = self._memory(libraries), table_bytes(job, asked.grouping.name)
         fits = needed <= memory
         if fits:
             there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
@@ -215,10 +216,11 @@ class CudaEngine:
         room = memory - matching_bytes(job)
         either = ["device", "host"] if scores <= room else ["host"]
         places, needed = {"either": either}.get(job.scores_on, [job.scores_on]), matching_bytes(job)
+        grouping = choose_grouping(self.grouping, job)
         for there in places:
             progress.restart()
             left = max(0, room - (scores if there == "device" else 0))
-            score = partial(score_matching, memory=left, targets=len(targets), grouping=GROUPINGS[self.grouping])
+            score = partial(score_matching, memory=left, targets=len(targets), grouping=grouping)
             try:
                 return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
             except KeyTooLargeError as key:
@@ -231,13 +233,13 @@ class CudaEngine:
         raise self._ran_out(smallest, what, needed, "score or know fewer columns")
 
     def _score_blocks(
-        self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library], rows: int
+        self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library], rows: int, grouping: Grouping
     ) -> EngineResult:
         refused = None
         while True:
             progress.restart()
             try:
-                scorer = CudaScorer(libraries, GROUPINGS[self.grouping])
+                scorer = CudaScorer(libraries, grouping)
                 with Workers(None, working_memory(job, len(job.targets))) as workers:
                     block_rows = max(1, rows // OVERSIZED_BLOCKS)
                     result = score_in_blocks(BlockRun(job, progress, workers, block_rows, scorer))
@@ -245,7 +247,7 @@ class CudaEngine:
                 return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    needed = block.rows * row_bytes(job, self.grouping)
+                    needed = block.rows * row_bytes(job, grouping.name)
                     what = f"{block.rows:,} rows that belong together"
                     raise self._ran_out(block.library, what, needed, "score fewer columns") from None
                 refused, rows = block.rows, rows // 2

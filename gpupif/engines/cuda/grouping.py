@@ -1,8 +1,8 @@
 """How rows that agree are found on the device: distinct rows, the cohorts of each target, and numbers of combinations.
 
 "cudf": keys are hashed, by cuDF's group-by and join, which compare whole keys, so that nothing is left to a hash.
-"rotation": rows are sorted. What comes out is the same but for the order of distinct rows and of cohorts, on which no
-score depends.
+"rotation": rows are sorted. What comes out is the same but for the order of distinct rows, of cohorts and of the rows
+in them, on which no score depends.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpupif.kernels.cuda import any_known as kernels
+from gpupif.kernels.statistics import is_walk
 
 from ...gpu.base import Library
+from ...measures import wanted_of
 from ...rows.keys import Field, KeyLayout
 from ..base import Job
-from .rows import DeviceRows, Runs, collapse, find_runs, in_few_bytes, pack_device_keys, place_type, sort_by
+from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +55,10 @@ class Grouping(ABC):
 
     @abstractmethod
     def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
-        """Each target with its cohorts, for rows that `collapse` made of `columns`; the values of a run ascend."""
+        """Yield each target with its cohorts, for rows that `collapse` made of `columns`.
+
+        Where runs lie side by side, the values of each ascend.
+        """
 
 
 class Rotation(Grouping):
@@ -92,18 +97,14 @@ class Rotation(Grouping):
 
 
 class Hashing(Grouping):
-    """Has cuDF hash whole keys; more rows than it can count are sorted.
+    """Grouping by cuDF, which hashes whole keys: a group-by and a join for distinct rows, and for each scored column.
 
-    Groups come numbered in any order, another one each time. Kernels read a cohort's rows from one place on, so rows
-    are then put in order by their value and their group's number: that orders small numbers, and finds no groups.
+    Groups come numbered in any order, another one each time, and rows stay where they are: nothing is sorted.
     """
 
     name = "cudf"
-    _larger = Rotation()
 
     def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-        if rows.rows > MOST_ROWS:
-            return self._larger.collapse(rows, columns)
         library, layout = rows.library, rows.layout
         groups = library.group_rows(_words(rows, layout.masks(columns)), rows.counts)
         keys = library.xp.zeros((len(rows.keys), len(groups.counts)), "uint64")
@@ -117,33 +118,19 @@ class Hashing(Grouping):
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
     ) -> bool:
-        if rows.rows > MOST_ROWS:
-            return self._larger.serves(rows, collapsed, columns, targets)
         return set(collapsed) == set(columns)
 
     def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
-        if rows.rows > MOST_ROWS:
-            yield from self._larger.cohorts(rows, columns, targets)
-            return
+        order = rows.library.xp.arange(rows.rows, dtype="int32")
         for target in targets:
-            yield target, self._runs(rows, columns, target)
+            yield target, self._runs(rows, order, _masks(rows, columns, target))
 
-    def _runs(self, rows: DeviceRows, columns: Sequence[int], target: int) -> Runs:
-        """The cohorts of a target, one after the other."""
-        library, xp, place = rows.library, rows.library.xp, place_type(rows.rows)
-        with library.stage("group"):
-            _, sizes, of_row = library.group_rows(_words(rows, _masks(rows, columns, target)), rows.counts)
-            order = sort_by(rows, xp.arange(rows.rows, dtype=place), target)
-            order = order[library.stable_order(in_few_bytes(of_row, len(sizes).bit_length())[order])]
-            run_of = of_row[order].astype(place)
-            del of_row
-            heads = xp.ones(rows.rows, "bool")
-            heads[1:] = run_of[1:] != run_of[:-1]
+    def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
+        """Return the groups of rows that agree on what the masks keep; without a name, so that they can be freed."""
+        with rows.library.stage("group"):
+            _, sizes, run_of = rows.library.group_rows(_words(rows, masks), rows.counts)
             run_of += 1
-            starts = xp.empty(len(sizes) + 1, place)
-            starts[:-1] = xp.flatnonzero(heads)
-            starts[-1:] = rows.rows
-            return Runs(order, starts, run_of, sizes)
+            return Runs(order, None, run_of, sizes)
 
 
 def _words(rows: DeviceRows, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:
@@ -172,8 +159,18 @@ def collapse_table(library: Library, grouping: Grouping, job: Job, columns: Sequ
         return grouping.collapse(DeviceRows(library, job.layout, keys, times), columns)
 
 
+ROTATION = Rotation()
 # By name.
-GROUPINGS: dict[str, Grouping] = {grouping.name: grouping for grouping in (Rotation(), Hashing())}
+GROUPINGS: dict[str, Grouping] = {grouping.name: grouping for grouping in (ROTATION, Hashing())}
+
+
+def choose_grouping(name: str, job: Job) -> Grouping:
+    """Return the grouping of this name, or the one that sorts where cuDF's is of no use for the job.
+
+    That is where the job has more rows than cuDF counts, or a statistic needs a cohort's values in order (`is_walk`).
+    """
+    walks = any(map(is_walk.py_func, wanted_of(job.measures, job.unit).kinds))
+    return ROTATION if walks or job.rows > MOST_ROWS else GROUPINGS[name]
 
 
 def numbering_bytes(rows: int, columns: int) -> int:

@@ -11,19 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from gpupif.kernels.cohorts import Cells
+from gpupif.kernels.cuda.cohorts import PARTS
+from gpupif.kernels.statistics import is_walk
 
 from ...measures import wanted_of
 from ...rows.partition import OVERSIZE
 from ...utils.information import SMALL_COUNTS
 from ..base import Job
 from .rows import place_type
+from .scores import looks_ahead
 
 # Row numbers by which rows are looked up: CuPy takes them as they are, NumPy in 8 bytes.
 LOOK_UP = {"row numbers, as they are looked up": 8}
 # cuDF keeps the hashes of keys of more than 4 words.
 CACHED_KEY = 4 * 8
-# Of a cell of a cohort.
-CELL = sum(array.itemsize for array in Cells.of(0))
 # Where missing values match every value: arrays of 8 bytes a row beside keys, twice each, and measures, four times.
 # Then of each asking key and pattern, and of each cell of cohorts made at once.
 MATCHING_ARRAYS = 33
@@ -37,9 +38,9 @@ class RowBytes(NamedTuple):
     """Bytes of one row's part of an array.
 
     codes: as the caller has them, 0 where that is on the device. key: all words; field: the widest column's values
-    while rows are sorted by them. place: a row's number. times: how often it occurs, 0 where none is given. found: the
-    statistics of a cohort. scores: of all measures of a target while they are made; kept: where they are kept.
-    projects: whether rows are collapsed once more for some targets.
+    while rows are sorted by them. place: a row's number. times: how often it occurs, 0 where none is given. cell: of a
+    cohort; sums: of a cohort, and how many cells it has; found: its statistics. scores: of all measures of a target
+    while they are made; kept: where they are kept. projects: whether rows are collapsed once more for some targets.
     """
 
     codes: int
@@ -47,6 +48,8 @@ class RowBytes(NamedTuple):
     field: int
     place: int
     times: int
+    cell: int
+    sums: int
     found: int
     scores: int
     kept: int
@@ -56,13 +59,17 @@ class RowBytes(NamedTuple):
     def of(cls, job: Job) -> RowBytes:
         """Of a job's table."""
         widest = max(1, *((len(counts) - 1).bit_length() for counts in job.counts))
+        kinds = wanted_of(job.measures, job.unit).kinds
+        ahead = any(looks_ahead(kinds, job.accuracies[target]) for target in job.targets)
         return cls(
             codes=max(0 if hasattr(codes, "get") else codes.dtype.itemsize for codes in job.codes),
             key=8 * key_words(job),
             field=next(width for width in (1, 2, 4, 8) if widest <= 8 * width),
             place=np.dtype(place_type(job.rows)).itemsize,
             times=0 if job.times is None else 8,
-            found=8 * len(wanted_of(job.measures, job.unit).kinds),
+            cell=sum(array.nbytes for array in Cells.of(1, walks=any(map(is_walk.py_func, kinds)))),
+            sums=4 + sum_bytes(len(kinds), ahead),
+            found=8 * len(kinds),
             scores=8 * len(job.measures),
             kept=0 if job.extremes_only else cell_bytes(job),
             projects=_projects(job),
@@ -82,7 +89,9 @@ class Stage(NamedTuple):
 
 
 # Of 10 columns of up to 100 values, in a key of one word, with CIG and CSF.
-TYPICAL = RowBytes(codes=1, key=8, field=1, place=4, times=0, found=8, scores=16, kept=16, projects=False)
+TYPICAL = RowBytes(
+    codes=1, key=8, field=1, place=4, times=0, cell=32, sums=28, found=8, scores=16, kept=16, projects=False
+)
 
 
 class GroupingArrays(NamedTuple):
@@ -110,14 +119,8 @@ def cudf_arrays(row: RowBytes, counts: int) -> GroupingArrays:
     grouped = slots | {"sums by row": counts or 4, "sums": 8, "keys of groups": row.key}
     joined = {"sums": 8, "keys of groups": row.key, "slots of groups": 2 * 8, "pairs": 2 * 4, "groups of rows": 4}
     distinct = {"keys of groups": row.key, "distinct keys": row.key, "sums": 8, "distinct row of each row": 4}
-    words = {"words, masked": row.key}
-    labels = {"sums": 8, "groups of rows": 4, "order": row.place}
-    shuffled = labels | {"groups in order": 4} | LOOK_UP
-    ordered = labels | {"groups in order": 4} | _sort_buffers(4)
-    runs = labels | {"run of each row": row.place, "heads": 1, "first places": 8, "starts": row.place} | LOOK_UP
-    by_value = [labels | arrays for arrays in rotation_arrays(row, 8).cohorts[:2]]
-    cohorts = [words | grouped, words | joined, *by_value, shuffled, ordered, runs]
-    return GroupingArrays([grouped, joined, distinct], cohorts)
+    words = {"order": 4, "words, masked": row.key}
+    return GroupingArrays([grouped, joined, distinct], [words | grouped, words | joined])
 
 
 def _sort_buffers(key: int) -> dict[str, int]:
@@ -149,7 +152,7 @@ def stages(row: RowBytes, grouping: str, to_host: bool) -> list[Stage]:
         distinct |= {f"{name}, projected": size for name, size in distinct.items()}
         found.append(Stage("collapse", distinct | way | {"projected row of each distinct row": row.place, **LOOK_UP}))
     found += [Stage("group", distinct | way | arrays) for arrays in GROUPING_ARRAYS[grouping](row, 8).cohorts]
-    found += [Stage(name, distinct | way | arrays) for name, arrays in _of_target(row)]
+    found += [Stage(name, distinct | way | arrays) for name, arrays in _of_target(row, grouping)]
     return found
 
 
@@ -172,15 +175,17 @@ def _collapsed(row: RowBytes) -> dict[str, int]:
     return rows | {"distinct row of each row": row.place, "first rows": row.place, **LOOK_UP}
 
 
-def _of_target(row: RowBytes) -> list[tuple[str, dict[str, int]]]:
-    """Name and arrays of what is done for one target, beside distinct rows."""
+def _of_target(row: RowBytes, grouping: str) -> list[tuple[str, dict[str, int]]]:
+    """Return name and arrays of what is done for one target, beside distinct rows."""
     order, scores = {"order": row.place}, {"scores": row.scores}
-    runs = {"run of each row": row.place, "starts": row.place, "sizes": 8}
+    runs = {"run of each row": row.place, "sizes": 8} | ({"starts": row.place} if grouping == "rotation" else {})
+    cells = order | runs | {"cells": row.cell, "found": row.found}
     # Of rows that occur once each, sums of several are half as many at most.
     distinct_sizes = {"of several rows": 1 + 8, "sorted": 3 * 8, "different ones": 4 * 8}
     made = {"one measure": 8, "weighted": 8, **LOOK_UP}
     return [
-        ("score", order | runs | {"cells": CELL, "found": row.found} | scores),
+        ("score", cells | {"sums": row.sums}),
+        ("score", cells | scores),
         ("weigh", order | {"sizes": 8} | scores | (distinct_sizes if row.times else {"of several rows": 1 + 24})),
         ("spread", order | scores | {"scores of all rows": row.kept} | made),
     ]
@@ -250,14 +255,19 @@ def matching_bytes(job: Job) -> int:
     return job.rows * row + fixed_bytes(all_values(job))
 
 
+def sum_bytes(statistics: int, ahead: bool) -> int:
+    """Return the bytes of the sums of a cohort, for so many statistics; ahead: see `looks_ahead`."""
+    return 8 * (int(PARTS) * (statistics + ahead) + statistics * ahead)
+
+
 def link_bytes(patterns: int) -> int:
     """Bytes for finding what a key matches in so many patterns."""
     return 8 * LINK_ARRAYS * patterns
 
 
 def match_bytes(measures: int) -> int:
-    """Bytes for a cell of a cohort of its own."""
-    return 8 * (MATCH_ARRAYS + measures)
+    """Return the bytes for a cell of a cohort of its own."""
+    return 8 * (MATCH_ARRAYS + measures) + sum_bytes(measures, ahead=True)
 
 
 def cell_bytes(job: Job) -> int:

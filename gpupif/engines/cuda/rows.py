@@ -43,11 +43,11 @@ def upload_rows(library: Library, rows: Rows, layout: KeyLayout) -> DeviceRows:
 
 @dataclass(frozen=True)
 class Runs:
-    """Rows in order and where groups of them begin.
+    """Rows in an order, and the group, called a run, that each of them is of.
 
-    order: row numbers, of the type that starts and run_of then have too. starts: places in order, one more than there
-    are runs. run_of: for each place the number of its run, from 1. sizes: how many rows of the table each run stands
-    for.
+    order: row numbers, of the type that starts and run_of then have too. starts: where each run begins in the order,
+    and where the last one ends; None where the rows of a run do not lie side by side. run_of: for each place in the
+    order the number of its run, from 1. sizes: how many rows of the table each run stands for.
     """
 
     order: Any

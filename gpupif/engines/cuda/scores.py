@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
-from gpupif.kernels.statistics import is_walk
+from gpupif.kernels.statistics import is_largest, is_scaled, is_walk, needs_mass
+from gpupif.kernels.whole_sums import rank_of_float
 
 from ...gpu.base import Library
 from ...measures import wanted_of
@@ -23,19 +25,21 @@ if TYPE_CHECKING:
 
 Group = TypeVar("Group", bound=tuple[Any, ...])
 
-# Cohorts of more distinct rows than this are summed by a block of threads each.
-LONG = 1024
+# The rank of -inf: below those of all other numbers.
+LEAST = rank_of_float.py_func(-math.inf)
 
 
 class DeviceTarget(NamedTuple):
     """A target and the measures as kernels know them, on the device.
 
-    walks: whether any statistic is a walk. logs: of small counts, see `log2_count`.
+    walks: whether any statistic is a walk; ahead: whether any looks ahead, see `looks_ahead`. logs: of small counts,
+    see `log2_count`.
     """
 
     values: Values
     wanted: Wanted
     walks: bool
+    ahead: bool
     logs: Any
 
 
@@ -45,14 +49,22 @@ class TargetUploader:
     def __init__(self, library: Library, job: Job) -> None:
         self._library, self._job = library, job
         wanted = wanted_of(job.measures, job.unit)
-        self._walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+        self._kinds = wanted.kinds
+        self._walks = any(map(is_walk.py_func, self._kinds))
         self._wanted = _brought(library, wanted)
         self._logs = library.bring(small_logs())
 
     def __call__(self, target: int) -> DeviceTarget:
         """What the kernels have to know of a target and the job's measures."""
         values = _brought(self._library, kernel_values(self._job, [target]))
-        return DeviceTarget(values, self._wanted, self._walks, self._logs)
+        ahead = looks_ahead(self._kinds, self._job.accuracies[target])
+        return DeviceTarget(values, self._wanted, self._walks, ahead, self._logs)
+
+
+def looks_ahead(kinds: Iterable[int], accuracy: float) -> bool:
+    """Return whether the largest term of a cohort, or the prior mass of its values, matters for any statistic."""
+    of_largest = any(is_largest.py_func(kind) or is_scaled.py_func(kind) for kind in kinds)
+    return of_largest or any(needs_mass.py_func(kind, accuracy) for kind in kinds)
 
 
 def _brought(library: Library, group: Group) -> Group:
@@ -85,31 +97,24 @@ def score_targets(
 def describe_cohorts(
     library: Library, described: DeviceTarget, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
 ) -> tuple[Cells, Any]:
-    """The cells of cohorts in order, and (runs, statistics) their statistics.
+    """Return the cells of cohorts in their order, and (runs, statistics) the statistics of the cohorts.
 
     words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
     """
-    xp, (values, wanted, walks, logs) = library.xp, described
-    cells = Cells.of(len(runs.order), xp.empty)
-    cohorts = (runs.order, runs.starts, runs.sizes)
-    library.launch(kernels.describe_cells, len(runs.order), cohorts, runs.run_of, words, field, logs, values, cells)
-    found = xp.empty((len(runs.sizes), len(wanted.kinds)))
-    if len(wanted.kinds):
-        library.launch(kernels.sum_short, len(found), (runs.starts, found), LONG, values, wanted, cells)
-        long = xp.flatnonzero(runs.starts[1:] - runs.starts[:-1] > LONG)
-        if len(long):
-            library.launch_blocks(
-                kernels.sum_long,
-                len(long),
-                kernels.THREADS,
-                long,
-                (runs.starts, runs.sizes, found),
-                values,
-                wanted,
-                cells,
-            )
+    xp, (values, wanted, walks, ahead, logs) = library.xp, described
+    size, number, kinds = len(runs.order), len(runs.sizes), len(wanted.kinds)
+    cells, members, cohorts = Cells.of(size, xp.empty, walks), xp.zeros(number, "int32"), (runs.order, runs.sizes)
+    library.launch(kernels.describe_cells, size, cohorts, runs.run_of, words, field, logs, values, cells, members)
+    found = xp.empty((number, kinds))
+    if kinds:
+        largest = xp.full((number if ahead else 0, kinds), LEAST, "int64")
+        sums = (members, largest, xp.zeros((number, kernels.PARTS * (kinds + ahead)), "int64"))
+        if ahead:
+            library.launch(kernels.look_ahead, size, runs.run_of, values, wanted, cells, sums)
+        library.launch(kernels.add_cells, size, runs.run_of, values, wanted, cells, sums)
+        library.launch(kernels.finish_runs, number, runs.sizes, values, wanted, sums, found)
     if walks:
-        library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
+        library.launch(kernels.walk_all, number, (runs.starts, found), values, wanted, cells)
     return cells, found
 
 
@@ -118,6 +123,6 @@ def _score(described: DeviceTarget, rows: DeviceRows, runs: Runs, field: Field) 
     words = (rows.keys[field.word], rows.counts)
     cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
     scores = library.xp.empty((len(wanted.measures), rows.rows))
-    cohorts = (runs.order, runs.starts, runs.sizes)
+    cohorts = (runs.order, runs.sizes)
     library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
     return scores

@@ -56,14 +56,8 @@ class Measured(DeviceLibrary):
         return np.frombuffer(mmap.mmap(-1, size), np.uint8)
 
     def launch(self, *arguments):
-        self._measure(super().launch, arguments)
-
-    def launch_blocks(self, *arguments):
-        self._measure(super().launch_blocks, arguments)
-
-    def _measure(self, launch, arguments):
         self.note()
-        launch(*arguments)
+        super().launch(*arguments)
         # No array is made by a launch.
         tracemalloc.reset_peak()
 

@@ -146,11 +146,6 @@ class SimulatedLibrary(NumpyLibrary):
         with one_kernel:
             _of_tuple(kernel)[1, 8](arguments)
 
-    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`."""
-        with one_kernel:
-            _of_tuple(kernel)[min(blocks, 2), threads](arguments)
-
 
 def _of_tuple(kernel: Any) -> Any:
     """A kernel of the simulator that takes its arguments as one tuple.

@@ -84,10 +84,6 @@ class StrictLibrary(DeviceLibrary):
         refuse_host(arguments)
         super().launch(kernel, size, *plain(arguments))
 
-    def launch_blocks(self, kernel, blocks, threads, *arguments):
-        refuse_host(arguments)
-        super().launch_blocks(kernel, blocks, threads, *plain(arguments))
-
     def stable_order(self, keys):
         return self.xp.argsort(keys, kind="stable")
 

@@ -55,7 +55,7 @@ class HostLibrary(NumpyLibrary):
         self._run(kernel, BLOCKS, THREADS, arguments)
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`."""
+        """Run a kernel whose threads wait for each other, in blocks of so many; the engine has none at present."""
         self._run(kernel, min(blocks, MOST_BLOCKS), threads, arguments)
 
     def _run(self, kernel: Any, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
