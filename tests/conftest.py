@@ -32,7 +32,7 @@ from tests.helpers.ways import OTHERS  # noqa: E402
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
 sys.path.append(str(ROOT))
 REPORTED = ("numpy", "pandas", "pyarrow", "polars", "numba", "dask", "distributed")
-pytest_plugins = ["tests.helpers.command_line", "tests.helpers.postgres"]
+pytest_plugins = ["pytester", "tests.helpers.command_line", "tests.helpers.postgres", "tests.helpers.slow_tests"]
 
 
 def _sources(folder: Path) -> dict[str, bytes]:
