@@ -36,7 +36,7 @@ sys.path.append(str(ROOT))
 # Each process that uses a GPU holds a context there, and compiles all kernels for itself.
 MOST_ON_GPU = 4
 REPORTED = ("numpy", "pandas", "pyarrow", "polars", "numba", "dask", "distributed")
-pytest_plugins = ["tests.helpers.command_line", "tests.helpers.postgres"]
+pytest_plugins = ["pytester", "tests.helpers.command_line", "tests.helpers.postgres", "tests.helpers.slow_tests"]
 
 
 def _sources(folder: Path) -> dict[str, bytes]:

@@ -189,6 +189,7 @@ def test_the_same_from_every_kind_of_frame():
     np.testing.assert_array_equal(narrow.array("csf"), wide.array("csf").astype(np.float32))
 
 
+@pytest.mark.slow
 def test_distances_between_values_that_are_known(engine):
     table = {"grade": ["low", None, "high", "middle", "low", None], "town": ["a", "a", None, "b", "b", None]}
     tree = {"low": ["bad"], "middle": ["good"], "high": ["good"]}

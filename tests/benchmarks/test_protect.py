@@ -61,6 +61,7 @@ def test_there_is_no_adult(tmp_path, monkeypatch, capsys):
         protect.main()
 
 
+@pytest.mark.slow
 def test_the_optima_of_a_table_that_looks_like_adult(tmp_path, monkeypatch):
     """Nine columns of two values each: the parts of adult run, and tell what differs from what is published."""
     folder = tmp_path / "adult_hierarchies"

@@ -53,6 +53,7 @@ def test_packages_are_missing(tmp_path):
     assert found.versions == {"R": "4.2.2", "sdcMicro": "5.8.1"}
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_both_sides_in_turns(tmp_path, table, monkeypatch, capsys):
     """R is asked for what gpupif is; the two arrays are compared."""

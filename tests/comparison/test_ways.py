@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -53,57 +50,69 @@ PLACES = {"columns": ["age", "sex", "eye", "pay"], "linkage": 15, "seed": 4}
 NAMES = {"row_id": "id", "sensitive": "eye"}
 
 
-def test_files_in_pieces_and_parts(both, tmp_path):
+@pytest.fixture(scope="module")
+def expected(both):
+    """What is found of the two tables, and of the first and some rows of the second in another order."""
     before, after = both
-    with in_parts(3, 150), gpupif.config(memory_limit="8GiB"):
+    return found(before, after, **PLACES), found(before, shuffled(after), **NAMES)
+
+
+@pytest.mark.parametrize(("chunk_rows", "least"), [(13, 1000), pytest.param(3, 150, marks=pytest.mark.slow)])
+def test_files_in_pieces_and_parts(both, expected, tmp_path, chunk_rows, least):
+    before, after = both
+    with in_parts(chunk_rows, least), gpupif.config(memory_limit="8GiB"):
         first = write_parts(tmp_path / "before", before, [10, 20])
         second = write_parts(tmp_path / "after", after, [15])
         third = write_parts(tmp_path / "rest", shuffled(after), [15])
-        streamed = found(first, second, **PLACES), found(first, third, **NAMES), found(before, second, **PLACES)
-    assert streamed == (found(*both, **PLACES), found(before, shuffled(after), **NAMES), found(*both, **PLACES))
-    assert found(first, second, **PLACES) == streamed[0]
+        assert found(first, second, **PLACES) == expected[0]
+        assert found(first, third, **NAMES) == expected[1]
+
+
+@pytest.mark.slow
+def test_a_frame_and_a_file(both, expected, tmp_path):
+    first, second = (write_parts(tmp_path / name, table, [15]) for name, table in zip(("a", "b"), both, strict=True))
+    with in_parts(3, 150), gpupif.config(memory_limit="8GiB"):
+        assert found(both[0], second, **PLACES) == expected[0]
+    assert found(first, second, **PLACES) == expected[0]
 
 
 @pytest.mark.dask
-@pytest.mark.usefixtures("on_cpu")
-def test_dask(both):
-    import dask
-
-    before, after = both
-    with dask.config.set(scheduler="sync"):
-        lazy = cut(before, [10, 10, 20]), cut(after, [15, 30])
-        expected = found(before, after, **PLACES)
-        assert found(*lazy, **PLACES) == expected
-        assert found(before, lazy[1], **PLACES) == expected
-        assert found(lazy[0], pa.Table.from_pandas(after), **PLACES) == expected
-        rest = cut(shuffled(after), [10, 20])
-        assert found(lazy[0], rest, **NAMES) == found(before, shuffled(after), **NAMES)
-        for wrong, words in (
-            (cut(after.iloc[:30], [9]), "expected the 40 rows of the table before, got 30"),
-            (cut(after.assign(id=after["id"] + 1), [9]), "after has 1 values that before lacks"),
-            (cut(after.assign(id=after["id"] // 2), [9]), "after has 20 different values in 40 rows"),
-        ):
-            options = PLACES if len(wrong) == 30 else NAMES
-            with pytest.raises(gpupif.InputError, match=words):
-                gpupif.compare(lazy[0], wrong, **options)
+@pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
+def test_dask(both, expected):
+    before, after = (cut(table, edges) for table, edges in zip(both, ([10, 10], [15]), strict=True))
+    assert found(before, after, **PLACES) == expected[0]
+    assert found(before, cut(shuffled(both[1]), [10]), **NAMES) == expected[1]
 
 
+@pytest.mark.slow
 @pytest.mark.dask
-@pytest.mark.usefixtures("on_cpu")
-def test_dask_and_parquet(both):
-    import dask
-
+@pytest.mark.usefixtures("dask_in_one_thread")
+def test_dask_beside_another_table(both, expected, tmp_path):
     before, after = both
-    with dask.config.set(scheduler="sync"), tempfile.TemporaryDirectory() as place:
-        path = write_parts(Path(place) / "after", after, [15])
-        assert found(cut(before, [10]), path, **PLACES) == found(before, after, **PLACES)
+    assert found(before, cut(after, [15, 30]), **PLACES) == expected[0]
+    lazy = cut(before, [10, 10, 20])
+    assert found(lazy, pa.Table.from_pandas(after), **PLACES) == expected[0]
+    assert found(lazy, write_parts(tmp_path / "after", after, [15]), **PLACES) == expected[0]
 
 
-def test_kinds_of_frames(both):
+@pytest.mark.slow
+@pytest.mark.dask
+@pytest.mark.usefixtures("dask_in_one_thread")
+def test_tables_of_dask_that_do_not_go_together(both):
     before, after = both
-    expected = found(before, after, **PLACES)
-    assert found(pl.from_pandas(before), pa.Table.from_pandas(after), **PLACES) == expected
-    assert found(before.astype({"sex": "category"}), pl.from_pandas(after), **PLACES) == expected
+    for wrong, options, words in (
+        (after.iloc[:30], PLACES, "expected the 40 rows of the table before, got 30"),
+        (after.assign(id=after["id"] + 1), NAMES, "after has 1 values that before lacks"),
+        (after.assign(id=after["id"] // 2), NAMES, "after has 20 different values in 40 rows"),
+    ):
+        with pytest.raises(gpupif.InputError, match=words):
+            gpupif.compare(cut(before, [10]), cut(wrong, [9]), **options)
+
+
+def test_kinds_of_frames(both, expected):
+    before, after = both
+    assert found(pl.from_pandas(before), pa.Table.from_pandas(after), **PLACES) == expected[0]
+    assert found(before.astype({"sex": "category"}), pl.from_pandas(after), **PLACES) == expected[0]
 
 
 class Stream:
@@ -116,15 +125,13 @@ class Stream:
         return self._reader.__arrow_c_stream__(requested_schema)
 
 
-def test_streams_are_read_once(both):
-    before, after = both
-    assert found(Stream(before), Stream(after), **PLACES) == found(before, after, **PLACES)
+def test_streams_are_read_once(both, expected):
+    assert found(*map(Stream, both), **PLACES) == expected[0]
 
 
-def test_threads_and_order_of_rows_change_nothing(both):
+def test_threads_and_order_of_rows_change_nothing(both, expected):
     before, after = both
-    expected = found(before, after, **PLACES)
     with gpupif.config(threads=1):
-        assert found(before, after, **PLACES) == expected
+        assert found(before, after, **PLACES) == expected[0]
     order = np.random.default_rng(1).permutation(len(before))
-    assert found(before.iloc[order], after.iloc[order], **PLACES) == expected
+    assert found(before.iloc[order], after.iloc[order], **PLACES) == expected[0]

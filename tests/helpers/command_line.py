@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import warnings
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer.main
 
 import gpupif
 from gpupif.cli import main as cli
@@ -33,6 +34,14 @@ PRIORS = {"age": {39: 0.5, 40: 0.25, 41: 0.25}, "sex": {"f": 0.5, "m": 0.3, None
 def without_compilation(text):
     """Standard error without the word that kernels are being compiled, which only the first run ever says."""
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("gpupif: compiling"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once():
+    """The parser of all commands, which a process builds once, is built once for all tests of a process too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(autouse=True)

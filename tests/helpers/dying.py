@@ -1,17 +1,22 @@
 """The command line, run again and again in processes that send themselves a signal at some moment.
 
-`python dying.py SIGNAL CHUNK_ROWS PART_ROWS MOMENTS ARGUMENT...`: at the first of the moments (a comma between two) the
-first run gets the signal, at the second the next run, and so on, until one gets through; the last gets none. A moment
-counts the steps that change anything on the disk. Prints the exit code of each run, negative for a signal.
+`python dying.py SIGNAL CHUNK_ROWS PART_ROWS MOMENTS ARGUMENT...`: the first run gets the signal at the first of the
+moments (a comma between two), the next run at the second, and so on, until one gets through; the last gets none. A
+moment is the number of a change on the disk, counted from the run's start. Or MOMENTS is a word, and every run gets the
+signal when it has marked one more step of its checkpoint as done: with `next` at the next change on the disk, with
+`mark` when the mark of the step after that is written but not yet in its place. Prints the exit code of each run,
+negative for a signal.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 from gpupif.cli import main as cli
@@ -26,53 +31,84 @@ sys.path.append(str(Path(__file__).parent.parent.parent))
 
 from tests.helpers.pieces import in_pieces
 
+# More steps than a run of these small tables has.
+MOST_RUNS = 100
 
-def run(moment: int | None, number: int, arguments: list[str]) -> None:
+
+def die_at(moment: str, number: int) -> None:
+    """Have this process send itself a signal just before a change on the disk; see MOMENTS above."""
     count = itertools.count(1)
+    marking: list[str] = []
+    marked: list[str] = []
+
+    def is_time() -> bool:
+        if moment == "next":
+            return bool(marked)
+        if moment == "mark":
+            return bool(marked and marking)
+        return str(next(count)) == moment
 
     def dying(function):
         def call(*given, **named):
-            if next(count) == moment:
+            if is_time():
                 os.kill(os.getpid(), number)
             return function(*given, **named)
 
         return call
 
+    def mark(self, step, facts, real=store.Store.mark):
+        if self.done(step) is None:
+            marking.append(step)
+        real(self, step, facts)
+        marked.extend(marking)
+        marking.clear()
+
     for module in (encode, cut, parts, ipc_batches):
         for name in ("BatchWriter", "write_batch"):
             if hasattr(module, name):
                 setattr(module, name, dying(getattr(module, name)))
-    store.Store.mark = dying(store.Store.mark)
+    store.Store.mark = mark
     store.Store.close = dying(store.Store.close)
     Path.replace = dying(Path.replace)
     Path.rename = dying(Path.rename)
     # Also of shutil.rmtree.
     for name in ("unlink", "rmdir", "replace"):
         setattr(os, name, dying(getattr(os, name)))
-    sys.argv = ["gpupif", *arguments]
-    cli.main()
+
+
+def in_a_copy(function) -> int:
+    """Call a function in a copy of this process; return its exit code, negative for a signal."""
+    with warnings.catch_warnings():
+        # Python 3.12 and later warn of threads: here of pools that are idle.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            function()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main() -> None:
     number, chunk_rows, part_rows = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    moments = [int(moment) for moment in sys.argv[4].split(",") if moment]
+    at_marks = sys.argv[4] in ("next", "mark")
+    moments = [sys.argv[4]] * MOST_RUNS if at_marks else [*sys.argv[4].split(","), ""]
+
+    def run(moment: str) -> None:
+        die_at(moment, number)
+        sys.argv = ["gpupif", *sys.argv[5:]]
+        cli.main()
+
     with in_pieces(chunk_rows, part_rows):
-        for moment in [*moments, None]:
-            with warnings.catch_warnings():
-                # Python 3.12 and later warn of threads: here of pools that are idle.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                child = os.fork()
-            if child == 0:
-                code = 0
-                try:
-                    run(moment, number, sys.argv[5:])
-                except SystemExit as ended:
-                    code = ended.code or 0
-                finally:
-                    sys.stdout.flush()
-                    sys.stderr.flush()
-                    os._exit(code)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for moment in moments:
+            code = in_a_copy(partial(run, moment))
             print(code, flush=True)
             if code == 0:
                 return
@@ -87,6 +123,18 @@ DYING = [sys.executable, "-P", __file__]
 
 def die(number, moments, *arguments, rows=(37, 60), command="score"):
     """Run a command in pieces, with a signal at each of these moments, then without; exit codes, and output."""
-    command = [*DYING, str(int(number)), *map(str, rows), ",".join(map(str, moments)), command, *map(str, arguments)]
+    said = moments if isinstance(moments, str) else ",".join(map(str, moments))
+    command = [*DYING, str(int(number)), *map(str, rows), said, command, *map(str, arguments)]
     ended = subprocess.run(command, check=True, text=True, capture_output=True)
     return [int(line) for line in ended.stdout.splitlines()], ended.stderr
+
+
+def die_at_each_mark(moment, *arguments, **options):
+    """Kill a run whenever it has finished one more step, at a moment after that (`next` or `mark`), until it is done.
+
+    Fails unless that takes several kills.
+    """
+    codes, said = die(signal.SIGKILL, moment, *arguments, **options)
+    assert codes[-1] == 0, said
+    assert set(codes[:-1]) == {-signal.SIGKILL}
+    assert len(codes) > 3

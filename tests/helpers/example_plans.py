@@ -72,7 +72,7 @@ EXAMPLES = _examples()
 
 
 def plans():
-    """By word, a plan of treatments of this kind alone; and of all of them that may follow each other."""
+    """Return plans by name: for each treatment its examples, "all" that may follow each other, and the "rest"."""
     found = {do: gpupif.Plan(EXAMPLES[do](kind)) for do, kind in TREATMENTS.items() if EXAMPLES.get(do) is not None}
     order = [
         "pram",
@@ -86,7 +86,11 @@ def plans():
         "suppress_rows",
         "drop",
     ]
+    rest = [do for do in found if do not in order]
+    # Once ages are capped they are no numbers.
+    rest.sort(key=["cap", "rare"].__contains__)
     found["all"] = gpupif.Plan([one for do in order if do in found for one in found[do].treatments])
+    found["rest"] = gpupif.Plan([one for do in rest for one in found[do].treatments])
     return found
 
 

@@ -36,7 +36,7 @@ class Pieces(NamedTuple):
     from what share of a partition's rows on the rows of one key are parted, on Dask.
     """
 
-    edges: tuple[float, ...] = (1 / 3, 1 / 3, 2 / 3)
+    edges: tuple[float, ...] = (0.4, 0.4)
     chunk_rows: int = 7
     part_rows: int = 5
     heavy: float = 0.5

@@ -46,7 +46,7 @@ def written(request, tmp_path):
     return tmp_path / "in", pa.Table.from_pandas(frame, pa.schema(fields), preserve_index=False)
 
 
-@pytest.mark.parametrize("pattern", ["", "**/*.parquet", "*/*/t.parquet"])
+@pytest.mark.parametrize("pattern", ["", pytest.param("**/*.parquet", marks=pytest.mark.slow), "*/*/t.parquet"])
 def test_scores_and_input(written, tmp_path, pattern):
     folder, table = written
     path, out = folder / pattern, tmp_path / "out.parquet"

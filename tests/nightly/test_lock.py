@@ -6,20 +6,11 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 
 import pytest
 
 from gpupif.errors import AnotherRunError, GpupifError, OutputError
 from gpupif.nightly.record.lock import LOCK, run_lock
-
-HOLD = """
-import pathlib, sys
-from gpupif.nightly.record.lock import run_lock
-with run_lock(pathlib.Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 def test_a_second_run_is_told_who_is_on(tmp_path):
@@ -31,18 +22,22 @@ def test_a_second_run_is_told_who_is_on(tmp_path):
         assert issubclass(AnotherRunError, GpupifError)
 
 
-@pytest.mark.subprocess
 def test_a_run_that_is_killed_leaves_no_lock(tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(AnotherRunError, match=f"process {other.pid} on"):
-            run_lock(tmp_path).__enter__()
-        other.send_signal(signal.SIGKILL)
-        other.wait()
+    came, there = os.pipe()
+    other = os.fork()
+    if other == 0:
         with run_lock(tmp_path):
-            pass
+            os.write(there, b"x")
+            signal.pause()
+    assert os.read(came, 1) == b"x"
+    with pytest.raises(AnotherRunError, match=f"process {other} on"):
+        run_lock(tmp_path).__enter__()
+    os.kill(other, signal.SIGKILL)
+    os.waitpid(other, 0)
+    with run_lock(tmp_path):
+        pass
+    os.close(came)
+    os.close(there)
 
 
 def test_copies_of_a_run_and_its_programs_do_not_have_it(tmp_path):

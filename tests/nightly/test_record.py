@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import resource
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import tempfile
 import traceback
 from dataclasses import replace
@@ -239,32 +238,22 @@ def test_who_cannot_take_it_back_is_told(readable):
     as_a_reader(readable, look)
 
 
-FULL = """
-import os, pathlib, resource, sys
-from dataclasses import replace
-from pathlib import Path
-from gpupif.errors import OutputError
-from gpupif.nightly.outcome import Status
-from gpupif.nightly.record.record import Record
-record = Record.open(pathlib.Path(sys.argv[1]), writable=True)
-running = record.run(2)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-try:
-    record.finish(replace(running, status=Status.PASSED, notes=["x" * 1000] * 1000))
-except OutputError as error:
-    print(error)
-assert record.runs()[1] == running
-"""
-
-
-@pytest.mark.subprocess
 def test_a_full_disk_loses_nothing(tmp_path):
     first, second = recorded(tmp_path, outcome(files=FILES), outcome(Status.RUNNING))
     size = (tmp_path / RECORD).stat().st_size
-    ended = subprocess.run([sys.executable, "-c", FULL, tmp_path, str(size + 50_000)], text=True, capture_output=True)
-    assert ended.stderr == ""
-    assert ended.stdout.startswith(f"{tmp_path / RECORD}: the record could not be written: ")
-    assert ended.stdout.count("\n") == 1
+
+    def finish():
+        with Record.open(tmp_path, writable=True) as record:
+            running = record.run(2)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50_000, resource.RLIM_INFINITY))
+            with pytest.raises(OutputError) as told:
+                record.finish(replace(running, status=Status.PASSED, notes=["x" * 1000] * 1000))
+            assert str(told.value).startswith(f"{tmp_path / RECORD}: the record could not be written: ")
+            assert "\n" not in str(told.value)
+            assert record.runs()[1] == running
+        os._exit(3)
+
+    assert killed(finish) == 3
     with Record.open(tmp_path, writable=True) as record:
         assert record.runs() == [first, second]
         assert record.notes == []

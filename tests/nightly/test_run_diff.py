@@ -69,7 +69,7 @@ def slow(tables, several, by, holds=None):
 
 
 @pytest.mark.parametrize("by", ["row key", "place"])
-@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("parts", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("kind", ["all", "cells"])
 def test_cells_and_rows(tmp_path, monkeypatch, kind, parts, by):
     tables = [census(200, 1), census(220, 2)]

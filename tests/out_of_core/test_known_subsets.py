@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from gpupif.engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError
 from gpupif.out_of_core import budget, one_part
 from tests.helpers.command_line import assert_refused
-from tests.helpers.dying import die
+from tests.helpers.dying import die_at_each_mark
 from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
 from tests.helpers.scores import ALL, job_of
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
@@ -209,11 +208,11 @@ def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
+@pytest.mark.parametrize("moment", ["next", "mark"])
+def test_killed_at_each_mark_and_resumed(census, expected, tmp_path, moment):
     target = tmp_path / "out.parquet"
     given_ = ("-o", target, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
-    codes, said = die(signal.SIGKILL, [14, 26], census, *given_, rows=(90, 400))
-    assert codes == [-9, -9, 0], said
+    die_at_each_mark(moment, census, *given_, rows=(90, 400))
     wanted = expected.to_arrow().replace_schema_metadata()
     assert pq.read_table(target).replace_schema_metadata().equals(wanted)
     assert nothing_left(tmp_path)

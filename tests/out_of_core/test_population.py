@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from gpupif.errors import ColumnNotFoundError, ColumnTypeError, InputError, Outp
 from gpupif.measures import MEASURES
 from gpupif.out_of_core import part_scoring as parts
 from tests.helpers.command_line import FRAME, assert_refused
-from tests.helpers.dying import die
+from tests.helpers.dying import die_at_each_mark
 from tests.helpers.pieces import assert_same, in_pieces, nothing_left, write_parts
 from tests.helpers.populations import POPULATION
 
@@ -98,14 +97,12 @@ def test_files_of_any_kind(tmp_path, kind):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_killed_and_resumed(tmp_path):
-    """Killed at moments that are spread over the run, it ends in the same bits."""
+@pytest.mark.parametrize("moment", ["next", "mark"])
+def test_killed_at_each_mark_and_resumed(tmp_path, moment):
+    """It ends in the same bits."""
     source, people = census_files(tmp_path, strangers=True)
     options = ["--population", people, "--population-lacks", "count", "--columns", "age,sex,region", "-q", "--resume"]
-    moments = [9, 30, 45, 25, 60]
-    codes, said = die(signal.SIGKILL, moments, source, "-o", tmp_path / "out", *options, rows=(90, 250))
-    assert codes[-1] == 0, said
-    assert codes.count(-9) >= 4
+    die_at_each_mark(moment, source, "-o", tmp_path / "out", *options, rows=(90, 250))
     assert nothing_left(tmp_path)
     found = pa.concat_tables(pq.read_table(file) for file in sorted((tmp_path / "out").rglob("*.parquet")))
     arguments = {"columns": ["age", "sex", "region"], "population": gpupif.Population(people, "count")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import sys
 
@@ -15,23 +14,19 @@ import gpupif
 from gpupif.cli import main as cli
 from gpupif.out_of_core.write import ScoreWriter
 from gpupif.utils.signals import SIGNALS
-from tests.helpers.dying import die
+from tests.helpers.dying import die, die_at_each_mark
 from tests.helpers.pieces import assert_same, census_folder, nothing_left
 from tests.helpers.runs_that_fail import MEASURES
 
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_at_any_moment_and_resumed(tmp_path, seed):
-    """Killed many times, each time at another moment, it ends in the same bits, and leaves nothing else."""
-    source = census_folder(tmp_path / "in", rows=150)
-    chance = random.Random(seed)
-    moments = [chance.randint(1, 60) for _ in range(40)]
-    target = tmp_path / ("out" if seed else "out.parquet")
-    codes, said = die(signal.SIGKILL, moments, source, "-o", target, "--resume", "-q", "--temp", tmp_path)
-    assert codes[-1] == 0, said
-    assert codes.count(-9) >= 3
+@pytest.mark.parametrize("moment", ["next", "mark"])
+@pytest.mark.parametrize("output", ["out", "out.parquet"])
+def test_killed_at_each_mark_and_resumed(tmp_path, output, moment):
+    """Killed at each step, it ends in the same bits, and leaves nothing else."""
+    source, target = census_folder(tmp_path / "in", rows=150), tmp_path / output
+    die_at_each_mark(moment, source, "-o", target, "--resume", "-q", "--temp", tmp_path)
     assert nothing_left(tmp_path)
     files = [target] if target.is_file() else sorted(target.rglob("*"))
     found = pa.concat_tables(pq.read_table(file) for file in files)

@@ -109,6 +109,7 @@ def test_cheap_to_import_until_something_is_scored():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_wrong_commands_are_answered_before_numba_and_pandas_are_imported(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("a,b\n1,2\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 
 import pytest
 
@@ -64,3 +65,51 @@ def test_few_processes_share_a_gpu(pytestconfig, monkeypatch, gpus, processes):
     monkeypatch.setattr(conftest, "shown_gpus", lambda: CudaStatus([Gpu("a GPU", (9, 0))] * len(gpus), gpus))
     monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "32")
     assert pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig) == processes
+
+
+TESTS = """
+import pytest
+
+def test_quick():
+    pass
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2])
+def test_slow(number):
+    pass
+"""
+
+
+@pytest.fixture
+def few_tests(pytester, monkeypatch):
+    """A folder of one quick and two slow tests, with this repository's options of pytest."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
+    pytester.makeini(f"[pytest]\naddopts = {options} -n 0 -p tests.helpers.slow_tests\nmarkers = slow")
+    pytester.makepyfile(test_few=TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return pytester
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed", "left_out"),
+    [
+        ([], 1, 2),
+        (["test_few.py"], 1, 2),
+        (["--everything"], 3, 0),
+        (["-m", ""], 3, 0),
+        (["-m", "slow"], 2, 0),
+        (["test_few.py::test_slow"], 2, 0),
+        (["test_few.py::test_slow[2]"], 1, 0),
+        (["test_few.py", "test_few.py::test_slow[2]"], 1, 2),
+        pytest.param(["-n", "1"], 1, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_slow_tests_run_where_they_are_asked_for(few_tests, arguments, passed, left_out):
+    in_workers = "-n" in arguments
+    ended = few_tests.runpytest_subprocess(*arguments) if in_workers else few_tests.runpytest_inprocess(*arguments)
+    ended.assert_outcomes(passed=passed)
+    said = [line for line in ended.outlines if "left out" in line]
+    assert said == [
+        "slow tests are left out: pytest --everything runs them",
+        f"{left_out} slow tests were left out: pytest --everything runs all tests",
+    ] * bool(left_out)

@@ -273,7 +273,7 @@ def test_the_worst_attacker_of_a_cell_is_named(expected):
         assert own[cell.attacker] == cell.cig == max(own.values())
 
 
-@pytest.mark.parametrize("place", ["memory", "files", "opened"])
+@pytest.mark.parametrize("place", ["memory", pytest.param("files", marks=pytest.mark.slow), "opened"])
 @pytest.mark.parametrize(
     "attackers",
     [

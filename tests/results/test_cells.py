@@ -117,7 +117,7 @@ def found_in(way, options, asked, dtype="float64"):
     return way.score(table, MEASURES, dtype=dtype, cells=asked.asked, **options)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
 def test_as_defined(name, dtype):
     given, asked = CASES[name]
@@ -132,11 +132,11 @@ def test_as_defined(name, dtype):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 )
-def test_the_same_in_every_way(way, name):
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+def test_the_same_in_every_way(way, name, dtype):
     given, asked = CASES[name]
-    for dtype in ("float64", "float32"):
-        found = found_in(way, given, asked, dtype)
-        pd.testing.assert_frame_equal(found, found_in(MEMORY, given, asked, dtype), check_exact=True)
+    found = found_in(way, given, asked, dtype)
+    pd.testing.assert_frame_equal(found, found_in(MEMORY, given, asked, dtype), check_exact=True)
 
 
 def test_ties_are_cut_by_row_and_column(way):
@@ -156,8 +156,14 @@ def source(tmp_path_factory):
     return write_parts(tmp_path_factory.mktemp("cells") / "in", TABLE, [20, 70])
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
-@pytest.mark.parametrize("limit", [None, "8GiB"], ids=["memory", "files"])
+@pytest.mark.parametrize(
+    ("limit", "ending"),
+    [
+        *((None, ending) for ending in ("parquet", "csv", "feather")),
+        ("8GiB", "parquet"),
+        *(pytest.param("8GiB", ending, marks=pytest.mark.slow) for ending in ("csv", "feather")),
+    ],
+)
 def test_files_of_cells(run, folder, source, ending, limit):
     """The same file in memory and beyond it, which says what it is of, and opens again."""
     options = ["--where", "csf > 0.2", "--min-cig", "1", "--top", "25", "--by", "csf"]
@@ -247,7 +253,9 @@ def test_only_a_summary(run, folder, source):
         {"measures": ["wcig", "cohort_size"]},
         {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}},
         {"known": 1, "measures": ["csf"]},
-        {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}, "population": TABLE},
+        pytest.param(
+            {"attackers": {"near": ["sex", "age"], "any": AnyKnown(1)}, "population": TABLE}, marks=pytest.mark.slow
+        ),
     ],
     ids=["one", "weighted", "several", "any", "population"],
 )

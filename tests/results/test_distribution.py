@@ -43,7 +43,10 @@ ASKED = {
     "population": {"known": ["age", "sex"], "population": Population(TABLE[:40], lacks="count")},
     "float32": {"known": ["sex"], "dtype": "float32"},
 }
-KINDS = [pytest.param(options, id=name) for name, options in ASKED.items()]
+QUICK = ("one", "both, weights")
+KINDS = [
+    pytest.param(options, id=name, marks=() if name in QUICK else pytest.mark.slow) for name, options in ASKED.items()
+]
 
 
 def between(low, high, share):

@@ -35,7 +35,11 @@ def test_means_and_sums_are_rounded_once(engine, missing, dtype, piece_rows, mon
 
 
 @pytest.mark.parametrize(
-    "pieces", [Pieces((0.5,), 150, 150), Pieces((0.1, 0.35, 0.35, 0.9), 11, 40)], ids=["large", "small"]
+    "pieces",
+    [
+        pytest.param(Pieces((0.5,), 150, 150), id="large", marks=pytest.mark.slow),
+        pytest.param(Pieces((0.1, 0.35, 0.35, 0.9), 11, 40), id="small"),
+    ],
 )
 def test_summaries_are_the_same_however_a_table_is_cut(way, pieces):
     found = way.score(TABLE, SUMMARISED, pieces)

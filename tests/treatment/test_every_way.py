@@ -29,6 +29,15 @@ MECHANISM = [
     RareAway("age", 12),
     Gone(("person",)),
 ]
+# Treatments together are for every change; each by itself is a slow test.
+TOGETHER = ("all", "rest")
+
+
+def slow_but(name, *quick):
+    """The mark of a case that is slow unless it is one of these."""
+    return () if name in quick else pytest.mark.slow
+
+
 PIECES = {
     "thirds": Pieces(),
     "empty files": Pieces((0.0, 0.2, 0.2, 0.9), chunk_rows=11, part_rows=3),
@@ -40,7 +49,10 @@ def test_every_treatment_has_an_example():
     assert set(EXAMPLES) >= set(TREATMENTS)
 
 
-@pytest.mark.parametrize("pieces", PIECES.values(), ids=PIECES)
+@pytest.mark.parametrize(
+    "pieces",
+    [pytest.param(pieces, id=name, marks=slow_but(name, "empty files")) for name, pieces in PIECES.items()],
+)
 def test_what_treatments_may_do(way, pieces):
     found = way.treat(TABLE, MECHANISM, pieces)
     expected = MEMORY.treat(TABLE, MECHANISM)
@@ -49,7 +61,7 @@ def test_what_treatments_may_do(way, pieces):
     assert all(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
 
 
-@pytest.mark.parametrize("do", PLANS)
+@pytest.mark.parametrize("do", [pytest.param(do, marks=slow_but(do, *TOGETHER)) for do in PLANS])
 def test_every_treatment(way, do):
     expected = MEMORY.treat(TABLE, PLANS[do], key=KEY)
     assert_same_treated(way.treat(TABLE, PLANS[do], key=KEY), expected)
@@ -57,16 +69,16 @@ def test_every_treatment(way, do):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_any_number_of_threads_in_pieces_of_any_size(threads):
+@pytest.mark.parametrize("rows", [pytest.param(rows, marks=slow_but(rows, 7)) for rows in (1, 7, 119)])
+def test_any_number_of_threads_in_pieces_of_any_size(threads, rows):
     expected = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=10_000), key=KEY)
-    for rows in (1, 7, 119):
-        with gpupif.config(threads=threads):
-            found = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=rows), key=KEY)
-        pd.testing.assert_frame_equal(found.table, expected.table)
-        assert_same_treated(found, expected)
+    with gpupif.config(threads=threads):
+        found = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=rows), key=KEY)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    assert_same_treated(found, expected)
 
 
-@pytest.mark.parametrize("do", [do for do in PLANS if do != "all"])
+@pytest.mark.parametrize("do", [do for do in PLANS if do not in TOGETHER])
 def test_columns_that_are_not_named_stay_as_they_are(do):
     done = gpupif.treat(TABLE, PLANS[do], key=KEY)
     changed = {name for one in done.record.treatments for name, cells in one.changed.items() if cells}
@@ -109,24 +121,29 @@ HALF_EMPTY = {
 }
 
 
+ON_HALF_EMPTY = [
+    gpupif.ShiftDates(["born"], person="person", days=9),
+    gpupif.Swap(["born"], within=["sex"], share=0.7),
+    gpupif.Round("income", base=100),
+    gpupif.RandomizedResponse("job", keep=0.5, missing="keep"),
+    gpupif.Pram("zip", invariant=0.5, missing="category"),
+    gpupif.SuppressRows(where="cig > 3", columns=["zip"], known=["sex", "zip"]),
+    gpupif.DatePart("born", to="quarter"),
+]
+
+
 @pytest.mark.parametrize("emptied", HALF_EMPTY.values(), ids=HALF_EMPTY)
 @pytest.mark.parametrize(
-    "treatment",
+    "treatments",
     [
-        gpupif.DatePart("born", to="quarter"),
-        gpupif.DatePart("born", to="year"),
-        gpupif.ShiftDates(["born"], person="person", days=9),
-        gpupif.Round("income", base=100),
-        gpupif.RandomizedResponse("job", keep=0.5, missing="keep"),
-        gpupif.Pram("zip", invariant=0.5, missing="category"),
-        gpupif.Swap(["born"], within=["sex"], share=0.7),
-        gpupif.SuppressRows(where="cig > 3", columns=["zip"], known=["sex", "zip"]),
+        pytest.param(ON_HALF_EMPTY, id="all"),
+        *(pytest.param([one], id=one.do, marks=pytest.mark.slow) for one in ON_HALF_EMPTY),
+        pytest.param([gpupif.DatePart("born", to="year")], id="year", marks=pytest.mark.slow),
     ],
-    ids=lambda treatment: treatment.do,
 )
-def test_columns_without_values_in_some_pieces(way, emptied, treatment):
+def test_columns_without_values_in_some_pieces(way, emptied, treatments):
     table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
-    plan = [treatment, gpupif.Rare("zip", below=3)]
+    plan = [*treatments, gpupif.Rare("zip", below=3)]
     found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
 

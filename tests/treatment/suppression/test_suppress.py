@@ -108,7 +108,10 @@ class TestTargets:
         pd.testing.assert_series_equal(after["sex"], table["sex"])
         assert naive.smallest(tuples(after), range(3)) >= 2
 
-    @pytest.mark.parametrize("missing", [None, "category", "wildcard"])
+    # By default in both readings.
+    @pytest.mark.parametrize(
+        "missing", [None, *(pytest.param(one, marks=pytest.mark.slow) for one in ("category", "wildcard"))]
+    )
     @pytest.mark.parametrize(
         "targets",
         [["max csf<=0.5"], ["pif90<=1.5", "k>=2"], ["mean cig(age)<=0.5"], ["share_below_k(2)<=0.2"]],
@@ -155,7 +158,11 @@ class TestTargets:
         assert light["age"].isna()[:6].all()
 
     @pytest.mark.parametrize("kind", [pa.Table.from_pandas, pl.from_pandas], ids=["arrow", "polars"])
-    @pytest.mark.parametrize("treatment", [{"k": 3}, {"targets": ["max csf<=0.7"]}, {"where": "csf > 0.7"}], ids=str)
+    @pytest.mark.parametrize(
+        "treatment",
+        [{"k": 3}, pytest.param({"targets": ["max csf<=0.7"]}, marks=pytest.mark.slow), {"where": "csf > 0.7"}],
+        ids=str,
+    )
     def test_the_same_cells_in_any_kind_of_table(self, kind, treatment):
         table = people(14)
         one = gpupif.Suppress(COLUMNS, **treatment)
