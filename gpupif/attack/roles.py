@@ -13,7 +13,7 @@ from ..frames.open import held_table, table_names
 from ..io.documents import read_document
 from ..io.write import check_output, write_text
 from ..utils.toml import toml_comment, toml_key, toml_text
-from ..utils.validation import as_columns, brief, check_exist, check_path
+from ..utils.validation import Columns, as_columns, brief, check_exist, check_path
 from .known_subsets import AnyKnown, Known, as_attackers, as_known
 
 # Roles of columns.
@@ -182,7 +182,7 @@ def with_roles(table: Any, roles: Any) -> tuple[Any, Roles]:
 class ScoreRoles(NamedTuple):
     """The arguments of `gpupif.score` that roles say something of."""
 
-    columns: Sequence[Hashable] | None
+    columns: Columns | None
     known: Any
     attackers: Any
     weights: Hashable

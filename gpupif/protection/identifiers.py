@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..attack.roles import Roles
+from ..attack.roles import IDENTIFIER, Roles
 from ..errors import IdentifierWarning, InputError, warn
 from ..frames.dask_frame import is_dask
 from ..frames.open import table_names
 from ..inspection.in_memory import facts_in_memory
-from ..inspection.looks import FREE_TEXT, IDENTIFIER
+from ..inspection.looks import FREE_TEXT
 from ..inspection.proposal import propose
 from ..io.read import open_source
 from ..marginals.request import CountRequest
