@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..utils.config import config as resources_of
 from ..utils.display import plural
-from ..utils.private_folder import followed
+from ..utils.private_folder import followed, private_folder
 from ..utils.progress import Reporter
 from ..utils.signals import held_back
 from . import log
@@ -87,8 +87,8 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
     Raises
     ------
     InputError
-        A configuration that cannot be read or is wrong, a state folder of another table, or in the folder of the table:
-        no run is on record then.
+        A configuration that cannot be read or is wrong, a state folder of another table, in the folder of the table, or
+        that another user owns or can write to: no run is on record then.
     OutputError
         A state folder that cannot be written to.
     AnotherRunError
@@ -122,9 +122,11 @@ def run_and_compare(
         gates = resolve_gates(config.settings)
     wanted = config.settings.run
     named = config.resolve(wanted.state)
-    with state_errors(named):
+    with state_errors(named), _said_of(config.file, "run.state: "):
         state = followed(named)
     _check_places(config, state)
+    with state_errors(named), _said_of(config.file, "run.state: "):
+        private_folder(state)
     with run_lock(state), Record.open(state, writable=True) as record:
         temp = state_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}

@@ -154,10 +154,12 @@ def _open_folder(folder: Path, make: bool, mend: str) -> int:
             _keep_to_owner(number, OWNER_FOLDER)
         elif status.st_mode & OTHERS_WRITE:
             place = real_path(folder)
+            # A sticky one is everybody's by purpose.
+            sticky = status.st_mode & stat.S_ISVTX
+            closed = "" if sticky else f" Where it is meant for you alone, run: chmod go-w {shlex.quote(str(place))}"
             raise OutputError(
                 f"{place}: expected a folder that nobody else can write to, got one of mode "
-                f"{stat.S_IMODE(status.st_mode):o}. {mend} Where it is meant for you alone, run: "
-                f"chmod go-w {shlex.quote(str(place))}"
+                f"{stat.S_IMODE(status.st_mode):o}. {mend}{closed}"
             )
     except BaseException:
         os.close(number)
