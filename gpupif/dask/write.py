@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,10 @@ from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, replace_folder, work_folder
 from ..io.parquet_writer import say_in_file
 from ..io.score_files import check_replaceable, is_file
+from ..io.temporary_folder import temporary_folder
 from ..results.base import ScoresDescription
 from ..results.provenance import to_metadata
+from ..utils.config import resources
 from ..utils.private_folder import trusted_place
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def _describe_folder(files: Any, folder: str, describe: Callable[[], ScoresDescr
     if isinstance(files, LocalFileSystem):
         say_in_file(Path(names[-1]), said)
         return
-    with tempfile.TemporaryDirectory() as place:
-        last = Path(place) / "last.parquet"
+    with temporary_folder(resources().temp) as place:
+        last = place / "last.parquet"
         files.get_file(names[-1], str(last))
         say_in_file(last, said)
         files.put_file(str(last), names[-1])

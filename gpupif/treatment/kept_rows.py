@@ -54,9 +54,15 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
         return held.kept_rows()
     source, here = open_source(table), resources()
     with temporary_folder(here.temp) as folder:
-        files = FileTable(source, Store(folder, folder), plan_reading(here.memory, len(source.names)), report)
-        apply_plan(files, _deciding(plan, files.names), None, report)
-        return files.kept_rows()
+        work = folder / "work"
+        store = Store(work, work)
+        store.open(False, work)
+        try:
+            files = FileTable(source, store, plan_reading(here.memory, len(source.names)), report)
+            apply_plan(files, _deciding(plan, files.names), None, report)
+            return files.kept_rows()
+        finally:
+            store.close(False)
 
 
 def _looks_at_its_columns(treatment: Treatment) -> bool:

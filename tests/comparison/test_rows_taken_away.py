@@ -72,6 +72,7 @@ def test_rows_of_files(before, treated, expected, tmp_path):
 
 
 @pytest.mark.dask
+@pytest.mark.usefixtures("on_cpu")
 def test_rows_of_dask_frames(before, treated, expected):
     import dask
 

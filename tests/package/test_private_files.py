@@ -31,8 +31,8 @@ LEFT = {
     ("io/temporary_folder.py", "O_RDWR"),
     # To a file that `open_private` opened.
     ("treatment/stored_facts.py", "tofile"),
-    # In a place that fsspec opened, or below a work folder.
-    ("dask/write.py", "open to write"),
+    # To a score file in a work folder, or in a temporary one.
+    ("io/parquet_writer.py", "open to write"),
 }
 
 

@@ -220,6 +220,7 @@ ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
     ("target", "kind"),
     [("t(S)<=0.2", "memory"), ("t(S)<=0.2", "file"), ("t(S)<=0.2", "Dask"), ("basic_beta(S)<=0.2", "memory")],
 )
+@pytest.mark.usefixtures("on_cpu")
 def test_rows_that_are_left_may_have_one_sensitive_value(cells, target, kind, tmp_path):
     from dask import dataframe as dd
 
