@@ -206,25 +206,14 @@ def test_the_bits_of_the_table_in_memory(way, case, dtype):
     assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
 
 
-def assert_any_is_as_defined(attack):
-    table, arguments = attack
-    frame, options = frames_of(table, arguments)
-    assert_as_defined(scored(frame, options), naive_attack.outcome(table, **with_drawn(table, arguments)))
-
-
-@pytest.mark.usefixtures("engine")
-@given(attack=attacks())
-@settings(SHARED_FIXTURES, max_examples=3)
-def test_a_few_tables_as_defined(attack):
-    assert_any_is_as_defined(attack)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 @given(attack=attacks())
 @settings(SHARED_FIXTURES, max_examples=3 if SIMULATED else 30)
 def test_any_table_as_defined(attack):
-    assert_any_is_as_defined(attack)
+    table, arguments = attack
+    frame, options = frames_of(table, arguments)
+    assert_as_defined(scored(frame, options), naive_attack.outcome(table, **with_drawn(table, arguments)))
 
 
 @pytest.mark.slow
