@@ -93,6 +93,7 @@ GIVEN = {
     },
 }
 FEATURES = (ATTACKERS, WEIGHTS, POPULATIONS, MISSING, GIVEN)
+DTYPES = ("float64", "float32")
 
 
 class Case(NamedTuple):
@@ -129,18 +130,23 @@ def used_columns(options):
     return {*options["columns"], *(name for one in known for name in known_by(one, options["columns"]))}
 
 
-def cases(*further):
+def cases():
     """Combinations of features: each once, as slow ones any two together, and as thorough ones any three."""
-    chosen = [covering(1, *FEATURES, *further)]
+    chosen = [covering(1, *FEATURES, DTYPES)]
     for together in (2, 3):
-        chosen.append(covering(together, *FEATURES, *further, chosen=chosen[-1]))
+        chosen.append(covering(together, *FEATURES, DTYPES, chosen=chosen[-1]))
     each, pairs, triples = chosen
     marks = {names: [pytest.mark.slow, pytest.mark.thorough] for names in triples}
     marks |= {names: [pytest.mark.slow] for names in pairs} | {names: [] for names in each}
+    # All tests of a case run in one process, which computes what they share once.
+    groups = {names: pytest.mark.xdist_group(f"case {number}") for number, names in enumerate(triples)}
     return [
-        pytest.param(*names[len(FEATURES) :], Case(*names[: len(FEATURES)]), id="-".join(names), marks=marks[names])
+        pytest.param(Case(*names[:-1]), names[-1], id="-".join(names), marks=[*marks[names], groups[names]])
         for names in triples
     ]
+
+
+CASES = cases()
 
 
 @cache
@@ -181,29 +187,23 @@ def assert_near(found, wanted):
         assert_near(found[key], value)
 
 
-@pytest.mark.parametrize("case", cases())
-def test_as_defined(engine, case):
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(("case", "dtype"), CASES)
+def test_as_defined(case, dtype):
+    """In numbers of 64 bits; in shorter ones they are those rounded."""
     table, options = frames_of(case.table, case.options)
-    assert_as_defined(scored(table, options), expected(case))
+    found = scored(table, options)
+    assert_as_defined(found, expected(case))
+    if dtype == "float32":
+        short = scored(table, options | {"dtype": dtype}).frame
+        for name, numbers in found.frame.items():
+            assert short[name].equals(numbers.astype(short[name].dtype)), name
 
 
-@pytest.mark.parametrize(("dtype", "case"), cases(["float64", "float32"]))
+@pytest.mark.parametrize(("case", "dtype"), CASES)
 def test_the_bits_of_the_table_in_memory(way, case, dtype):
     table, options = frames_of(case.table, case.options)
     assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
-
-
-def assert_any_is_as_defined(attack):
-    table, arguments = attack
-    frame, options = frames_of(table, arguments)
-    assert_as_defined(scored(frame, options), naive_attack.outcome(table, **with_drawn(table, arguments)))
-
-
-@pytest.mark.usefixtures("engine")
-@given(attack=attacks())
-@settings(SHARED_FIXTURES, max_examples=3)
-def test_a_few_tables_as_defined(attack):
-    assert_any_is_as_defined(attack)
 
 
 @pytest.mark.slow
@@ -211,7 +211,9 @@ def test_a_few_tables_as_defined(attack):
 @given(attack=attacks())
 @settings(SHARED_FIXTURES, max_examples=3 if SIMULATED else 30)
 def test_any_table_as_defined(attack):
-    assert_any_is_as_defined(attack)
+    table, arguments = attack
+    frame, options = frames_of(table, arguments)
+    assert_as_defined(scored(frame, options), naive_attack.outcome(table, **with_drawn(table, arguments)))
 
 
 @pytest.mark.slow

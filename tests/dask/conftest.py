@@ -23,9 +23,9 @@ def _device(request):
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running():
-    """A cluster whose nannies replace workers that die."""
+    """The cluster of a whole run of pytest, for tests of one xdist_group; its nannies replace workers that die."""
     silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with (
         dask.config.set(connect.PATIENT),
@@ -42,7 +42,7 @@ def client(running):
     return running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def threads():
     """A cluster in this process, with one worker."""
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:

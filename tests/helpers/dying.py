@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -35,8 +36,11 @@ from tests.helpers.pieces import in_pieces
 MOST_RUNS = 100
 
 
-def die_at(moment: str, number: int) -> None:
-    """Have this process send itself a signal just before a change on the disk; see MOMENTS above."""
+def die_at(moment: str, number: int) -> Callable[[], None]:
+    """Have this process send itself a signal just before a change on the disk; see MOMENTS above.
+
+    Returns what any other change on the disk has to call first.
+    """
     count = itertools.count(1)
     marking: list[str] = []
     marked: list[str] = []
@@ -48,10 +52,13 @@ def die_at(moment: str, number: int) -> None:
             return bool(marked and marking)
         return str(next(count)) == moment
 
+    def change() -> None:
+        if is_time():
+            os.kill(os.getpid(), number)
+
     def dying(function):
         def call(*given, **named):
-            if is_time():
-                os.kill(os.getpid(), number)
+            change()
             return function(*given, **named)
 
         return call
@@ -74,6 +81,7 @@ def die_at(moment: str, number: int) -> None:
     # Also of shutil.rmtree.
     for name in ("unlink", "rmdir", "replace"):
         setattr(os, name, dying(getattr(os, name)))
+    return change
 
 
 def in_a_copy(function) -> int:

@@ -1,19 +1,17 @@
-"""Nightly runs that are killed, again and again, at random moments over the whole run.
+"""Nightly runs that are killed, each just before another of the changes that a run makes on the disk.
 
-`python killed_nights.py FOLDER KILLS SEED`: a table of a few files is made in FOLDER; a run is measured; then so many
-runs are killed (SIGKILL), each in a copy of this process, at moments drawn evenly over that time, between which the
-table changes now and then. After each the state is looked at by who only reads it. Prints a JSON document of what was
-seen: see `main`.
+`python killed_nights.py FOLDER`: a table of a few files is made in FOLDER. The first run is killed (SIGKILL) before its
+first change on the disk, the next one before its second, and so on until a run gets through; between them the table
+changes now and then. After each the state is looked at by who only reads it. Prints a JSON document of what was seen:
+see `main`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +22,20 @@ from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.nightly_run import run
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import kept
+from gpupif.nightly.record import record as records
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.table.table_state import verify_state
 
+# As a script, it finds its neighbours here.
+sys.path.append(str(Path(__file__).parent.parent.parent))
+
+from tests.helpers.dying import die_at, in_a_copy
+
 FILES = 4
-# Every so many kills one run is let through.
+# After every so many kills one run is let through.
 LET_THROUGH = 10
+# More changes than a run makes.
+MOST_KILLS = 200
 CONFIGURATION = """
 [input]
 path = "table"
@@ -74,23 +80,27 @@ def write_file(folder, number, seed):
     pd.DataFrame(table).to_parquet(folder / f"part-{number}.parquet", index=False)
 
 
-def in_a_copy(file, seconds=None):
-    """A run in a copy of this process, killed after so many seconds; its exit code, negative for a signal."""
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            # What it says is of no interest.
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 2)
-            code = run(file).exit_code
-        finally:
-            os._exit(code)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+def night(file, moment=""):
+    """Return how a run in a copy of this process ends: killed just before a change on the disk, or by its exit code."""
+
+    def run_it():
+        # What it says is of no interest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        kill_at_commits(die_at(moment, signal.SIGKILL))
+        sys.exit(run(file).exit_code)
+
+    return in_a_copy(run_it)
+
+
+def kill_at_commits(change):
+    """Have each commit to a record be a change on the disk."""
+
+    def connect(file, mode, real=records._connect):
+        connection = real(file, mode)
+        connection.set_trace_callback(lambda statement: change() if statement == "COMMIT" else None)
+        return connection
+
+    records._connect = connect
 
 
 def look(state, good):
@@ -126,12 +136,10 @@ def figures(outcome):
 
 
 def main():
-    """Prints `killed`: how many runs were killed before they ended; `problems`; `different`: runs that were let through
-    and whose figures are not those of a run without any state; `statuses`: how often runs ended how, as the record has
-    it.
+    """Prints `codes`: how each run ended; `problems`; `different`: runs that were let through and whose figures are not
+    those of a run without any state; `statuses`: how often runs ended how, as the record has it.
     """
-    folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    draw = random.Random(seed)
+    folder = Path(sys.argv[1])
     table = folder / "table"
     table.mkdir()
     for number in range(FILES):
@@ -144,19 +152,19 @@ def main():
     first = run(file)
     assert first.status is Status.PASSED, first.error
     gpupif.config(progress=False).__enter__()
-    started = time.perf_counter()
-    assert in_a_copy(file) == 0
-    duration = time.perf_counter() - started
-    seen = {"killed": 0, "problems": [], "different": [], "seconds": duration}
+    assert night(file) == 0
+    seen = {"codes": [], "problems": [], "different": []}
     with Record.open(state) as record:
         good = 2, record.run(2)
-    for kill in range(kills):
-        if draw.random() < 0.3:
-            write_file(table, draw.randrange(FILES), kill + 1)
-        seen["killed"] += in_a_copy(file, draw.random() * duration) == -signal.SIGKILL
+    for kill in range(1, MOST_KILLS):
+        if kill % 3 == 0:
+            write_file(table, kill % FILES, kill)
+        seen["codes"].append(night(file, str(kill)))
         seen["problems"] += [f"kill {kill}: {problem}" for problem in look(state, good)]
-        if kill % LET_THROUGH == LET_THROUGH - 1:
-            assert in_a_copy(file) == 0
+        if seen["codes"][-1] == 0:
+            break
+        if kill % LET_THROUGH == 0:
+            assert night(file) == 0
             with Record.open(state) as record:
                 good = record.last_good().number, record.last_good()
             run(fresh, overrides=[f"run.state={folder / f'fresh-{kill}'}"])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
 import signal
 import stat
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ from gpupif.nightly.record.row_keys import KEY, ROW, SECRET, RowKeys, row_digest
 from gpupif.nightly.record.verification import check_state
 from gpupif.nightly.table.kept_values import KeptValues
 from gpupif.nightly.table.table_state import VALUES
+from tests.helpers.dying import die_at, in_a_copy
+from tests.helpers.killed_nights import kill_at_commits
 from tests.helpers.recorded_outcomes import outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
@@ -236,36 +238,27 @@ def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments(tmp_path, scores):
-    """Runs one after the other, each of which may be killed: all is whole at any time, and no good run is lost."""
-    chance = random.Random(19)
-    good, kills = 0, 0
-    for _ in range(40):
-        child = os.fork()
-        if child == 0:
-            try:
-                while True:
-                    status = chance.choice([Status.PASSED, Status.FAILED])
-                    night(tmp_path, scores, KeepSettings(runs=2), status, keys=keys_of(200))
-            finally:
-                os._exit(1)
-        time.sleep(chance.uniform(0, 0.3))
-        os.kill(child, signal.SIGKILL)
-        kills += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        chance.random()
-        if not (tmp_path / "record.sqlite").exists() or not (tmp_path / "record.sqlite").stat().st_size:
-            continue
+def test_killed_before_each_change_on_the_disk(tmp_path, scores):
+    """Runs one after the other, each killed a change later: all is whole at any time, and no good run is lost."""
+
+    def nights(moment):
+        kill_at_commits(die_at(str(moment), signal.SIGKILL))
+        for status in cycle([Status.PASSED, Status.FAILED, Status.PASSED]):
+            night(tmp_path, scores, KeepSettings(runs=2), status, keys=keys_of(200))
+
+    good = night(tmp_path, scores, KeepSettings(runs=2), keys=keys_of(200))
+    for moment in range(1, 41):
+        assert in_a_copy(partial(nights, moment)) == -signal.SIGKILL
         with Record.open(tmp_path) as record:
             assert record.problems() == []
             runs = record.runs()
             found = record.last_good()
-        assert (found.number if found else 0) >= good
-        good = found.number if found else 0
+        assert found.number >= good
+        good = found.number
         for run in runs:
             assert (run.kept is None) == (run.status in (Status.RUNNING, Status.KILLED))
             if run.kept is not None:
                 assert list(kept.check(kept.find(tmp_path, run.number), run.kept)) == []
-    assert kills == 40
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
     assert check_state(tmp_path).problems == []
