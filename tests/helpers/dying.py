@@ -44,6 +44,7 @@ def die_at(moment: str, number: int) -> Callable[[], None]:
     count = itertools.count(1)
     marking: list[str] = []
     marked: list[str] = []
+    opened: list[store.Store] = []
 
     def is_time() -> bool:
         if moment == "next":
@@ -63,8 +64,13 @@ def die_at(moment: str, number: int) -> Callable[[], None]:
 
         return call
 
+    def opening(self, *given, real=store.Store.open, **named):
+        opened.append(self)
+        return real(self, *given, **named)
+
     def mark(self, step, facts, real=store.Store.mark):
-        if self.done(step) is None:
+        # What a treatment asks of a run within the run begins anew after a kill.
+        if self is opened[0] and self.done(step) is None:
             marking.append(step)
         real(self, step, facts)
         marked.extend(marking)
@@ -74,6 +80,7 @@ def die_at(moment: str, number: int) -> Callable[[], None]:
         for name in ("BatchWriter", "write_batch"):
             if hasattr(module, name):
                 setattr(module, name, dying(getattr(module, name)))
+    store.Store.open = opening
     store.Store.mark = mark
     store.Store.close = dying(store.Store.close)
     Path.replace = dying(Path.replace)
