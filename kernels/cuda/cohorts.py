@@ -77,7 +77,7 @@ def add_to(parts, run, place, number, alone):
 
     alone: whether the cohort is a single cell. Most cells are, and then no other thread adds to its sums.
     """
-    high, middle, low = parts_of_wide(number[0], number[1])
+    high, middle, low = parts_of_wide(number[0], uint64(number[1]))
     first = PARTS * place
     if alone:
         parts[run, first], parts[run, first + 1], parts[run, first + 2] = high, middle, low
@@ -91,7 +91,8 @@ def add_to(parts, run, place, number, alone):
 def sum_at(parts, run, place):
     """Return a sum of a cohort: (high, low), see `whole_sums.py`."""
     first = PARTS * place
-    return wide_of_parts(parts[run, first], parts[run, first + 1], parts[run, first + 2])
+    high, low = wide_of_parts(parts[run, first], parts[run, first + 1], parts[run, first + 2])
+    return high, uint64(low)
 
 
 @cuda.jit
