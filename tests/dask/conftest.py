@@ -24,14 +24,19 @@ def _device(request):
 
 
 @pytest.fixture(scope="session")
-def running():
+def cluster():
     """The cluster of a whole run of pytest, for tests of one xdist_group; its nannies replace workers that die."""
     silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    with (
-        dask.config.set(connect.PATIENT),
-        LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, **silent) as cluster,
-        Client(cluster) as client,
-    ):
+    with dask.config.set(connect.PATIENT):
+        started = LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, **silent)
+    with started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def running(cluster):
+    """The default client of a module's tests; after them Dask computes in this process again."""
+    with dask.config.set(connect.PATIENT), Client(cluster) as client:
         yield client
 
 
@@ -42,7 +47,7 @@ def client(running):
     return running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def threads():
     """A cluster in this process, with one worker."""
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
