@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import InputError, did_you_mean
+from ..errors import InputError, did_you_mean, warn
 from ..frames.open import held_table, table_names
 from ..io.documents import read_document
 from ..io.write import check_output, write_text
@@ -119,6 +119,15 @@ class Roles(Mapping[Hashable, str]):
             )
         return self.quasi_identifiers
 
+    def warn_of_weights(self) -> None:
+        """Warn of sampling weights, for functions that count each row once."""
+        if self.weight is not None:
+            warn(
+                f"{self._said}: column {self.weight!r} has sampling weights, which are not used here: each row counts "
+                "once. score and risk use them.",
+                UserWarning,
+            )
+
     def to_toml(self, reasons: Mapping[Hashable, str] | None = None, title: str = "Roles of columns.") -> str:
         """A document that `gpupif.read_roles` reads, commented, to be edited.
 
@@ -206,12 +215,13 @@ class ScoreRoles(NamedTuple):
 
 
 def classes_by_roles(
-    table: Any, quasi_identifiers: Any, sensitive: Any, roles: Any
+    table: Any, quasi_identifiers: Any, sensitive: Any, roles: Any, columns: Any = None
 ) -> tuple[Any, Any, Any, Roles | None]:
     """Return a table, its quasi-identifiers and its sensitive attributes, by roles where they are not given.
 
-    Columns that are given have the role that they are given. The roles come last, None where there are none. Raises
-    InputError for roles of another table, and for such without quasi-identifiers.
+    Columns that are given have the role that they are given. columns: the columns that are looked at, None for all.
+    The roles come last, None where there are none. Raises InputError for roles of another table, and for roles that
+    name no quasi-identifier among these columns.
     """
     if roles is None:
         return table, quasi_identifiers, sensitive, None
@@ -222,10 +232,16 @@ def classes_by_roles(
         if columns is not None
         for name in as_columns(argument, columns, table, empty=True)
     }
+    among = set(found.of) if columns is None else {*as_columns("columns", columns, table)}
     if quasi_identifiers is None:
-        quasi_identifiers = [name for name in found.known() if name not in given]
+        quasi_identifiers = [name for name in found.known() if name in among and name not in given]
+        if not quasi_identifiers:
+            raise InputError(
+                "roles: expected a quasi-identifier among the columns that are looked at, to which no argument gives "
+                "another role; got none. Name others."
+            )
     if sensitive is None:
-        sensitive = [name for name in found.sensitive if name not in given] or None
+        sensitive = [name for name in found.sensitive if name in among and name not in given] or None
     return table, quasi_identifiers, sensitive, found
 
 

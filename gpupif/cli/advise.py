@@ -48,10 +48,13 @@ def advise(
 
     every, attributes = as_names(columns), as_names(sensitive, "sensitive")
     known = as_names(quasi_identifiers, "quasi_identifiers")
-    from_file = FileRoles(roles, table, sep, [*(every or ()), *(known or ()), *(attributes or ())])
-    if every is None:
+    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ())], every)
+    if roles is not None:
+        from_file.warn_of_weights()
         known = from_file.known("quasi-identifiers", known)
         attributes = from_file.take("sensitive", attributes, lambda given: given.sensitive)
+        # The roles say which of these columns are known.
+        every = None
     find = partial(
         find_advice,
         hierarchies=hierarchies,

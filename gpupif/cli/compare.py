@@ -78,11 +78,13 @@ def compare(
         as_names(quasi_identifiers, "quasi_identifiers"),
         as_names(sensitive, "sensitive"),
     )
-    named = [*(given or ()), *(known or ()), *(attributes or ()), row_id]
-    from_file = FileRoles(roles, before, sep, named)
+    from_file = FileRoles(roles, before, sep, [*(known or ()), *(attributes or ()), row_id], given)
     if roles is not None:
+        from_file.warn_of_weights()
         known = from_file.known("quasi-identifiers", known)
         attributes = from_file.take("sensitive", attributes, lambda found: found.sensitive)
+        if given is None:
+            given = [*(known or ()), *(attributes or ())]
     apart: dict[Hashable, Any] = dict(as_distances(distance or ()).items())
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         from ..comparison.compare import compare as find

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import warnings
 from typing import Annotated, Any
@@ -83,6 +84,10 @@ def main() -> None:
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"gpupif: warning: {as_options(printable(str(message)), _own_options())}", file=sys.stderr)
 
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:
+            # Whoever started the process closed it.
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
     # Importing makes a million objects, which stay: to look for garbage among them as often as usual takes a tenth of a
     # short command's time.
     gc.set_threshold(LEAST_OBJECTS)

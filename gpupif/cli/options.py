@@ -222,12 +222,21 @@ class FileRoles:
     Columns that an option names have the role that it gives them. taken: by option what came from the file.
     """
 
-    def __init__(self, file: Path | None, table: Path, sep: str | None, given: Iterable[str | None] = ()) -> None:
-        """Read the file, if there is one; given: all columns that options name. Raises what `read_roles` does, and
-        InputError for roles of another table.
+    def __init__(
+        self,
+        file: Path | None,
+        table: Path,
+        sep: str | None,
+        given: Iterable[str | None] = (),
+        among: Sequence[str] | None = None,
+    ) -> None:
+        """Read the file, if there is one.
+
+        given: all columns to which options give a role. among: the columns that the command looks at, None for all.
+        Raises what `read_roles` does, and InputError for roles of another table.
         """
         self.taken: dict[str, list[str]] = {}
-        self._file, self._given, self._roles = file, set(given), None
+        self._file, self._given, self._roles, self._among = file, set(given), None, among
         if file is None:
             return
         from ..attack.roles import read_roles
@@ -242,7 +251,11 @@ class FileRoles:
         """The columns of an option; role: which columns it takes from the file."""
         if given is not None or self._roles is None:
             return given
-        found = [name for name in role(self._roles) if name not in self._given]
+        found = [
+            name
+            for name in role(self._roles)
+            if name not in self._given and (self._among is None or name in self._among)
+        ]
         if found:
             self.taken[option] = found
         return found or None
@@ -251,8 +264,16 @@ class FileRoles:
         """As `take`, of quasi-identifiers; raises InputError where the file has none, or options take them all."""
         found = self.take(option, given, lambda roles: roles.known())
         if found is None and self._file is not None:
-            raise InputError(f"roles: {self._file}: options give all quasi-identifiers other roles. Name others.")
+            raise InputError(
+                f"roles: {self._file}: expected a quasi-identifier among the columns that the command looks at, to "
+                "which no option gives another role; got none. Name others."
+            )
         return found
+
+    def warn_of_weights(self) -> None:
+        """Warn of sampling weights in the file, for a command that counts each row once."""
+        if self._roles is not None:
+            self._roles.warn_of_weights()
 
     def weights(self, given: str | None) -> str | None:
         """The column of weights."""

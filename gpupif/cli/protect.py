@@ -106,12 +106,16 @@ def protect(
         as_names(text, argument) or []
         for argument, text in (("identifiers", identifiers), ("pseudonymise", pseudonymise), ("keep", keep))
     )
-    said = [*(known or ()), *(attributes or ()), *dropped, *pseudonyms, *kept]
-    from_file = FileRoles(roles, table, sep, said)
+    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ())])
+    from_file.warn_of_weights()
     known = from_file.known("quasi-identifiers", known)
     attributes = from_file.take("sensitive", attributes, lambda given: given.sensitive)
     # Those that options name are so too.
-    dropped += from_file.take("identifiers", None, lambda given: given.identifiers) or []
+    otherwise = {*dropped, *pseudonyms, *kept}
+    dropped += (
+        from_file.take("identifiers", None, lambda given: [one for one in given.identifiers if one not in otherwise])
+        or []
+    )
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
         from ..io.paths import find_input
         from ..protection.identifiers import names_of, warn_of_identifiers

@@ -67,7 +67,8 @@ def compare(
         (`Treated.record`, or its file): says to what levels of their hierarchies values were brought, which columns are
         drawn anew, and which rows were taken away.
     columns:
-        Columns to be compared; default all of the table before, and those of the one after have to be among them.
+        Columns to be compared; default the quasi-identifiers and sensitive columns of `roles`, or without roles all
+        columns of the table before, which then have to include all columns of the table after.
     quasi_identifiers:
         What the attacker knows, a column or a list of several: of these are equivalence classes, and the known columns
         of cell scores. Default: all that are compared, but for sensitive ones.
@@ -95,8 +96,8 @@ def compare(
         Of that sample; the same rows wherever the tables lie.
     roles:
         Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers and which are sensitive. Every column of the table before needs
-        a role.
+        which are quasi-identifiers and which are sensitive. Every column of the table before needs a role. Identifiers
+        and columns that are left out are not read.
 
     Returns
     -------
@@ -139,7 +140,16 @@ def compare(
     agreed = Plan([]) if plan is None else plan_of(plan)
     nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
     before, after = hold(before, "before"), hold(after, "after")
-    before, quasi_identifiers, sensitive, _ = classes_by_roles(before, quasi_identifiers, sensitive, roles)
+    before, quasi_identifiers, sensitive, by_roles = classes_by_roles(
+        before, quasi_identifiers, sensitive, roles, columns
+    )
+    if by_roles is not None:
+        by_roles.warn_of_weights()
+        if columns is None:
+            columns = [
+                *as_columns("quasi_identifiers", quasi_identifiers, before),
+                *as_columns("sensitive", () if sensitive is None else sensitive, before, empty=True),
+            ]
     request = request_of(before, after, columns, row_id)
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")

@@ -236,14 +236,17 @@ class _Run:
             host=platform.node(),
             compared_with=None if before is None else before.number,
         )
-        begun = replace(begun, number=record.begin(begun))
-        log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
-        with self.open:
-            ended = self._ended(begun, before)
-            with held_back():
-                finished = self._finished(begun, ended)
-                on_record(finished)
-            left = self._tidied(finished)
+        with contextlib.ExitStack() as hold:
+            # A signal that comes now is raised within `_ended`, which puts the run on record as killed.
+            hold.enter_context(held_back())
+            begun = replace(begun, number=record.begin(begun))
+            log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
+            with self.open:
+                ended = self._ended(begun, before, hold.close)
+                with held_back():
+                    finished = self._finished(begun, ended)
+                    on_record(finished)
+                left = self._tidied(finished)
         self._log_end(finished)
         untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         if left or untold:
@@ -264,10 +267,13 @@ class _Run:
             return self.record.finish(broken)
         return broken
 
-    def _ended(self, begun: RunOutcome, before: RunOutcome | None) -> RunOutcome:
-        """How the run ended, whatever happened; what is no failure of it goes on to whoever called."""
+    def _ended(
+        self, begun: RunOutcome, before: RunOutcome | None, let_signals_through: Callable[[], None]
+    ) -> RunOutcome:
+        """Return how the run ended, whatever happened; raise what is no failure of the run."""
         status, error = Status.BROKEN, ""
         try:
+            let_signals_through()
             status = self._measure(begun, before)
         except DatabaseUnavailableError as failure:
             error = self._said(failure)

@@ -73,7 +73,8 @@ def advise(
         The figure that is to be less risky, as a target of `gpupif.protect` has it, with or without a limit: "pif95",
         "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k".
     columns:
-        The columns to look at, all of which are scored, and known; default all.
+        The columns to look at, all of which are scored, and known; default all. With `roles`, these say which of the
+        columns are known.
     quasi_identifiers:
         In place of `columns`: those that an attacker knows, of whom the target says nothing else. Classes (``k``,
         ``uniques``) are over these. They are scored, too.
@@ -126,8 +127,13 @@ def advise(
     """
     asked = Target.of_figure(target)
     given = open_hierarchies(hierarchies)
-    if columns is None:
-        table, quasi_identifiers, sensitive, _ = classes_by_roles(table, quasi_identifiers, sensitive, roles)
+    table, quasi_identifiers, sensitive, by_roles = classes_by_roles(
+        table, quasi_identifiers, sensitive, roles, columns
+    )
+    if by_roles is not None:
+        by_roles.warn_of_weights()
+        # The roles say which of these columns are known.
+        columns = None
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
     started = time.perf_counter()
     needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})

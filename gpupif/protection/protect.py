@@ -141,6 +141,7 @@ def protect(
     began = clock()
     table, quasi_identifiers, sensitive, by_roles = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     if by_roles is not None:
+        by_roles.warn_of_weights()
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
     request = ProtectRequest.of(
         table,

@@ -83,6 +83,44 @@ def test_any_few_are_any_few_of_the_quasi_identifiers(people):
     assert found == float(scores.percentiles("csf", [100]).to_numpy().max())
 
 
+def test_identifiers_of_roles_are_not_compared(people):
+    """They would count as information that the treatment lost."""
+    roles, frame = gpupif.read_roles(people / "roles.toml"), pandas.read_csv(people / TABLE)
+    found = gpupif.compare(frame, frame.drop(columns="person"), roles=roles)
+    assert list(found.columns.index) == [*KNOWN, "occupation", "income_band"]
+    columns = [*found.columns.index]
+    expected = gpupif.compare(
+        frame[columns], frame[columns], quasi_identifiers=KNOWN, sensitive=["occupation", "income_band"]
+    )
+    assert found.utility.to_dict() == expected.utility.to_dict()
+
+
+def test_columns_are_those_that_are_looked_at(people):
+    """The roles say which of them the attacker knows."""
+    roles, frame = gpupif.read_roles(people / "roles.toml"), pandas.read_csv(people / TABLE)
+    columns = ["age", "sex", "occupation"]
+    expected = float(gpupif.score(frame, "cig", columns, known=["age", "sex"]).pif(95))
+    advice = gpupif.advise(frame, columns=columns, roles=roles)
+    comparison = gpupif.compare(frame, frame, columns=columns, roles=roles)
+    assert advice.before["pif95"] == comparison.risk.loc["pif95", "before"] == expected
+    assert list(comparison.columns.index) == columns
+    with pytest.raises(gpupif.InputError, match="roles: expected a quasi-identifier among the columns"):
+        gpupif.advise(frame, columns="occupation", roles=roles)
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_weights_that_are_not_used_are_said(people):
+    frame = pandas.read_csv(people / TABLE)
+    roles = gpupif.read_roles(people / "roles.toml").of | {"person": "weight"}
+    for ask in (
+        lambda: gpupif.advise(frame, roles=roles),
+        lambda: gpupif.protect(frame, "k>=1", roles=roles),
+        lambda: gpupif.compare(frame, frame, roles=roles),
+    ):
+        with pytest.warns(UserWarning, match="column 'person' has sampling weights, which are not used here"):
+            ask()
+
+
 def test_roles_of_another_table_are_refused(people):
     frame = pandas.read_csv(people / TABLE)
     for wrong, words in (

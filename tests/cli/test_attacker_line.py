@@ -49,3 +49,33 @@ def test_without_roles_the_attacker_knows_every_other_column(census, run):
     assert {lines[0] for lines in told.values()} == {"The attacker knows every other scored column."}
     found = {command: json.loads(run(command, *ASKED[command], "--json").out) for command in ASKED}
     assert len({pif95(command, document) for command, document in found.items()}) == 1
+
+
+def test_columns_are_those_that_are_looked_at(census, run):
+    """The roles say which of them the attacker knows, for every command."""
+    asked = {"score": ASKED["score"], "advise": ASKED["advise"], "compare": ASKED["compare"]}
+    columns = ("--columns", "age,sex,occupation")
+    found = {name: json.loads(run(name, *given, *columns, *ROLES, "--json").out) for name, given in asked.items()}
+    comparison = found["compare"]
+    assert [column["column"] for column in comparison["columns"]] == ["age", "sex", "occupation"]
+    assert pif95("advise", found["advise"]) == pif95("compare", comparison)
+    for command in ("advise", "compare"):
+        ended = run(command, *ASKED[command], "--columns", "occupation", *ROLES)
+        assert ended.code == 2
+        assert "expected a quasi-identifier among the columns that the command looks at" in ended.err
+
+
+@pytest.mark.parametrize("option", ["--keep", "--pseudonymise", "--identifiers"])
+def test_no_option_takes_a_quasi_identifier_of_the_roles_from_the_attacker(census, run, option):
+    ended = run("protect", TABLE, *ROLES, option, "age", "--target", "k>=2")
+    assert ended.code == 2
+    assert f"{option}: column 'age' is a quasi-identifier too. Name it in one of them only." in ended.err
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_weights_of_the_roles_that_are_not_used_are_said(census, run):
+    text = (census / "roles.toml").read_text().replace('region = "quasi-identifier"', 'region = "weight"')
+    (census / "roles.toml").write_text(text)
+    for command in ("advise", "protect", "compare"):
+        said = run(command, *ASKED[command], *ROLES).err
+        assert said.count("column 'region' has sampling weights, which are not used here: each row counts once") == 1

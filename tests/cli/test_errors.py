@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.cli import main as cli
 from gpupif.gpu.status import CudaStatus, Gpu
 from tests.helpers.command_line import (
     COMMAND,
@@ -203,3 +205,13 @@ def test_wrong_options_are_one_line(run, arguments, said):
 def test_a_decimal_comma_of_an_accuracy(run, folder):
     ended = run("score", "people.csv", "-o", "s.csv", "--accuracy", "age=0,5")
     assert_refused(ended, ["got 'age=0,5'. A number has a decimal point: 0.5, not 0,5."])
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_stream_that_is_closed_takes_nothing(run, monkeypatch, stream):
+    """Python has None in its place."""
+    monkeypatch.setattr(sys, "argv", ["gpupif", "score", "people.csv", "-o", "scores.parquet"])
+    monkeypatch.setattr(sys, stream, None)
+    cli.main()
+    assert Path("scores.parquet").exists()
+    getattr(sys, stream).close()
