@@ -52,13 +52,13 @@ class ExactSum(NamedTuple):
         return self.over(self.terms) if self.terms else math.nan
 
     def over(self, number: int) -> float:
-        """The sum divided by a whole number, rounded once."""
+        """Return the sum divided by a whole number, rounded once; infinite beyond the largest float."""
         if self.infinite != 0:
             return self.infinite
         try:
             return self.units / (number << LEAST_BITS)
         except OverflowError:
-            return math.copysign(math.inf, self.units)
+            return math.inf if self.units > 0 else -math.inf
 
 
 def _sum_on_host(numbers: npt.NDArray[Any], times: npt.NDArray[np.int64]) -> ExactSum:

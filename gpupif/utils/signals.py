@@ -7,14 +7,17 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Packages that an exception must not leave half way. Locks of the compiler are taken by Python code: an exception
 # between taking one and the block that gives it back leaves it taken, and every thread that compiles waits for ever.
-# A module whose import is cut short stays half imported. An exception in a weak reference's callback is swallowed.
+# A module whose import is cut short stays half imported.
 UNSAFE_PACKAGES = {"llvmlite", "numba", "importlib", "weakref"}
+# Seconds until a signal is sent again that came where an exception is of no use.
+RETRY_SECONDS = 0.001
 # Seconds in which the process has to end once `Interrupted` is raised. The exception may leave a lock of a thread pool
 # taken, for which Python waits for ever, also after `main`: then SIGALRM ends the process. Kept state bears a kill.
 CLEANING_SECONDS = 60.0
@@ -34,18 +37,47 @@ class Interrupted(BaseException):
 def raise_interruptions() -> None:
     """Have each signal to end raise `Interrupted` in the main thread, as soon as that is safe.
 
-    Once it is raised, further signals are ignored, so that none stops the cleaning up.
+    Once it is raised, further signals are ignored, so that none stops the cleaning up. If Python swallows the
+    exception, as in `__del__`, the signal is sent again.
     """
+    before = sys.unraisablehook
+
+    def send_swallowed_again(swallowed: sys.UnraisableHookArgs) -> None:
+        if isinstance(swallowed.exc_value, Interrupted):
+            _handle_signals()
+            _send_later(swallowed.exc_value.number)
+        else:
+            before(swallowed)
+
+    sys.unraisablehook = send_swallowed_again
+    _handle_signals()
+
+
+def _handle_signals() -> None:
     for number in SIGNALS:
         signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise `Interrupted` if the code of `frame` may be left by an exception, else when a caller of it goes on."""
-    place = _safe_caller(frame)
-    if place is not None and place is not frame:
-        _send_when_reached(place, number)
-        return
+    """Raise `Interrupted` if the code of `frame` may be left by an exception, else as soon as it may be."""
+    if frame is not None and frame.f_code is _send_again.__code__:
+        frame = frame.f_back
+    unsafe = None
+    for caller in callers(frame):
+        package = str(caller.f_globals.get("__name__") or "").partition(".")[0]
+        if package in UNSAFE_PACKAGES or caller.f_code.co_name == "__del__":
+            unsafe = caller
+    if unsafe is not None:
+        _interrupt_at_return(unsafe, number)
+    elif frame is not None and frame.f_code.co_name in ("__enter__", "__exit__"):
+        # A lock may be taken, while the block of `with` that gives it back is not yet entered.
+        _send_later(number)
+    else:
+        _raise(number)
+
+
+def _raise(number: int) -> None:
+    """Raise `Interrupted`, and have further signals ignored."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -53,37 +85,37 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted(number)
 
 
-def _safe_caller(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost of a frame and its callers in which an exception leaves no lock taken and is not swallowed.
+def _interrupt_at_return(unsafe: FrameType, number: int) -> None:
+    """Raise `Interrupted` when a frame returns: its caller then sees it come out of the call, within its own blocks.
 
-    Frames of `UNSAFE_PACKAGES` and of any `__del__` are unsafe, and so is everything that they call. `__enter__` and
-    `__exit__` are unsafe themselves: a lock may be taken while the block of `with` is not yet entered.
+    A timer would miss the short time between two kernels that are compiled. By then the signal may be held back or
+    ignored: then it is sent, and not raised.
     """
-    place = frame
-    if frame is not None and frame.f_code.co_name in ("__enter__", "__exit__"):
-        place = frame.f_back
-    for caller in callers(frame):
-        package = caller.f_globals.get("__name__", "").partition(".")[0]
-        if package in UNSAFE_PACKAGES or caller.f_code.co_name == "__del__":
-            place = caller.f_back
-    return place
+    trace_before, own_before = sys.gettrace(), unsafe.f_trace
 
-
-def _send_when_reached(place: FrameType, number: int) -> None:
-    """Send this process a signal when `place`, a frame of a caller, comes to its next line or returns.
-
-    A timer would miss the short time between two kernels that are compiled. The signal is sent rather than raised:
-    by then it may be held back or ignored.
-    """
-    trace_before, place_before = sys.gettrace(), place.f_trace
-
-    def send(*_: object) -> None:
+    def at_return(_: FrameType, event: str, __: object) -> Any:
+        if event != "return":
+            return at_return
         sys.settrace(trace_before)
-        place.f_trace = place_before
+        unsafe.f_trace = own_before
+        if signal.getsignal(number) is _interrupt:
+            _raise(number)
         signal.raise_signal(number)
+        return None
 
-    place.f_trace = send
+    unsafe.f_trace = at_return
     sys.settrace(lambda *_: None)
+
+
+def _send_later(number: int) -> None:
+    """Send this process a signal in a moment."""
+    signal.signal(signal.SIGALRM, partial(_send_again, number))
+    signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
+
+
+def _send_again(number: int, *_: object) -> None:
+    """Send this process a signal; called by the timer."""
+    signal.raise_signal(number)
 
 
 def callers(frame: FrameType | None) -> Iterator[FrameType]:

@@ -47,8 +47,9 @@ def commands_built_once():
 @pytest.fixture(autouse=True)
 def signals():
     """What the command line does about signals ends with the test that runs it in this process."""
-    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    before, hook = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}, sys.unraisablehook
     yield
+    sys.unraisablehook = hook
     signal.alarm(0)
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -29,11 +29,22 @@ def by_definition(numbers, number):
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def on_device(numbers):
     return np.array(numbers).view(OnDevice)
+
+
+@pytest.mark.parametrize("device", [np.array, on_device])
+def test_sums_beyond_the_largest_float_are_infinite(device):
+    largest = float(np.finfo("float64").max)
+    assert ExactSum.of(device([1.7e308, 1.7e308])).over(1) == math.inf
+    assert ExactSum.of(device([-1.7e308] * 3)).over(1) == -math.inf
+    assert ExactSum.of(device([1.7e308, 1.7e308])).mean == 1.7e308
+    # Half a unit in the last place more than the largest float is rounded away from it.
+    assert ExactSum.of(device([largest, 2.0**970])).over(1) == math.inf
+    assert ExactSum.of(device([largest, 2.0**969])).over(1) == largest
 
 
 @settings(deadline=None)

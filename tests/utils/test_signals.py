@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import threading
 import time
 import weakref
+from functools import partial
 
 import llvmlite.binding as llvm
 import pytest
@@ -152,8 +155,9 @@ def test_a_process_that_hangs_while_it_cleans_up_ends(where):
 @pytest.fixture
 def raising():
     """Signals to end raise `Interrupted`, as on the command line; called, it has them raise it once more."""
-    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    before, hook = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}, sys.unraisablehook
     yield raise_interruptions
+    sys.unraisablehook = hook
     signal.setitimer(signal.ITIMER_REAL, 0)
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -207,8 +211,8 @@ def test_a_signal_at_any_acquisition_of_the_lock_of_llvmlite_leaves_it_free(rais
         lock.unregister(acquired, nothing)
 
 
-class Unwatched:
-    """An object whose end is reported to a function; what that raises Python swallows."""
+class Ending:
+    """An object whose end calls a function; what that raises Python swallows."""
 
     def __init__(self, work):
         self.work = work
@@ -217,25 +221,136 @@ class Unwatched:
         self.work()
 
 
-@pytest.mark.parametrize("end", ["__del__", "weak reference"])
-def test_a_signal_where_python_swallows_exceptions_is_not_lost(raising, end):
-    ended = []
+def values():
+    """A generator that is left before its end."""
+    try:
+        yield 1
+    finally:
+        send(signal.SIGTERM)
+        time.sleep(0.001)
 
-    def die():
-        os.kill(os.getpid(), signal.SIGTERM)
-        ended.append("all")
+
+def drop_generator():
+    made = values()
+    next(made)
+    del made
+
+
+def drop_object():
+    Ending(partial(send, signal.SIGTERM))
+
+
+def drop_finalized():
+    weakref.finalize(Ending(list), partial(send, signal.SIGTERM))
+
+
+def drop_referred():
+    ended = Ending(list)
+    reference = weakref.ref(ended, lambda _: send(signal.SIGTERM))
+    del ended
+    return reference
+
+
+def collect_garbage():
+    def collected(*_):
+        gc.callbacks.remove(collected)
+        send(signal.SIGTERM)
+
+    gc.callbacks.append(collected)
+    gc.collect()
+
+
+@pytest.mark.parametrize("swallow", [drop_object, drop_generator, drop_finalized, drop_referred, collect_garbage])
+def test_a_signal_where_python_swallows_exceptions_is_not_lost(raising, swallow):
+    turns = []
 
     def work():
-        if not ended:
-            holder = Unwatched(die if end == "__del__" else list)
-            if end != "__del__":
-                weakref.finalize(holder, die)
-            del holder
+        if not turns:
+            swallow()
+        turns.append(None)
         time.sleep(0.001)
 
     raising()
     until_interrupted(work)
-    assert ended == ["all"]
+
+
+@pytest.fixture
+def compile_something():
+    """A function of an unsafe package: a signal comes in its middle."""
+    code = "def compile_something(send, work):\n    send()\n    work.append('all')\n    return work"
+    found = {"__name__": "numba.core"}
+    exec(code, found)
+    return partial(found["compile_something"], partial(send, signal.SIGTERM))
+
+
+def in_finally(call, given_back):
+    try:
+        call()
+    finally:
+        given_back()
+
+
+def returned(call, given_back):
+    with contextlib.ExitStack() as stack:
+        stack.callback(given_back)
+        return call()
+
+
+def last_of_a_block(call, given_back):
+    with contextlib.ExitStack() as stack:
+        stack.callback(given_back)
+        call()
+
+
+def in_a_list(call, given_back):
+    try:
+        _ = [call() for _ in range(2)]
+        _ = 1
+    finally:
+        given_back()
+
+
+@pytest.mark.parametrize("caller", [in_finally, returned, last_of_a_block, in_a_list])
+def test_callers_of_the_compiler_give_back_what_they_took(raising, compile_something, caller):
+    """The exception comes out of the call, after all that the compiler does."""
+    raising()
+    done, given_back = [], []
+    with pytest.raises(Interrupted):
+        caller(partial(compile_something, done), partial(given_back.append, 1))
+    assert (done, given_back) == (["all"], [1])
+
+
+def test_a_signal_in_a_frame_without_a_module_is_raised(raising):
+    raising()
+    with pytest.raises(Interrupted):
+        exec("send(number)\npass", {"__name__": None, "send": send, "number": signal.SIGTERM})
+
+
+@pytest.mark.parametrize("then", ["held back", "ignored"])
+def test_a_signal_that_waits_for_the_compiler_may_be_held_back_or_ignored_by_then(raising, then):
+    raising()
+    done = []
+    code = "def compile_something(work):\n    work()\n"
+    found = {"__name__": "numba.core"}
+    exec(code, found)
+
+    def work():
+        send(signal.SIGTERM)
+        if then == "ignored":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def all_of_it():
+        with held_back():
+            found["compile_something"](work)
+            done.append("all")
+
+    if then == "ignored":
+        found["compile_something"](work)
+        time.sleep(0.01)
+        return
+    with pytest.raises(Interrupted):
+        all_of_it()
+    assert done == ["all"]
 
 
 def test_a_signal_while_a_lock_is_being_taken_leaves_it_free(raising):
