@@ -126,7 +126,7 @@ class Bench(NamedTuple):
 
     @property
     def has_cudf(self) -> bool:
-        """Whether cuDF can be used."""
+        """Return whether cuDF can be used."""
         return "cudf" in self.groupings
 
     @property

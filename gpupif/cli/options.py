@@ -114,7 +114,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 
 class Interruption:
-    """What is said if a signal ends the command now; commands change it as they go.
+    """The sentence that is printed if a signal ends the command now; commands change it as they go.
 
     left: what the command leaves, the second half of the sentence.
     """

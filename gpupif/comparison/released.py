@@ -171,14 +171,14 @@ class ReleasedColumn(NamedTuple):
 
     @property
     def is_function(self) -> bool:
-        """Whether what is released of a value follows from the value, in all rows in which it is there after."""
+        """Return whether the released value follows from the value, in all rows in which the cell is there after."""
         joint = self.joint
         mixed = joint.stays and bool((joint.released[joint.values == self.shared.missing] >= 0).any())
         return not joint.several and not mixed
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
-        """By number of a value before, the rows whose cell is not there after: suppressed, or taken away.
+        """Return, by number of a value before, the rows whose cell is not there after: suppressed, or taken away.
 
         Of a column that is lost, which is empty in all rows, only the rows that were taken away count.
         """

@@ -112,7 +112,7 @@ class ColumnInformation(NamedTuple):
 
     @property
     def unit(self) -> int:
-        """By what units are divided to be bits a row."""
+        """Return the number by which units are divided to be bits per row."""
         return int(max(1, self.rows) << LOG_BITS)
 
 

@@ -117,7 +117,7 @@ class Versions(NamedTuple):
 
 
 class VersionLayout(NamedTuple):
-    """What the table of versions has.
+    """The columns of the table of versions.
 
     columns: that are compared. holes: places of those with suppressed cells in rows that are there after. counted: by
     version that which is counted for it, another one where the two are the same in every row.

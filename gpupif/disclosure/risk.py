@@ -193,8 +193,8 @@ def risk(
         their weights), and with a population by their people there. Default: not looked for.
     roles:
         Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers which are sensitive,
-        and which is the column of weights. Every column of the table needs a role.
+        which are quasi-identifiers, which are sensitive, and which column has the weights. Every column of the table
+        needs a role.
 
     Returns
     -------

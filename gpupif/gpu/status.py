@@ -38,7 +38,7 @@ class Gpu:
 
     @property
     def described(self) -> str:
-        """Which one it is, and why it cannot be used."""
+        """Return which GPU this is, and why it cannot be used."""
         return f"{self}{self.reason and ', ' + self.reason}"
 
     def __str__(self) -> str:

@@ -524,7 +524,7 @@ class Scores:
 
     @property
     def _attacker_line(self) -> str:
-        """What the attacker knows, in words; empty where there are several."""
+        """The sentence on what the attacker knows; empty if there are several attackers."""
         if len(self._attackers) > 1 or self.subsets is not None:
             return ""
         return attacker_line(self.known, self.columns)

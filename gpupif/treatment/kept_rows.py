@@ -1,4 +1,4 @@
-"""Which rows of a table a plan leaves, wherever it lies: what decides about rows is applied to it again."""
+"""The rows of a table that a plan leaves: the treatments that decide about rows are applied to the table again."""
 
 from __future__ import annotations
 

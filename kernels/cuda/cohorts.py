@@ -185,7 +185,7 @@ def finish_runs(sizes, values, wanted, sums, found):
 
 @cuda.jit
 def walk_all(cohorts, values, wanted, cells):
-    """Those statistics of each cohort that walk over its values, one thread each."""
+    """Compute the statistics of each cohort that walk over its values, one thread for each cohort."""
     starts, found = cohorts
     which = (cuda.grid(1), len(found), cuda.gridsize(1))
     walk_runs(starts, which, 0, values.axes, values.accuracies[0], wanted, cells, cells, found)
