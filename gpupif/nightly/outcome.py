@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 # The kinds of gates on the table that is delivered, and not on a risk: those of `Part.INPUT`.
 INPUT_KINDS = ("rows", "columns", "missing_share", "new_values")
+# The limits of a gate on the change of its value since the last good run.
+CHANGES = ("max_rise", "max_fall")
 # Of `RunOutcome.to_dict`: a key that changes its meaning or goes makes it rise; one that comes does not.
 FORMAT = 1
 
@@ -41,6 +44,7 @@ ANOTHER_RUN = 4
 class Verdict(StrEnum):
     """What a gate says.
 
+    PASSED, FAILED: all limits that were applied hold, or one does not; `GateResult.not_applied` names the others.
     UNKNOWN: it could not be evaluated, which counts as failed. NOT_APPLIED: it limits a change alone, and there was
     nothing to compare with; it counts neither as passed nor as failed.
     """
@@ -61,9 +65,9 @@ class GateResult:
     """A gate after a run.
 
     name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
-    "share", ... value: None where it is unknown. before: its value in the last good run, None without one. limits: by
-    key, "max", "min", "max_rise", "max_fall", those that are set. why: of what failed, is unknown or was not applied,
-    one sentence.
+    "share", ... value: None where it is unknown. before: its value in the last good run, None without one; NaN where
+    that run measured this, but kept the value of another column or attacker. limits: by key, "max", "min", "max_rise",
+    "max_fall", those that are set. why: of what failed, is unknown or was not applied, one sentence.
     column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
     values of two runs are compared where it is the same, whatever the gates are called.
     """
@@ -82,11 +86,20 @@ class GateResult:
 
     @property
     def change(self) -> float | None:
-        """By how much the value rose since the last good run."""
-        if self.value is None or self.before is None:
+        """Return by how much the value rose since the last good run; None where that is not known."""
+        if self.value is None or self.before is None or math.isnan(self.before):
             return None
         # Infinity is no less than itself.
         return 0.0 if self.value == self.before else self.value - self.before
+
+    @property
+    def not_applied(self) -> list[str]:
+        """Return the limits that were not applied, for want of a run to compare with: keys of `limits`."""
+        if self.verdict is Verdict.NOT_APPLIED:
+            return [*self.limits]
+        if self.verdict is Verdict.UNKNOWN or self.before is not None:
+            return []
+        return [key for key in CHANGES if key in self.limits]
 
     @property
     def limits_risk(self) -> bool:
@@ -200,13 +213,20 @@ class RunOutcome(Displayable):
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON, but for the configuration.
+        """Return all of it as plain numbers, text, lists and dictionaries, ready for JSON, but for the configuration.
 
-        `format` is the version of the document; gates have besides their `change`, and whether each `limits_risk`.
+        `format` is the version of the document; gates have besides their `change`, the limits that were `not_applied`,
+        and whether each `limits_risk`.
         """
         fields = {name: plain(value) for name, value in vars(self).items() if name != "config"}
         gates = [
-            {**plain(gate), "change": json_value(gate.change), "limits_risk": gate.limits_risk} for gate in self.gates
+            {
+                **plain(gate),
+                "change": json_value(gate.change),
+                "not_applied": gate.not_applied,
+                "limits_risk": gate.limits_risk,
+            }
+            for gate in self.gates
         ]
         return {"format": FORMAT, **fields, "exit_code": self.exit_code, "gates": gates}
 

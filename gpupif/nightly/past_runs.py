@@ -25,16 +25,16 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
     -------
     History
         ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
-        (bits, against the worst attacker), gates_passed, gates_failed, seconds, why (it did not end well: its error, or
-        the names of the gates that do not hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``,
-        ``.to_json()``.
+        (bits, against the worst attacker), gates_passed, gates_failed, gates_not_applied (those with a limit that had
+        no run to compare with), seconds, why (it did not end well: its error, or the names of the gates that do not
+        hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
         A configuration that is wrong; no record where it says, or one of another version.
     TableReadError
-        A record that is damaged or cannot be read.
+        A record that is damaged or cannot be read; a run that is not as it was recorded.
 
     """
     return read_history(_asked(config, overrides).state)

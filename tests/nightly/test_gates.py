@@ -208,6 +208,9 @@ def test_a_change_is_that_of_the_worst():
     (below,) = verdicts({**gate, "min": lowest + 1e-9}, before=before)
     # It is the lowest, of which the last good run kept nothing.
     assert (below.verdict, below.value, below.change) == (Verdict.FAILED, pytest.approx(lowest), None)
+    # The limit on the change of the worst was applied, which a first run cannot do.
+    (first,) = verdicts({**gate, "min": lowest + 1e-9})
+    assert (below.not_applied, first.not_applied) == ([], ["max_fall"])
     (both,) = verdicts({**gate, "min": lowest + 1e-9}, before=dict.fromkeys(before, 1.0))
     assert (both.value, both.change) == (pytest.approx(highest), pytest.approx(highest - 1))
     assert both.why.startswith("It fell by ")
@@ -252,9 +255,10 @@ def test_any_limits(value, before, limits):
     passed = Verdict.PASSED if change is not None or "max" in limits else Verdict.NOT_APPLIED
     assert result.verdict is (Verdict.FAILED if broken else passed)
     assert result.change == change
-    # What could not be applied is said.
-    idle = before is None and bool(limits.keys() & {"max_rise", "max_fall"})
-    assert ("There is no good run before" in result.why) == (idle and not broken)
+    # Limits that were not applied are named.
+    idle = [name for name in ("max_rise", "max_fall") if before is None and name in limits]
+    assert result.not_applied == idle
+    assert ("There is no good run before to compare with." in result.why) == bool(idle)
 
 
 def test_which_kinds_are_of_no_risk():
@@ -264,10 +268,18 @@ def test_which_kinds_are_of_no_risk():
 def test_changes():
     assert judged(3.0, max_rise=1.5).why == "It rose by 2 since the last good run, by more than max_rise, 1.5."
     assert judged(9.0, max_fall=1.5).why == "It fell by 4 since the last good run, by more than max_fall, 1.5."
-    assert judged(None, max_rise=0.0).why == "There is no good run before: max_rise could not be applied."
+    assert judged(None, max_rise=0.0).why == "There is no good run before to compare with."
     other = judged(3.0, definition="of another gate", max_rise=0.0)
     assert (other.verdict, other.before) == (Verdict.NOT_APPLIED, None)
-    assert other.why == "The last good run did not measure this: max_rise could not be applied."
+    assert other.why == "The last good run did not measure this."
+    beside = judged(3.0, definition="of another gate", max=9.0, max_rise=0.0)
+    assert (beside.verdict, beside.not_applied) == (Verdict.PASSED, ["max_rise"])
+    assert beside.why == "max_rise was not applied. The last good run did not measure this."
+    first = judged(None, max=4.0, max_rise=0.0, max_fall=1.0)
+    assert (first.verdict, first.not_applied) == (Verdict.FAILED, ["max_rise", "max_fall"])
+    assert first.why == (
+        "5 is above max, 4. max_rise and max_fall were not applied. There is no good run before to compare with."
+    )
     both = judged(9.0, max=4.0, max_fall=1.0)
     assert both.why == "5 is above max, 4. It fell by 4 since the last good run, by more than max_fall, 1."
     assert judged(None, 0.1 + 0.2, max=0.3).why == "0.30000000000000004 is above max, 0.3."
@@ -283,7 +295,7 @@ def test_infinity_is_a_value():
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_what_is_not_known_fails(value):
     result = judged(3.0, value, max=1e9, min=-1e9)
-    assert (result.verdict, result.value) == (Verdict.UNKNOWN, None)
+    assert (result.verdict, result.value, result.not_applied) == (Verdict.UNKNOWN, None, [])
     assert result.why == "The value is not known: it is not defined."
 
 
@@ -327,7 +339,7 @@ def test_new_values_in_a_first_run():
     gate = gate_of("new_values", max=0)
     findings = Findings(ROWS, [replace(PROFILES[1], new_values=None)])
     (first,) = evaluate([gate], findings, None)
-    assert (first.verdict, first.value) == (Verdict.NOT_APPLIED, None)
+    assert (first.verdict, first.value, first.not_applied) == (Verdict.NOT_APPLIED, None, ["max"])
     assert first.why == "There is no good run before to compare with."
     (later,) = evaluate([gate], findings, {})
     assert later.verdict is Verdict.UNKNOWN

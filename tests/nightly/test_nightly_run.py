@@ -19,6 +19,7 @@ from gpupif.nightly.outcome import Status, Verdict
 from gpupif.nightly.record import lock
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.report import words
 from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
 from tests.helpers.other_user import give_away
 
@@ -82,6 +83,19 @@ def test_a_first_run_whose_limits_are_on_change_alone_tests_nothing_and_is_good(
     assert {gate.verdict for gate in second.gates} == {Verdict.PASSED}
     runs = gpupif.nightly.history(nights.config).runs
     assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(0, 0, 2), (2, 0, 0)]
+
+
+def test_a_first_run_says_which_limits_on_change_were_not_applied_beside_others(nights):
+    gates = 'gates=[{kind="k", min=1, max_fall=1}, {kind="rows", max=9}]'
+    nights.run(gates)
+    nights.run(gates)
+    with Record.open(nights.state) as record:
+        found = [[(gate.verdict, gate.not_applied) for gate in record.run(number).gates] for number in (1, 2)]
+        assert words.closing(record.run(1).to_dict()).endswith("run to compare with: max_fall of k. Exit code 0.")
+    passed = (Verdict.PASSED, [])
+    assert found == [[(Verdict.PASSED, ["max_fall"]), passed], [passed, passed]]
+    runs = gpupif.nightly.history(nights.config).runs
+    assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(2, 0, 1), (2, 0, 0)]
 
 
 def test_a_gate_that_fails_is_no_good_run(nights):

@@ -110,7 +110,7 @@ def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
     found = metrics(run)
     passed, applied = (
         {labels[0][1]: value for (name, labels), value in found.items() if name == f"gpupif_gate_{what}"}
-        for what in ("passed", "applied")
+        for what in ("passed", "limit_applied")
     )
     assert (passed, applied) == ({"PIF 95": 1}, {"PIF 95": 1, "rows": 0})
     asserted = openlineage.event(telling(run))["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
@@ -121,6 +121,28 @@ def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
         ("not applied", False),
     ]
     assert "not applied: No run." in markdown.text(telling(run))
+
+
+def test_a_limit_on_change_that_was_not_applied_beside_another_is_told():
+    limits = {"max": 5.0, "max_rise": 1.0}
+    why = "max_rise was not applied. There is no good run before to compare with."
+    run = good_run(gates=[GateResult("p", "pif", "bits", 4.0, None, limits, Verdict.PASSED, why)])
+    (gate,) = json_document.document(telling(run))["gates"]
+    assert (gate["verdict"], gate["not_applied"]) == ("passed", ["max_rise"])
+    suite = ET.fromstring(junit.text(telling(run)).encode())[0]
+    assert [(case.get("name"), [child.tag for child in case]) for case in suite.findall("testcase")] == [
+        ("p", []),
+        ("p: max_rise", ["skipped"]),
+    ]
+    assert (suite.get("tests"), suite.get("skipped")) == ("2", "1")
+    found = metrics(run)
+    applied = [found["gpupif_gate_limit_applied", (("gate", "p"), ("limit", limit))] for limit in limits]
+    assert (found["gpupif_gate_passed", (("gate", "p"),)], applied) == (1, [1, 0])
+    facets = openlineage.event(telling(run))["inputs"][0]["inputFacets"]
+    assert facets["dataQualityAssertions"]["assertions"] == [
+        {"assertion": "p", "success": True, "notApplied": ["max_rise"]}
+    ]
+    assert "not applied, for want of a run to compare with: max\\_rise of p." in markdown.text(telling(run))
 
 
 def test_junit_has_a_case_for_each_gate():

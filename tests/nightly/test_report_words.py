@@ -87,8 +87,11 @@ def test_a_failed_run_names_its_gates():
     assert "1 of 1 gate does not hold: PIF 95." in words.closing(failed_run(gates=failed_run().gates[:1]).to_dict())
 
 
-def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0):
-    return GateResult(name, kind, "rows" if kind == "rows" else "bits", value, None, limits or {"max": 10.0}, verdict)
+BOTH_WAYS = {"max": 10.0, "max_rise": 1.0, "max_fall": 1.0}
+
+
+def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, before=None):
+    return GateResult(name, kind, "rows" if kind == "rows" else "bits", value, before, limits or {"max": 10.0}, verdict)
 
 
 @pytest.mark.parametrize(
@@ -97,21 +100,45 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0):
         ([gate("a"), gate("b")], "all 2 gates hold; none limits a risk"),
         ([gate("a")], "the gate holds; none limits a risk"),
         # A limit on its change is none on a risk itself.
-        ([gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0})], "all 2 gates hold; none limits a risk"),
+        (
+            [gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)],
+            "all 2 gates hold; none limits a risk",
+        ),
         ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits"),
         (
             [gate("p", kind="pif"), gate("a", Verdict.NOT_APPLIED)],
             "1 of 2 gates holds; within the limits on risk: p 9 bits; "
-            "not applied, for want of a run to compare with: a",
+            "not applied, for want of a run to compare with: max of a",
         ),
         (
             [gate("a", Verdict.NOT_APPLIED)],
-            "none of 1 gate holds; none limits a risk; not applied, for want of a run to compare with: a",
+            "none of 1 gate holds; none limits a risk; not applied, for want of a run to compare with: max of a",
+        ),
+        # A limit on change beside one that was applied.
+        (
+            [gate("p", kind="pif", limits={"max": 10.0, "max_rise": 1.0}), gate("a", limits=BOTH_WAYS)],
+            "all 2 gates hold; within the limits on risk: p 9 bits; "
+            "not applied, for want of a run to compare with: max_rise of p, max_rise and max_fall of a",
         ),
     ],
 )
 def test_a_run_that_passed_says_what_was_tested_and_no_more(gates, said):
     assert words.closing(good_run(gates=gates).to_dict()) == f"PASSED: {said}. Exit code 0."
+
+
+def test_a_run_that_failed_says_which_limits_were_not_applied():
+    gates = [gate("a", Verdict.FAILED), gate("b", limits=BOTH_WAYS), gate("c", Verdict.UNKNOWN, limits=BOTH_WAYS)]
+    assert words.closing(failed_run(gates=gates).to_dict()) == (
+        "FAILED: 2 of 3 gates do not hold: a, c; not applied, for want of a run to compare with: max_rise and max_fall "
+        "of b. Exit code 3: the release must wait."
+    )
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_the_first_line_has_the_attacker_as_a_sentence(draw):
+    knows = "The attacker knows all other columns"
+    for summary in ({"attacker": knows}, {"attacker": f"{knows}."}):
+        assert draw(good_run(summary=summary)).splitlines()[0].endswith(f" UTC. {knows}.")
 
 
 def test_a_refused_run_has_no_tables():

@@ -13,11 +13,12 @@ import sqlite3
 import pytest
 
 import gpupif
-from gpupif.errors import InputError
+from gpupif.errors import InputError, TableReadError
 from gpupif.nightly.configuration.settings import KeepSettings
 from gpupif.nightly.outcome import Status
 from gpupif.nightly.record import kept, retention
 from gpupif.nightly.record.record import RECORD, Record, utc_now
+from gpupif.nightly.record.run_history import read_history
 from gpupif.nightly.record.verification import check_state
 from gpupif.nightly.table.kept_values import KeptValues
 from gpupif.nightly.table.table_state import VALUES
@@ -148,7 +149,11 @@ def test_a_run_that_was_changed_by_hand(tmp_path, statement):
     assert check_state(nights.state).problems == []
     forge(nights.state, statement)
     problems = check_state(nights.state).problems
-    assert f"{nights.state / RECORD}: run 2 is not as it was recorded: the file is damaged." in problems
+    said = f"{nights.state / RECORD}: run 2 is not as it was recorded: the file is damaged."
+    assert said in problems
+    # The overview of all runs does not show it as if it were true.
+    with pytest.raises(TableReadError, match=r"run [12] is not as it was recorded: the file is damaged\.$"):
+        read_history(nights.state)
     # The next run puts the record aside, and goes on without: that is not forgotten.
     nights.run()
     (problem, *_) = check_state(nights.state).problems

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ...results.distribution import ScoreQuestions
     from .findings import Findings
 
-CHANGES = ("max_rise", "max_fall")
 # What errors call a key of a gate.
 Key = Callable[[str], str]
 # The keys by which gates differ in what they measure.
@@ -31,6 +30,7 @@ SUBJECT = ("percentile", "measure", "column", "attacker", "above")
 # What else of the settings of scores says what a gate measures, of cells and of classes; see `Gate.definition`.
 ASKED_OF_SCORES = set(ScoreSettings.model_fields) - {"measures", "known", "attackers"}
 ASKED_OF_CLASSES = {"weights", "missing", "distances"}
+NO_GOOD_RUN = "There is no good run before to compare with."
 SCORE_IT = "Add it to score.columns, or name one of these."
 
 
@@ -224,11 +224,11 @@ def values_before(results: Iterable[GateResult]) -> dict[str, float]:
 
 
 def evaluate(gates: Iterable[Gate], findings: Findings, before: Mapping[str, float] | None) -> list[GateResult]:
-    """What the gates say, in order; one that cannot be evaluated is UNKNOWN, which counts as failed.
+    """Return what the gates say, in order; one that cannot be evaluated is UNKNOWN, which counts as failed.
 
     before: see `values_before`, of the last good run; None where there is none. What it did not measure has no change:
-    limits on the change are not applied then, which `why` says, so that a first run can be good. A gate of which no
-    limit is applied is NOT_APPLIED.
+    limits on the change are not applied then, which `not_applied` and `why` say, so that a first run can be good. A
+    gate of which no limit is applied is NOT_APPLIED.
     """
     return [_evaluate(gate, findings, before) for gate in gates]
 
@@ -248,7 +248,7 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
         definition=gate.definition,
     )
     if gate.kind.is_change and before is None:
-        return replace(result, verdict=Verdict.NOT_APPLIED, why="There is no good run before to compare with.")
+        return replace(result, verdict=Verdict.NOT_APPLIED, why=NO_GOOD_RUN)
     try:
         found = list(gate.kind.find(gate.settings, findings))
     except GpupifError as error:
@@ -265,12 +265,15 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
     own, other = ("max", "min") if gate.high_is_bad else ("min", "max")
     by_worst, by_best = [*_beyond(worst, own), *_changed(worst)], [*_beyond(best, other)]
     if by_worst or by_best:
-        # Of the best the last good run kept no value.
-        told = worst if by_worst or len(found) == 1 else replace(best, before=None)
-        return replace(told, verdict=Verdict.FAILED, why=" ".join([*by_worst, *by_best]))
-    applied = worst.before is not None or bool({*worst.limits}.difference(CHANGES))
-    verdict = Verdict.PASSED if applied else Verdict.NOT_APPLIED
-    return replace(worst, verdict=verdict, why=" ".join(_notes(worst, before)))
+        # The last good run kept the value of its worst alone.
+        best = replace(best, before=None if best.before is None else math.nan)
+        failed = replace(worst if by_worst or len(found) == 1 else best, verdict=Verdict.FAILED)
+        return replace(failed, why=" ".join([*by_worst, *by_best, *_not_applied(failed, before)]))
+    held = replace(worst, verdict=Verdict.PASSED)
+    if set(held.not_applied) == set(held.limits):
+        held = replace(held, verdict=Verdict.NOT_APPLIED)
+    infinite = ["The value is infinite."] if held.value is not None and math.isinf(held.value) else []
+    return replace(held, why=" ".join([*_not_applied(held, before), *infinite]))
 
 
 def _why_unknown(found: Value) -> str:
@@ -299,14 +302,16 @@ def _changed(result: GateResult) -> Iterator[str]:
             yield f"It {verb} by {shown[0]} since the last good run, by more than {key}, {shown[1]}."
 
 
-def _notes(result: GateResult, before: Mapping[str, float] | None) -> Iterator[str]:
-    """Say what there is to say of a gate that does not fail, a sentence each."""
-    unused = [key for key in CHANGES if key in result.limits and result.before is None]
-    if unused:
-        lacks = "There is no good run before" if before is None else "The last good run did not measure this"
-        yield f"{lacks}: {' and '.join(unused)} could not be applied."
-    if result.value is not None and math.isinf(result.value):
-        yield "The value is infinite."
+def _not_applied(result: GateResult, before: Mapping[str, float] | None) -> Iterator[str]:
+    """Say why limits of a gate were not applied, in a sentence, if there are such; name them where others were."""
+    if not result.not_applied:
+        return
+    lacks = NO_GOOD_RUN if before is None else "The last good run did not measure this."
+    if result.verdict is Verdict.NOT_APPLIED:
+        yield lacks
+    else:
+        verb = "was" if len(result.not_applied) == 1 else "were"
+        yield f"{' and '.join(result.not_applied)} {verb} not applied. {lacks}"
 
 
 def _against(number: float, other: float) -> tuple[str, str]:

@@ -260,20 +260,13 @@ class Record:
             rows = self._connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY number").fetchall()
             return [dict(zip(RUN_COLUMNS, map(from_text, row), strict=True)) for row in rows]
 
-    def gates(self) -> dict[int, dict[str, str]]:
-        """Return by run its gates in order: by name what it says."""
-        with self.snapshot():
-            found: dict[int, dict[str, str]] = {}
-            query = "SELECT run, name, verdict FROM gates ORDER BY run, place"
-            for run, name, verdict in self._connection.execute(query):
-                found.setdefault(run, {})[from_text(name)] = verdict
-            return found
+    def rows(self) -> Iterator[RunRows]:
+        """Yield the rows of all runs in order, also of runs that were removed.
 
-    def seconds(self) -> dict[int, float]:
-        """By run the time of all its stages."""
+        Raises TableReadError at a run that is not as it was recorded.
+        """
         with self.snapshot():
-            query = "SELECT run, total(seconds) FROM stages GROUP BY run"
-            return dict(self._connection.execute(query).fetchall())
+            yield from map(self._rows, self._numbers("1"))
 
     def check_table(self, identity: str) -> None:
         """Raise InputError where the runs that are on record, as far as they had results, are of another table."""

@@ -197,7 +197,7 @@ def from_rows(rows: RunRows) -> RunOutcome:
         files=tuple(InputFile(*row) for row in parts["files"]),
         changes=None if run["unchanged"] is None else _from_changes(parts["changes"], run["unchanged"]),
         columns=tuple(ColumnProfile(*row) for row in parts["columns"]),
-        gates=tuple(_gate(row, place, parts["limits"]) for place, row in enumerate(parts["gates"])),
+        gates=gates_of(rows),
         summary=_from_json(run["summary"]),
         risk=_from_json(run["risk"]),
         kept=kept,
@@ -207,6 +207,12 @@ def from_rows(rows: RunRows) -> RunOutcome:
         notes=tuple(note for (note,) in parts["notes"]),
         error=run["error"],
     )
+
+
+def gates_of(rows: RunRows) -> tuple[GateResult, ...]:
+    """Return the gates of a run."""
+    gates, limits = ([tuple(map(from_text, row)) for row in rows.parts[table]] for table in ("gates", "limits"))
+    return tuple(_gate(row, place, limits) for place, row in enumerate(gates))
 
 
 def _gate(row: Row, place: int, limits: Sequence[Row]) -> GateResult:

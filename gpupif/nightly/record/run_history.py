@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
@@ -15,6 +16,7 @@ from ...utils.display import Displayable, Heading, draw_line, draw_table, json_v
 from ..comparison.summary_figures import pif_of
 from ..outcome import Verdict, plain, why
 from .record import Record
+from .record_rows import RunRows, from_text, gates_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run in a word. pif_95: bits, against the worst attacker. gates_failed: those that are unknown too;
-    gates_not_applied: those on a change that had nothing to compare with.
+    """A run in a word.
 
-    seconds: of all stages. why: it did not end well, its error or the names of the gates that do not hold. removed:
-    when retention removed all else of it; None of a run that is there.
+    pif_95: bits, against the worst attacker. gates_failed: those that are unknown too. gates_not_applied: those with a
+    limit that had no run to compare with, also if another limit was applied and they passed or failed. seconds: of all
+    stages; None where there was none. why: it did not end well, its error or the names of the gates that do not hold.
+    removed: when retention removed all else of it; None of a run that is there.
     """
 
     number: int
@@ -80,7 +83,7 @@ class History(Displayable):
             Heading("PIF 95, bits", show=_known("{:.3f}")),
             Heading("gates passed"),
             Heading("failed"),
-            Heading("not applied"),
+            Heading("limit not applied"),
             Heading("seconds", show=_known("{:,.1f}")),
         ]
         rows = [
@@ -108,29 +111,29 @@ def _day_and_time(text: str) -> str:
 
 
 def read_history(state: Path) -> History:
-    """The runs of a state folder, also while one is on; opened to be read only.
+    """Return the runs of a state folder, also while one is on; opened to be read only.
 
-    Raises as `Record.open`.
+    Raises as `Record.open`, and TableReadError where a run is not as it was recorded.
     """
-    with Record.open(state) as record, record.snapshot():
-        heads = record.heads()
-        gates, seconds = record.gates(), record.seconds()
-    return History(str(state), [_past_run(head, gates.get(head["number"], {}), seconds) for head in heads])
+    with Record.open(state) as record:
+        return History(str(state), [*map(_past_run, record.rows())])
 
 
-def _past_run(head: dict[str, Any], gates: dict[str, str], seconds: dict[int, float]) -> PastRun:
-    failed = [name for name, verdict in gates.items() if verdict not in (Verdict.PASSED, Verdict.NOT_APPLIED)]
+def _past_run(rows: RunRows) -> PastRun:
+    head, gates = {name: from_text(value) for name, value in rows.run.items()}, gates_of(rows)
+    failed = [gate.name for gate in gates if gate.verdict.holds_back]
     summary = None if head["summary"] is None else parse_json(head["summary"])
+    seconds = [float(seconds) for _, seconds in rows.parts["stages"]]
     return PastRun(
         number=head["number"],
         started=head["started"],
         status=head["status"],
         rows=head["rows"],
         pif_95=pif_of(summary, 95),
-        gates_passed=sum(verdict == Verdict.PASSED for verdict in gates.values()),
+        gates_passed=sum(gate.verdict is Verdict.PASSED for gate in gates),
         gates_failed=len(failed),
-        seconds=seconds.get(head["number"]),
+        seconds=math.fsum(seconds) if seconds else None,
         why=plain(why(head["error"], failed)),
         removed=head["removed"],
-        gates_not_applied=sum(verdict == Verdict.NOT_APPLIED for verdict in gates.values()),
+        gates_not_applied=sum(bool(gate.not_applied) for gate in gates),
     )

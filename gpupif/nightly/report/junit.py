@@ -1,4 +1,4 @@
-"""A run as JUnit XML, for CI systems: one test case a gate.
+"""A run as JUnit XML, for CI systems: a test case for each gate.
 
 It holds to both schemas in use, that of Ant (whose suites all have a host, a time stamp and their output) and Jenkins's
 junit-10.xsd.
@@ -6,7 +6,7 @@ junit-10.xsd.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -21,7 +21,7 @@ CLASS = "gpupif.nightly"
 def text(telling: Telling) -> str:
     """The whole document."""
     document = telling.document
-    cases = [_case(gate) for gate in document["gates"]]
+    cases = [case for gate in document["gates"] for case in _cases(gate)]
     if document["status"] not in ("passed", "failed"):
         cases.append(_broken_run(document))
     suites = ET.Element("testsuites")
@@ -51,11 +51,25 @@ def text(telling: Telling) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
+def _cases(gate: Mapping[str, Any]) -> Iterator[ET.Element]:
+    """Yield the test case of a gate, and one that is skipped for each limit that was not applied beside others."""
+    yield _case(gate)
+    if gate["verdict"] != "not applied":
+        for limit in gate["not_applied"]:
+            yield _skipped(f"{gate['name']}: {limit}", "It had no run to compare with.")
+
+
+def _skipped(name: str, message: str) -> ET.Element:
+    case = ET.Element("testcase", classname=CLASS, name=printable(name), time="0")
+    ET.SubElement(case, "skipped", message=printable(message))
+    return case
+
+
 def _case(gate: Mapping[str, Any]) -> ET.Element:
-    case = ET.Element("testcase", classname=CLASS, name=printable(gate["name"]), time="0")
     if gate["verdict"] == "not applied":
-        ET.SubElement(case, "skipped", message=printable(gate["why"]))
-    elif gate["verdict"] != "passed":
+        return _skipped(gate["name"], gate["why"])
+    case = ET.Element("testcase", classname=CLASS, name=printable(gate["name"]), time="0")
+    if gate["verdict"] != "passed":
         kind = "failure" if gate["verdict"] == "failed" else "error"
         value = words.amount(gate["value"], gate["unit"])
         facts = filter(None, (value, words.limits(gate), words.place(gate), gate["why"]))

@@ -89,4 +89,5 @@ def _input(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _assertion(gate: Mapping[str, Any]) -> dict[str, Any]:
     column = {} if gate["column"] is None else {"column": gate["column"]}
-    return {"assertion": gate["name"], "success": gate["verdict"] == "passed", **column}
+    waiting = {"notApplied": gate["not_applied"]} if gate["not_applied"] else {}
+    return {"assertion": gate["name"], "success": gate["verdict"] == "passed", **column, **waiting}

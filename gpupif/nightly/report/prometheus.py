@@ -97,11 +97,10 @@ def _gates(metrics: Metrics, document: Mapping[str, Any]) -> None:
             metrics.set(
                 "gpupif_gate_limit", "A limit of a gate, in its unit.", bound, gate=name, unit=unit, limit=limit
             )
-        applied = gate["verdict"] != "not applied"
-        metrics.set(
-            "gpupif_gate_applied", "1; 0: a limit on change alone had nothing to compare with.", applied, gate=name
-        )
-        passed = gate["verdict"] == "passed" if applied else None
+            applied = limit not in gate["not_applied"]
+            help_text = "0: the limit had no run to compare with; else 1."
+            metrics.set("gpupif_gate_limit_applied", help_text, applied, gate=name, limit=limit)
+        passed = gate["verdict"] == "passed" if gate["verdict"] != "not applied" else None
         metrics.set(
             "gpupif_gate_passed", "1: the gate holds; 0: it does not, or could not be evaluated.", passed, gate=name
         )

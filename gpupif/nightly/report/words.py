@@ -98,7 +98,7 @@ def heading(document: Mapping[str, Any]) -> str:
     """Return which run it is, of which table, and what a single attacker knows."""
     run = f"Run {document['number']} of {document['table']}, {document['started'][:19].replace('T', ' ')} UTC"
     attacker = (document["summary"] or {}).get("attacker", "").removesuffix(".")
-    return f"{run}. {attacker}" if attacker else run
+    return f"{run}. {attacker}." if attacker else run
 
 
 def work(document: Mapping[str, Any]) -> str:
@@ -128,7 +128,7 @@ def closing(document: Mapping[str, Any]) -> str:
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
         of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names)}"
-        return f"FAILED: {of}. Exit code {code}: the release must wait."
+        return f"FAILED: {'; '.join([of, *not_applied(gates)])}. Exit code {code}: the release must wait."
     error = f"{document['error'].rstrip('.')}. " if document["error"] else ""
     return f"{status.upper()}: {error}Exit code {code}: {MEANINGS[status]}."
 
@@ -137,17 +137,21 @@ def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
     """Return what the gates of a run that passed have tested, and no more than that."""
     if not gates:
         return "there are no gates, so nothing was judged"
-    held, waiting = ([gate for gate in gates if gate["verdict"] == one] for one in ("passed", "not applied"))
+    held = [gate for gate in gates if gate["verdict"] == "passed"]
     several = f"all {len(held)} gates hold" if len(held) > 1 else "the gate holds"
-    if waiting:
+    if len(held) < len(gates):
         several = (
             f"{len(held) or 'none'} of {len(gates)} {plural(len(gates), 'gate')} {'hold' if held[1:] else 'holds'}"
         )
     risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
-    said = [several, f"within the limits on risk: {listed(risks)}" if risks else "none limits a risk"]
-    if waiting:
-        said.append(f"not applied, for want of a run to compare with: {listed(gate['name'] for gate in waiting)}")
-    return "; ".join(said)
+    risk = f"within the limits on risk: {listed(risks)}" if risks else "none limits a risk"
+    return "; ".join([several, risk, *not_applied(gates)])
+
+
+def not_applied(gates: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return which limits of which gates had no run to compare with, as one clause, or nothing where there are none."""
+    waiting = [f"{' and '.join(gate['not_applied'])} of {gate['name']}" for gate in gates if gate["not_applied"]]
+    return [f"not applied, for want of a run to compare with: {listed(waiting)}"] if waiting else []
 
 
 def since(document: Mapping[str, Any]) -> str:
