@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, replace_folder, work_folder
+from ..io.ipc_batches import disk_errors
 from ..io.parquet_writer import say_in_file
 from ..io.score_files import check_replaceable, is_file
 from ..io.temporary_folder import temporary_folder
 from ..results.base import ScoresDescription
 from ..results.provenance import to_metadata
 from ..utils.config import resources
-from ..utils.private_folder import trusted_place
+from ..utils.private_folder import check_keeps_names, real_path, trusted_place
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -76,7 +77,7 @@ def write_scores(
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output}: is a file; Dask writes a folder of files. Choose another name.")
     check_replaceable(output, overwrite)
-    with replacing(output, overwrite) as staged:
+    with replacing(output, overwrite, _in_this_process(frame)) as staged:
         compute(frame.to_parquet(str(staged), **given))
         check_written(staged, frame.npartitions)
         local, folder = url_to_fs(str(staged))
@@ -104,31 +105,40 @@ def check_written(folder: Path, files: int) -> None:
     found = sum(1 for _ in folder.glob("*.parquet"))
     if found < files:
         raise OutputError(
-            f"{folder.parent.parent}: {files - found} of {files} score files are not there: workers wrote them where "
-            "this process does not see them. Choose a place that all of them see under the same path."
+            f"{real_path(folder).parent.parent}: {files - found} of {files} score files are not there: workers wrote "
+            "them where this process does not see them. Choose a place that all of them see under the same path."
         )
 
 
+def _in_this_process(frame: dd.DataFrame) -> bool:
+    """Return whether Dask computes a frame by threads of this process, not by workers of their own."""
+    from dask import local, threaded
+    from dask.base import get_scheduler
+
+    return get_scheduler(collections=[frame]) in (threaded.get, local.get_sync)
+
+
 @contextlib.contextmanager
-def replacing(output: Path, overwrite: bool) -> Iterator[Path]:
-    """A place for a folder that takes the output's place when all is written; removed where something fails.
+def replacing(output: Path, overwrite: bool, in_this_process: bool) -> Iterator[Path]:
+    """Give a place for a folder that takes the output's place when all is written; removed where something fails.
 
     It lies where runs without a cluster work, so that of two runs to one output the second is refused, and what a
-    killed one left is removed by the next, whichever kind they are.
+    killed one left is removed by the next, whichever kind they are. in_this_process: bool. Whether all that write are
+    threads of this process; others go by the path. Raises OutputError where others could change where that leads.
     """
     work = work_folder(output)
+    if not in_this_process:
+        check_keeps_names(work.parent, "Workers write by its path. Choose another place.")
     store = Store(work, work)
     try:
-        store.open(False, output.resolve())
-        # Another name each time: workers of a run that was killed may still be writing.
-        name = secrets.token_hex(8)
-        # By its path: workers are other processes.
-        yield work / name
-        check_replaceable(output, overwrite, ": it came into being meanwhile")
-        with trusted_place(output) as target:
-            replace_folder(store.folder / name, target)
-    except OSError as error:
-        raise OutputError(f"{output}: could not be written: {error}.") from error
+        with disk_errors(output):
+            store.open(False, output.resolve())
+            # Another name each time: workers of a run that was killed may still be writing.
+            name = secrets.token_hex(8)
+            yield (store.folder if in_this_process else work) / name
+            check_replaceable(output, overwrite, ": it came into being meanwhile")
+            with trusted_place(output) as target:
+                replace_folder(store.folder / name, target)
     finally:
         store.close(False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import hashlib
 import json
@@ -15,11 +16,14 @@ from typing import Any
 
 from ..errors import OutputError
 from ..utils.private_folder import (
+    MARKER,
     HeldFolder,
+    aside,
     followed,
     fresh_folder,
     give_usual_rights,
     open_as_is,
+    read_own,
     remove,
     rights_of,
     trusted_place,
@@ -33,7 +37,8 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 # Marks of the first and the last step; and the scores that a run is about to replace.
 BEGUN, FINISHED = "begun", "finished"
 PREVIOUS = "previous"
-LOCK = "lock"
+# A folder is taken again so often where other runs give up its name.
+MOST_TRIES = 100
 # How to mend a work folder that cannot be taken.
 MEND_OUTPUT = "Move it away, or choose another output."
 MEND_TEMP = "Move it away, or choose another place with temp (--temp)."
@@ -51,21 +56,29 @@ def work_folder(output: Path, beside: Path | None = None) -> Path:
     return (place.parent if beside is None else beside.resolve()) / f".gpupif-{name}"
 
 
-def read_mark(folder: Path, step: str) -> Any:
-    """Return what a step of a run that was killed found, None where there is none; folder: its work folder.
+def last_mark(place: Path) -> Path:
+    """Return where the last mark of a run is while its work folder is deleted: what says that all is done goes last."""
+    return place.with_name(f"{place.name}.json")
 
-    Raises OutputError where anybody else could have written it.
+
+def read_last_mark(place: Path) -> Any:
+    """Return the last mark of a run that was killed, None where there is none; place: its work folder.
+
+    Raises OutputError for a folder that anybody else could have written to; a planted file is no mark.
     """
+    found = b""
+    with contextlib.suppress(OSError):
+        found = read_own(last_mark(place))
+    with contextlib.suppress(OSError):
+        held = HeldFolder(place, make=False, mend=MEND_OUTPUT)
+        try:
+            found = read_own(held.path / f"{FINISHED}.json")
+        finally:
+            held.close()
     try:
-        held = HeldFolder(folder, make=False, mend=MEND_OUTPUT)
-    except OSError:
+        return parse_json(found)
+    except ValueError:
         return None
-    try:
-        return parse_json((held.path / f"{step}.json").read_text())
-    except (OSError, ValueError):
-        return None
-    finally:
-        held.close()
 
 
 class Store:
@@ -87,43 +100,57 @@ class Store:
         self._held_spill: HeldFolder | None = None
         self._lock: int | None = None
 
-    def open(self, resume: bool, output: Path, any_mark: bool = False) -> bool:
+    def open(self, resume: bool, output: Path, finished: bool = False) -> bool:
         """Take the folders, for `resume` with what a killed run left in them, else empty; whether there is something.
 
-        output: where the scores are to go. any_mark: something is also a last mark without a first one. Raises
-        OutputError where another run is at work in the folder, or where anybody else can write to it.
+        output: where the scores are to go. finished: whether the last mark of a run was found. Raises OutputError where
+        another run is at work in the folder, or where anybody else can write to it.
         """
         with disk_errors(self.place):
-            self._held = HeldFolder(self.place, mend=MEND_OUTPUT)
-            self.folder = self._held.path
-            self._lock = open_as_is(self.folder / LOCK)
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                self._let_go()
-                raise OutputError(
-                    f"{output}: another run that writes it is at work. Wait for it, or choose another output."
-                ) from None
+            held = self._lock_folder(output)
+            self.folder = held.path
             previous = self.folder / PREVIOUS
             if previous.exists() and not output.exists():
                 with trusted_place(output) as target:
                     previous.rename(target)
-            # Without its first mark, which goes first and comes last, what is there is of no run.
-            there = self.done(BEGUN) is not None or (any_mark and self.done(FINISHED) is not None)
+            # Without its first mark, which goes first, what is there is of no run.
+            there = finished or self.done(BEGUN) is not None
             if not (resume and there):
-                self._forget_spill()
+                self._remove_left()
                 remove(self.folder / f"{BEGUN}.json")
-                self._held.empty(but=(LOCK,))
+                held.empty()
+                self._forget_last_mark()
         with disk_errors(self.spill_place):
             if self.spill_place != self.place:
                 self._held_spill = HeldFolder(self.spill_place, mend=MEND_TEMP)
-            self.spill = (self._held_spill or self._held).path
+            self.spill = (self._held_spill or held).path
         return resume and there
 
-    def _forget_spill(self) -> None:
-        """Delete what lies on another disk: of this run, or of one that was killed; what is not ours stays."""
+    def _lock_folder(self, output: Path) -> HeldFolder:
+        """Open the folder and lock it, anew where another run gave up its name meanwhile, to delete it."""
+        for _ in range(MOST_TRIES):
+            try:
+                self._held = held = HeldFolder(self.place, mend=MEND_OUTPUT)
+                self._lock = open_as_is(held.path / MARKER)
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if held.has_name():
+                    return held
+            except FileNotFoundError:
+                pass
+            except BlockingIOError:
+                if held.has_name():
+                    self._let_go()
+                    raise OutputError(
+                        f"{output}: another run that writes it is at work. Wait for it, or choose another output."
+                    ) from None
+            self._let_go()
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.place))
+
+    def _remove_left(self) -> None:
+        """Delete what lies elsewhere, of this run or of one that was killed; what is not ours stays."""
         begun = self.done(BEGUN) or {}
-        for place in {self.spill_place, Path(begun.get("temp") or self.place.parent) / self.place.name} - {self.place}:
+        elsewhere = {self.spill_place, Path(begun.get("temp") or self.place.parent) / self.place.name} - {self.place}
+        for place in (*elsewhere, *aside(self.place)):
             with contextlib.suppress(OSError, OutputError):
                 held = HeldFolder(place, make=False)
                 held.remove()
@@ -132,18 +159,17 @@ class Store:
     def close(self, keep: bool) -> None:
         """Give the folders back; without `keep` they are deleted."""
         if self._held is not None and self._lock is not None and not keep:
-            begun, finished = f"{BEGUN}.json", f"{FINISHED}.json"
-            self._forget_spill()
-            if self.done(FINISHED) is None:
-                remove(self.folder / begun)
-            # What says that all is done goes last: a run that is killed here is finished by the next.
-            last = (begun, LOCK, finished)
-            self._held.empty(but=last)
-            for name in last:
-                remove(self.folder / name)
-            # Another run may have begun in it once the lock was gone.
-            self._held.remove_empty()
+            self._remove_left()
+            with contextlib.suppress(OSError):
+                (self.folder / f"{FINISHED}.json").rename(last_mark(self.place))
+            self._held.give_up_name()
+            self._held.remove()
+            self._forget_last_mark()
         self._let_go()
+
+    def _forget_last_mark(self) -> None:
+        with contextlib.suppress(OSError):
+            last_mark(self.place).unlink()
 
     def _let_go(self) -> None:
         """Close what is open; the lock last."""
@@ -213,8 +239,8 @@ def identity(place: Path) -> list[int]:
 def publish(staged: Path, output: Path) -> None:
     """Have a file or folder that a run wrote appear as a whole where it was asked for, in place of what is there.
 
-    It gets the rights that new ones get there, a file those of the file that it replaces. Raises OutputError where it
-    cannot have its place, or where a link of another user leads there.
+    It gets the rights that new ones get there, a file those of a file of ours that it replaces. Raises OutputError
+    where it cannot have its place, or where a link of another user leads there.
     """
     with disk_errors(output), trusted_place(output) as target:
         if staged.is_dir():

@@ -207,9 +207,9 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
     """Give a file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
 
     private: bool. Whether its owner alone can read a new file; else it has the rights that new files get there. A file
-    that is replaced hands its rights on. Until the file has its name, its owner alone can read it. On Linux it has no
-    name until then, so that even SIGKILL leaves none but for a moment; where the file system cannot do that it is a
-    hidden file beside its target, removed on failure. Links of another user are not followed.
+    of ours that is replaced hands its rights on. Until the file has its name, its owner alone can read it. On Linux it
+    has no name until then, so that even SIGKILL leaves none but for a moment; where the file system cannot do that it
+    is a hidden file beside its target, removed on failure. Links of another user are not followed.
 
     Raises OutputError where the file cannot be written, or came into being meanwhile.
     """

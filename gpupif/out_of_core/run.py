@@ -11,7 +11,7 @@ from ..attack.request import ScoreRequest
 from ..engines.base import Engine
 from ..errors import InputError, OutputError
 from ..io.base import Source
-from ..io.checkpoints import BEGUN, FINISHED, Store, identity, read_mark, work_folder
+from ..io.checkpoints import BEGUN, Store, identity, read_last_mark, work_folder
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.temporary_folder import temporary_folder
 from ..io.write import attacker_names, check_output
@@ -80,7 +80,7 @@ def _score_source(
         budget = plan_budget(options.memory_limit, request, mend)
         check_riskiest(budget, source, request, options)
         finished = published_by(options.output) if options.resume else None
-        there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
+        there = store.open(options.resume, options.output.resolve(), finished=finished is not None)
         if there and finished is not None:
             # Killed when all was done but to clean up, perhaps in the middle of that.
             keep = True
@@ -136,7 +136,7 @@ def published_by(output: Path) -> dict[str, Any] | None:
 
     None where there is none. Raises OutputError for a mark that anybody else could have written.
     """
-    finished: Any = read_mark(work_folder(output), FINISHED)
+    finished: Any = read_last_mark(work_folder(output))
     try:
         return finished if finished["identity"] == identity(output.resolve()) else None
     except (OSError, KeyError, TypeError):

@@ -114,7 +114,7 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
     try:
         settings = _settings(source, options, plan, key)
         finished = published_by(options.output) if options.resume else None
-        there = store.open(options.resume, output, any_mark=finished is not None)
+        there = store.open(options.resume, output, finished=finished is not None)
         keep = there
         if there:
             check_same((finished or {}).get("options") or store.done(BEGUN), settings, options.output)

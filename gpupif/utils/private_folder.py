@@ -17,7 +17,7 @@ import secrets
 import shlex
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Literal
 
@@ -97,20 +97,30 @@ class HeldFolder:
             self.close()
             raise
 
-    def empty(self, but: Collection[str] = ()) -> None:
-        """Delete what is in the folder, without what is named in `but`; what cannot be deleted stays."""
+    def has_name(self) -> bool:
+        """Return whether the folder still has its name: another run may have given it up, or somebody taken it."""
+        try:
+            return os.path.samestat(os.fstat(self._number), self.place.lstat())
+        except FileNotFoundError:
+            return False
+
+    def give_up_name(self) -> None:
+        """Rename a folder that is to be deleted, so that its name is free at once; `aside` finds what a kill leaves."""
+        other = self.place.with_name(f"{self.place.name}-{secrets.token_hex(8)}")
+        with contextlib.suppress(OSError):
+            if self.has_name():
+                self.place = self.place.rename(other)
+
+    def empty(self) -> None:
+        """Delete what is in the folder; what cannot be deleted stays."""
         with contextlib.suppress(OSError):
             for entry in sorted(self.path.iterdir()):
-                if entry.name != MARKER and entry.name not in but:
+                if entry.name != MARKER:
                     remove(entry)
 
     def remove(self) -> None:
         """Delete all that is in the folder, and the folder; what cannot be deleted stays."""
         self.empty()
-        self.remove_empty()
-
-    def remove_empty(self) -> None:
-        """Delete the folder where nothing is in it."""
         with contextlib.suppress(OSError):
             if os.listdir(self.path) == [MARKER]:
                 (self.path / MARKER).unlink()
@@ -119,6 +129,11 @@ class HeldFolder:
     def close(self) -> None:
         """Let go of the folder."""
         os.close(self._number)
+
+
+def aside(place: Path) -> Iterator[Path]:
+    """Return the folders that gave up this name and are not deleted yet."""
+    return place.parent.glob(f"{place.name}-*")
 
 
 def remove(entry: Path) -> None:
@@ -167,6 +182,18 @@ def _open_folder(folder: Path, make: bool, mend: str) -> int:
     return number
 
 
+def check_keeps_names(folder: Path, mend: str) -> None:
+    """Raise OutputError for a folder in which another user could rename what is ours; root is trusted."""
+    status = folder.stat()
+    if not is_own(status) and status.st_uid != ROOT:
+        raise _of_another(folder, status, mend)
+    if status.st_mode & OTHERS_WRITE and not status.st_mode & stat.S_ISVTX:
+        raise OutputError(
+            f"{folder}: expected a folder in which nobody else can rename what is yours, got one of mode "
+            f"{stat.S_IMODE(status.st_mode):o}. {mend} Or have its owner run: chmod +t {shlex.quote(str(folder))}"
+        )
+
+
 def _of_another(folder: Path, status: os.stat_result, mend: str) -> OutputError:
     return OutputError(
         f"{real_path(folder)}: expected a folder of yours (user {os.geteuid()}), got one of user {status.st_uid}, who "
@@ -197,6 +224,19 @@ def open_as_is(file: Path) -> int:
     number = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, OWNER_FILE)
     _keep_to_owner(number, OWNER_FILE)
     return number
+
+
+def read_own(file: Path) -> bytes:
+    """Return what is in a file of ours that nobody else can write to. Raises OSError for anything else, as a link."""
+    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(number)
+        if not (is_own(status) and stat.S_ISREG(status.st_mode)) or status.st_mode & OTHERS_WRITE:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(file))
+        with open(number, "rb", closefd=False) as source:
+            return source.read()
+    finally:
+        os.close(number)
 
 
 def write_private(file: Path, content: bytes, durable: bool = False) -> None:
@@ -237,10 +277,10 @@ def new_file(folder: Path, mode: int = OWNER_FILE) -> tuple[int, Path | None]:
 
 
 def rights_of(file: Path) -> int | None:
-    """Return the rights of a file, which one that replaces it gets; None where there is none, or what is no file."""
+    """Return the rights of a file of ours, which one that replaces it gets; None where there is no such file."""
     with contextlib.suppress(FileNotFoundError):
         status = file.lstat()
-        if stat.S_ISREG(status.st_mode):
+        if stat.S_ISREG(status.st_mode) and is_own(status):
             return stat.S_IMODE(status.st_mode)
     return None
 

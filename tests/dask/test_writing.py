@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 
+import dask
 import dask.dataframe as dd
 import pandas as pd
 import pyarrow.parquet as pq
@@ -12,9 +13,10 @@ import pytest
 import gpupif
 from gpupif.dask.write import check_written
 from gpupif.engines.choose import choose_engine, requested_device
-from gpupif.io.checkpoints import work_folder
+from gpupif.io.checkpoints import Store, work_folder
 from gpupif.results.provenance import read_description
 from gpupif.utils.private_folder import MARKER
+from tests.helpers.other_user import give_away
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
 pytestmark = [pytest.mark.dask, pytest.mark.filterwarnings("ignore:The inplace keyword")]
@@ -144,7 +146,6 @@ def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
         (left / MARKER).touch()
         (left / "0123456789abcdef").mkdir()
         (left / "0123456789abcdef" / "part-000000.parquet").touch()
-        (left / "lock").touch()
 
     leave()
     make(20, 2).to_parquet(out)
@@ -154,11 +155,57 @@ def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
         gpupif.score_files(tmp_path / "in.parquet", out, overwrite=True)
     assert names(tmp_path) == ["in.parquet", "scores"]
     leave()
-    with (left / "lock").open("w") as lock:
+    with (left / MARKER).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(gpupif.OutputError, match="another run that writes it is at work"):
             make(20, 2).to_parquet(out)
     assert (left / "0123456789abcdef" / "part-000000.parquet").exists()
+
+
+def test_where_others_may_rename_no_cluster_writes(tmp_path, monkeypatch):
+    """Workers go by the path, which others could lead elsewhere; threads of this process go by the open folder."""
+    scores, shared = make(20, 2), tmp_path / "shared"
+    shared.mkdir()
+    with dask.config.set(scheduler="processes"):
+        for mode in (0o777, 0o775):
+            shared.chmod(mode)
+            with pytest.raises(gpupif.OutputError, match=rf"shared: expected a folder in wh.* {mode:o}\. .* chmod \+t"):
+                scores.to_parquet(shared / "scores")
+        shared.chmod(0o755)
+        with monkeypatch.context() as patch:
+            give_away(shared, patch)
+            with pytest.raises(gpupif.OutputError, match=r"shared: expected a folder of yours"):
+                scores.to_parquet(shared / "scores")
+    assert names(shared) == []
+
+
+def test_a_work_folder_that_is_swapped_while_threads_write(tmp_path, monkeypatch):
+    shared, other = tmp_path / "shared", tmp_path / "other"
+    shared.mkdir()
+    shared.chmod(0o777)
+    other.mkdir()
+    real = Store.open
+
+    def swapping(store, *given):
+        real(store, *given)
+        store.place.rename(shared / "stolen")
+        store.place.symlink_to(other)
+
+    monkeypatch.setattr(Store, "open", swapping)
+    make(20, 2).to_parquet(shared / "scores")
+    assert names(shared / "scores") == ["part-000000.parquet", "part-000001.parquet"]
+    assert names(other) == []
+
+
+def test_errors_of_the_disk_name_the_output(tmp_path, monkeypatch):
+    def full(*given):
+        raise OSError(28, "No space left on device", str(given[0]))
+
+    monkeypatch.setattr("gpupif.dask.write.replace_folder", full)
+    with pytest.raises(gpupif.OutputError, match=r"scores: could not be written: No space left") as said:
+        make(20, 2).to_parquet(tmp_path / "scores")
+    assert "/proc/" not in str(said.value)
+    assert names(tmp_path) == []
 
 
 def test_workers_that_write_to_disks_of_their_own(tmp_path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import itertools
+import json
 import os
 import shutil
 import stat
@@ -11,7 +14,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import OutputError
-from gpupif.io.checkpoints import Store, work_folder
+from gpupif.io.checkpoints import Store, identity, last_mark, work_folder
 from gpupif.utils.private_folder import MARKER
 from tests.helpers.configured import configured
 from tests.helpers.other_user import give_away
@@ -115,8 +118,7 @@ def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
     """A link in a work folder of ours, where only we could have made it, is no place to write to either."""
     work = work_folder(tmp_path / "scores")
     work.mkdir(0o700)
-    (work / MARKER).touch(0o600)
-    (work / "lock").symlink_to(victim / "diary")
+    (work / MARKER).symlink_to(victim / "diary")
     with pytest.raises(OutputError, match=r"could not be written: Too many levels of symbolic links"):
         score(source, tmp_path / "scores")
     assert (victim / "diary").read_bytes() == DIARY
@@ -150,6 +152,146 @@ def test_nobody_else_can_read_what_a_run_leaves_on_the_way(tmp_path, source, mon
     assert published == {(False, 0o666 & ~mask)}
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o777 & ~mask
     assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_planted_file_hands_no_rights_on(shared, monkeypatch, private):
+    from gpupif.io.checkpoints import publish
+    from gpupif.io.write import write_text
+
+    for name in ("report", "scores"):
+        (shared / name).touch()
+        (shared / name).chmod(0o666)
+        give_away(shared / name, monkeypatch)
+    before = os.umask(0o027)
+    try:
+        write_text("secret", shared / "report", True, private)
+        (shared / "staged").touch(0o600)
+        publish(shared / "staged", shared / "scores")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((shared / "report").stat().st_mode) == (0o600 if private else 0o640)
+    assert stat.S_IMODE((shared / "scores").stat().st_mode) == 0o640
+
+
+class Killed(BaseException):
+    """What ends a run at some moment, as a kill would."""
+
+
+@pytest.mark.slow
+def test_killed_at_each_change_of_the_clean_up(tmp_path, source, monkeypatch):
+    """The run ends with the next one; where it was killed when nothing was left to do, it had ended."""
+    output, stores, moments = tmp_path / "out.csv", [], 0
+    (tmp_path / "temp").mkdir()
+    real_close = Store.close
+
+    def run():
+        return configured(score, source, output, resume=True, temp=tmp_path / "temp")
+
+    for moment in itertools.count(1):
+        changes = itertools.count(1)
+
+        def dying(real, changes=changes, moment=moment):
+            def call(*given, **named):
+                if next(changes) == moment:
+                    raise Killed
+                return real(*given, **named)
+
+            return call
+
+        def close(store, keep, dying=dying):
+            stores.append(store)
+            with monkeypatch.context() as patch:
+                for name in ("unlink", "rmdir", "rename", "replace"):
+                    patch.setattr(os, name, dying(getattr(os, name)))
+                real_close(store, keep)
+
+        output.unlink(missing_ok=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "close", close)
+            try:
+                run()
+                break
+            except Killed:
+                # The lock goes with the process.
+                stores[-1]._let_go()
+                moments += 1
+        assert run().rows == 60
+        assert nothing_left(tmp_path)
+        assert nothing_left(tmp_path / "temp")
+    assert moments > 10
+    with pytest.raises(OutputError, match="exists already, and no killed run is left"):
+        run()
+
+
+@pytest.mark.parametrize("late", ["open", "listdir", "flock"])
+def test_a_run_that_begins_while_another_ends(tmp_path, monkeypatch, late):
+    """It works in a folder that has its name, and what it leaves can be resumed."""
+    work = work_folder(tmp_path / "out")
+    ending, beginning = Store(work, work), Store(work, work)
+    ending.open(False, tmp_path / "out")
+    holder = {"open": os, "listdir": os, "flock": fcntl}[late]
+    real, calls = getattr(holder, late), []
+
+    def ends(*given, **named):
+        calls.append(given)
+        if len(calls) == 1:
+            ending.close(False)
+        return real(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, late, ends)
+        assert not beginning.open(True, tmp_path / "out")
+    beginning.mark("begun", {"x": 1})
+    beginning.close(True)
+    resumed = Store(work, work)
+    assert resumed.open(True, tmp_path / "out")
+    assert resumed.done("begun") == {"x": 1}
+    resumed.close(False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_begins_in_the_middle_of_the_clean_up(tmp_path, monkeypatch):
+    """What ends deletes nothing of what begins."""
+    work, real = work_folder(tmp_path / "out"), os.listdir
+    ending, beginning = Store(work, work), Store(work, work)
+    ending.open(False, tmp_path / "out")
+
+    def begins(place):
+        found = real(place)
+        if found == [MARKER]:
+            monkeypatch.setattr(os, "listdir", real)
+            beginning.open(True, tmp_path / "out")
+            beginning.mark("begun", {"x": 1})
+        return found
+
+    monkeypatch.setattr(os, "listdir", begins)
+    ending.close(False)
+    beginning.close(True)
+    resumed = Store(work, work)
+    assert resumed.open(True, tmp_path / "out")
+    resumed.close(False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("planted", ["link", "pipe", "folder", "theirs"])
+def test_a_planted_last_mark_is_not_read(tmp_path, source, shared, victim, monkeypatch, planted):
+    output = shared / "scores.csv"
+    score(source, output)
+    mark = last_mark(work_folder(output))
+    content = json.dumps({"identity": identity(output), "options": {}})
+    if planted == "link":
+        (victim / "diary").write_text(content)
+        mark.symlink_to(victim / "diary")
+    elif planted == "pipe":
+        os.mkfifo(mark)
+    elif planted == "folder":
+        mark.mkdir()
+    else:
+        mark.write_text(content)
+        give_away(mark, monkeypatch)
+    with pytest.raises(OutputError, match="exists already, and no killed run is left"):
+        score(source, output, resume=True)
 
 
 @ways

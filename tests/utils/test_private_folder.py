@@ -185,3 +185,11 @@ def test_rights_are_handed_on_by_files_alone(tmp_path):
     (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
+
+
+def test_rights_are_handed_on_by_own_files_alone(tmp_path, monkeypatch):
+    """A file that another user plants, open to everybody, would have the output that replaces it opened as well."""
+    (tmp_path / "scores.csv").touch()
+    (tmp_path / "scores.csv").chmod(0o666)
+    give_away(tmp_path / "scores.csv", monkeypatch)
+    assert rights_of(tmp_path / "scores.csv") is None
