@@ -103,9 +103,9 @@ class Roles(Mapping[Hashable, str]):
     def check(self, names: Sequence[Hashable], labels: Sequence[Hashable] = ()) -> None:
         """Raise InputError where these are not the columns of a table; ColumnNotFoundError for one that it lacks.
 
-        labels: of its columns those that only label rows, which need no role.
+        labels: what only labels rows, which needs no role but may have one.
         """
-        check_exist(self._said, self.of, names)
+        check_exist(self._said, self.of, list(dict.fromkeys([*names, *labels])))
         lacking = [name for name in names if name not in self.of and name not in labels]
         if lacking:
             listed = ", ".join(map(repr, lacking))

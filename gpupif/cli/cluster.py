@@ -112,6 +112,11 @@ def find_anywhere(
     check_place(place, here, "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names
-    frame = files.frame if pick(files.names) is not None or kept == files.names else files.frame[kept]
+    frame: Any = files.frame
+    if pick(files.names) is None and kept != files.names:
+        from dask.utils import M
+
+        labels = list(files.index_names)
+        frame = frame.map_partitions(M.set_index, labels, meta=frame._meta.set_index(labels))
     with connected(place) as (client, report), watching(client, report), config(progress=False):
         return find(frame)

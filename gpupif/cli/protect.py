@@ -117,8 +117,9 @@ def protect(
         or []
     )
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
+        from ..frames.open import table_names
         from ..io.paths import find_input
-        from ..protection.identifiers import names_of, warn_of_identifiers
+        from ..protection.identifiers import warn_of_identifiers
         from ..protection.protect import protect as find_plan
         from ..protection.request import columns_read
         from .cluster import find_anywhere
@@ -149,7 +150,8 @@ def protect(
             # Workers read no other columns than these.
             files = find_input(table, sep)
             named_too = {*known, *(attributes or ()), *named}
-            warn_of_identifiers(files, [name for name in names_of(files) if name not in named_too])
+            names, labels = table_names(files)
+            warn_of_identifiers(files, [name for name in (*names, *labels) if name not in named_too], labels)
         pick = partial(columns_read, target, known, attributes or (), attackers, named)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
         if output is not None:

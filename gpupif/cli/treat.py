@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
 from . import options
 from .options import FileRoles, configured, interruption, say, show
+
+if TYPE_CHECKING:
+    from ..io.base import Input
 
 Plan = Annotated[
     Path,
@@ -92,6 +96,8 @@ def treat(
                 f"of the plan names them. Add to it: [[treatment]] do = 'drop', columns = {left}.",
                 IdentifierWarning,
             )
+        if roles is not None:
+            _warn_of_index(found, [name for one in asked.treatments for name in one.named()], identifiers)
         if resume:
             interruption.left = interruption.RESUMABLE
         done = treat_files(
@@ -113,6 +119,21 @@ def treat(
         show(lambda: facts, done.record.print, as_json, quiet)
         if not quiet and not as_json:
             say(f"Treated table written to {output}")
+
+
+def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:
+    """Warn of an index of the files that looks like identifiers, and that neither plan nor roles name."""
+    from ..errors import IdentifierWarning, warn
+    from ..frames.open import table_names
+    from ..protection.identifiers import like_identifiers
+
+    labels = [name for name in table_names(found)[1] if name not in (*treated, *identifiers)]
+    for name, what in like_identifiers(found, labels, labels).items():
+        warn(
+            f"table: its index {name!r} ({what}) looks like identifiers, and stays in the treated table, for no "
+            f"treatment of the plan names it. Add to it: [[treatment]] do = 'drop', columns = [{name!r}].",
+            IdentifierWarning,
+        )
 
 
 def _check_apart(files: dict[str, Path | None]) -> None:

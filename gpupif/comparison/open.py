@@ -6,10 +6,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..frames.dask_frame import check_dask_frame, is_dask
+from ..frames.dask_frame import is_dask
 from ..frames.open import held_table, table_names
 from ..utils.progress import Reporter
-from ..utils.validation import as_list, brief, check_exist, check_unique
+from ..utils.validation import as_list, brief, check_exist
 from .aligned import AlignedTables, CompareRequest, FindKept
 
 
@@ -34,21 +34,12 @@ def hold(table: Any, argument: str) -> Any:
         raise error.about(argument) from None
 
 
-def names_of(table: Any, argument: str) -> list[Hashable]:
-    """Return the columns of a table of any kind, but those of row labels."""
-    if is_dask(table):
-        check_dask_frame(table, argument)
-    names, labels = table_names(table)
-    check_unique(names, argument)
-    return [name for name in names if name not in labels] or list(names)
-
-
 def request_of(before: Any, after: Any, columns: Any, row_id: Hashable) -> CompareRequest:
     """What is compared; raises InputError, ColumnNotFoundError.
 
     columns: those that are compared; None: all of the table before.
     """
-    first, second = names_of(before, "before"), names_of(after, "after")
+    (first, _), (second, _) = table_names(before, "before"), table_names(after, "after")
     if row_id is not None:
         check_exist("row_id", [row_id], first, "the table before")
         check_exist("row_id", [row_id], second, "the table after")

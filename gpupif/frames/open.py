@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -22,6 +22,7 @@ from ..io.databases.base import QueryTable
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import open_source, read_table
+from ..utils.validation import check_unique
 from .arrow_frame import ArrowFrame, FileFrame
 from .base import Frame
 from .dask_frame import check_dask_frame, is_dask
@@ -116,16 +117,50 @@ def held_table(table: Any) -> Any:
     return frame.arrow() if isinstance(frame, ArrowFrame) else table
 
 
-def table_names(table: Any) -> tuple[list[Hashable], Sequence[Hashable]]:
-    """Return the columns of a table of any kind, and which of them only label rows."""
+def table_names(table: Any, argument: str = "table") -> tuple[list[Hashable], list[Hashable]]:
+    """Return the names of the columns of a table of any kind, and of what only labels its rows.
+
+    Labels are the columns that pandas stored as an index, and the named levels of the index of a frame. A table that
+    has nothing but labels has them as its columns. argument: what errors call the table. Raises InputError.
+    """
+    every: list[Hashable]
+    stored: Sequence[Hashable]
     if is_dask(table):
-        check_dask_frame(table)
-        return list(table.columns), ()
-    if isinstance(table, str | os.PathLike):
+        check_dask_frame(table, argument)
+        every, stored = list(table.columns), ()
+    elif isinstance(table, str | os.PathLike):
         source = open_source(find_input(table))
-        return list(source.names), source.index_names
-    frame = open_frame(table)
-    return list(frame.names), frame.index_names
+        every, stored = list(source.names), source.index_names
+    else:
+        frame = open_frame(table)
+        every, stored = list(frame.names), frame.index_names
+    check_unique(every, argument)
+    names = [name for name in every if name not in stored]
+    levels = [name for name in _index_levels(table) if name not in every]
+    return (names, [*stored, *levels]) if names else (every, levels)
+
+
+def with_labels(table: Any, names: Container[Hashable]) -> Any:
+    """Return a table with those levels of its index that are named so as columns; one that has none as it is.
+
+    A level that is named as a column is left out: the column has its values.
+    """
+    levels = [name for name in _index_levels(table) if name in names]
+    doubled = [name for name in levels if name in list(table.columns)]
+    if is_dask(table):
+        # Its index has one level.
+        return table.reset_index(drop=bool(doubled)) if levels else table
+    if doubled:
+        table = table.reset_index(level=doubled, drop=True)
+    single = [name for name in levels if name not in doubled]
+    return table.reset_index(level=single) if single else table
+
+
+def _index_levels(table: Any) -> list[Hashable]:
+    """Return the names of the levels of a frame's index, those that only one of them has."""
+    frame = table._meta if is_dask(table) and hasattr(table, "_meta") else table
+    names = list(getattr(getattr(frame, "index", None), "names", ()))
+    return [name for name in names if name is not None and names.count(name) == 1]
 
 
 def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:

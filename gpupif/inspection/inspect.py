@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.roles import Roles
+from ..frames.open import held_table, table_names, with_labels
 from ..marginals.request import CountRequest
 from ..utils.display import Displayable, as_json, json_value
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
 from .open import find_facts
-from .proposal import propose
+from .proposal import may_name_persons, propose
 from .report import print_inspection
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
         and of their columns only the different values are kept, on disk, whatever their number; on Dask those of a
         column have to fit into the memory of a worker. What comes out is the same everywhere, in any order of the rows.
     columns:
-        Columns to look at; default all.
+        Columns to look at; default all. What only labels rows, such as an index, is among them only where it looks like
+        an identifier or free text.
 
     Returns
     -------
@@ -132,9 +134,16 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
     import pandas as pd
 
     started = time.perf_counter()
+    table = held_table(table)
+    _, labels = table_names(table)
     with Reporter() as report, announce_compilation():
-        facts = find_facts(table, CountRequest(columns), report)
+        facts = find_facts(with_labels(table, labels), CountRequest(columns, labels=True), report)
     proposals = propose(facts)
+    if columns is None:
+        proposals = {
+            name: one for name, one in proposals.items() if name not in labels or may_name_persons(facts[name], one)
+        }
+        facts = {name: facts[name] for name in proposals}
     records = [
         {
             "column": name,

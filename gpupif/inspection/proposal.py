@@ -73,6 +73,18 @@ def propose(facts: Mapping[Hashable, ColumnFacts]) -> dict[Hashable, Proposal]:
     return found
 
 
+def may_name_persons(
+    facts: ColumnFacts, proposal: Proposal, by_number: bool = False, by_look_only: bool = False
+) -> bool:
+    """Return whether a column looks like identifiers or free text.
+
+    by_number: also numbers that look like nothing that is known. by_look_only: nothing that only is nearly unique.
+    """
+    if proposal.look is not None:
+        return proposal.look is looks.FREE_TEXT or proposal.role == IDENTIFIER
+    return proposal.role == IDENTIFIER and not by_look_only and (by_number or facts.is_text)
+
+
 def _is_numbered(name: Hashable) -> bool:
     """Whether a name ends in a number, as those of replicate weights do."""
     return bool(words := words_of(name)) and words[-1][-1].isdecimal()

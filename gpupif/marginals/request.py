@@ -16,9 +16,12 @@ from ..utils.validation import Columns, as_list, check_exist, check_unique, chec
 
 @dataclass(frozen=True)
 class CountRequest:
-    """columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
+    """What of a table is counted.
+
+    columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
     weights. argument: what errors call `columns`; named_by: by column what else named it, if anything. missing: as of
-    `gpupif.toxic_pairs`. Raises InputError for a word that it cannot be.
+    `gpupif.toxic_pairs`. labels: where no columns are named, row labels are counted too. Raises InputError for a word
+    that it cannot be.
     """
 
     columns: Columns | None = None
@@ -26,6 +29,7 @@ class CountRequest:
     missing: str = "category"
     argument: str = "columns"
     named_by: Mapping[Hashable, str] = field(default_factory=dict, compare=False)
+    labels: bool = False
 
     def __post_init__(self) -> None:
         if self.missing == "wildcard":
@@ -39,7 +43,7 @@ class CountRequest:
         check_unique(names)
         check_weights(self.weights, names)
         if self.columns is None:
-            labels = index_names if len(index_names) < len(names) else ()
+            labels = () if self.labels or len(index_names) == len(names) else index_names
             every = [name for name in names if name not in labels and (self.weights is None or name != self.weights)]
             if not every:
                 raise InputError(f"{self.argument}: expected a column beside that of the weights, got none.")

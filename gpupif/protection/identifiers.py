@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..attack.roles import IDENTIFIER, Roles
+from ..attack.roles import Roles
 from ..errors import IdentifierWarning, InputError, warn
 from ..frames.dask_frame import is_dask
-from ..frames.open import table_names
+from ..frames.open import open_frame, with_labels
+from ..inspection.facts import ColumnFacts
 from ..inspection.in_memory import facts_in_memory
-from ..inspection.looks import FREE_TEXT
-from ..inspection.proposal import propose
+from ..inspection.proposal import may_name_persons, propose
+from ..io.base import Source
 from ..io.read import open_source
 from ..marginals.request import CountRequest
 from ..treatment.base import Treatment
@@ -27,8 +30,8 @@ from ..utils.validation import as_columns
 DROP, PSEUDONYMISE, KEEP = "drop", "pseudonymise", "keep"
 # The arguments that say so, of `gpupif.protect` and its command.
 ARGUMENTS = {DROP: "identifiers", PSEUDONYMISE: "pseudonymise", KEEP: "keep"}
-# Rows that are looked at, the first ones, and bytes of files that are read at once for them.
-LOOKED_AT, BYTES = 10_000, 1 << 22
+# Rows that are looked at, the first ones; rows in which a first value is looked for; bytes of files read at once.
+LOOKED_AT, SEARCHED, BYTES = 10_000, 1_000_000, 1 << 22
 
 
 def as_identifiers(table: Any, identifiers: Any, pseudonymise: Any, keep: Any) -> dict[Hashable, str]:
@@ -62,27 +65,11 @@ def treatments_of(identifiers: Mapping[Hashable, str]) -> list[Treatment]:
     return [*([Drop(dropped)] if dropped else []), *pseudonyms]
 
 
-def names_of(table: Any) -> list[Hashable]:
-    """Return the names of the columns of a table of any kind, without those that only label rows."""
-    return CountRequest().chosen(*table_names(table))
-
-
-def warn_of_identifiers(table: Any, names: Sequence[Hashable], coarser: Sequence[Hashable] = ()) -> None:
-    """Warn of columns that look like identifiers, or free text, as `gpupif.inspect` tells in the first rows.
-
-    names: of the columns that are looked at. coarser: those among them that are quasi-identifiers, of whose different
-    values others warn.
-    """
-    rows = _first_rows(table, names) if names else None
-    if rows is None:
-        return
-    with Reporter(visible=False) as silent:
-        facts = facts_in_memory(rows, CountRequest(names), silent)
-    found = {
-        name: FREE_TEXT.what if one.look is FREE_TEXT else one.look.what if one.look else "nearly unique values"
-        for name, one in propose(facts).items()
-        if one.look is FREE_TEXT or (one.role == IDENTIFIER and (one.look is not None or name not in coarser))
-    }
+def warn_of_identifiers(
+    table: Any, names: Sequence[Hashable], labels: Sequence[Hashable] = (), coarser: Sequence[Hashable] = ()
+) -> None:
+    """Warn of columns that look like identifiers, or free text; arguments as of `like_identifiers`."""
+    found = like_identifiers(table, names, labels, coarser)
     if not found:
         return
     listed = ", ".join(f"{name!r} ({what})" for name, what in found.items())
@@ -95,19 +82,138 @@ def warn_of_identifiers(table: Any, names: Sequence[Hashable], coarser: Sequence
     )
 
 
-def _first_rows(table: Any, names: Sequence[Hashable]) -> Any:
-    """Return the first rows of a table of any kind as a table in memory, None if there are none.
+def like_identifiers(
+    table: Any, names: Sequence[Hashable], labels: Sequence[Hashable] = (), coarser: Sequence[Hashable] = ()
+) -> dict[Hashable, str]:
+    """Return what columns look like, those that look like identifiers, or free text, in the first rows.
 
-    An object with `__arrow_c_stream__` is returned as it is, with all its rows.
+    names: of the columns that are looked at. labels: those among them that only label rows. coarser: those among them
+    that are quasi-identifiers, of whose different values others warn.
     """
-    if is_dask(table):
-        parts = (table[list(names)].partitions[number] for number in range(table.npartitions))
-        return next((rows for part in parts if len(rows := part.head(LOOKED_AT, npartitions=1))), None)
-    if isinstance(table, str | os.PathLike):
-        source = open_source(table)
-        pieces = (piece for _, piece in source.read([str(name) for name in names], LOOKED_AT, BYTES))
-        return next((piece for piece in pieces if piece.num_rows), None)
-    if hasattr(table, "head"):
-        # A DataFrame of pandas, Polars or cuDF.
-        return table.head(LOOKED_AT)
-    return table.slice(0, LOOKED_AT) if isinstance(table, pa.Table | pa.RecordBatch) else table
+    facts = _first_facts(table, names) if names else {}
+    return {
+        name: one.look.what if one.look else "nearly unique values"
+        for name, one in propose(facts).items()
+        if may_name_persons(facts[name], one, by_number=name not in labels, by_look_only=name in coarser)
+    }
+
+
+def _first_facts(table: Any, names: Sequence[Hashable]) -> dict[Hashable, ColumnFacts]:
+    """Return the facts of columns in the first rows of a table of any kind; nothing of one without rows.
+
+    A column without a value in the first `LOOKED_AT` rows is looked at in as many rows from its first value on, where
+    that is among the first `SEARCHED` rows.
+    """
+    pieces = _FirstRows(table)
+    rows = _joined(_first(pieces.read(names, LOOKED_AT), LOOKED_AT))
+    if rows is None:
+        return {}
+    facts = _facts(rows, names)
+    empty = [name for name in names if _first_value(rows, name) is None]
+    if len(rows) == LOOKED_AT and empty:
+        for name, further in _from_first_values(_first(pieces.read(empty, SEARCHED), SEARCHED), empty).items():
+            facts |= _facts(further, [name])
+    return facts
+
+
+def _facts(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, ColumnFacts]:
+    with Reporter(visible=False) as silent:
+        return facts_in_memory(rows, CountRequest(names), silent)
+
+
+def _from_first_values(pieces: Iterable[Any], names: Sequence[Hashable]) -> dict[Hashable, Any]:
+    """Return by column `LOOKED_AT` rows of it, or fewer, from its first value on; none without values."""
+    gathered: dict[Hashable, list[Any]] = {}
+    left = dict.fromkeys(names, LOOKED_AT)
+    for piece in pieces:
+        for name in list(left):
+            start = 0 if name in gathered else _first_value(piece, name)
+            if start is None:
+                continue
+            some = _rows(piece, start, left[name])
+            gathered.setdefault(name, []).append(some[[name]] if _is_pandas(some) else some.select([name]))
+            left[name] -= len(some)
+            if not left[name]:
+                del left[name]
+        if not left:
+            break
+    return {name: _joined(parts) for name, parts in gathered.items()}
+
+
+def _first(pieces: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Yield pieces until they have so many rows together."""
+    for piece in pieces:
+        some = _rows(piece, 0, rows)
+        yield some
+        rows -= len(some)
+        if not rows:
+            return
+
+
+def _joined(pieces: Iterable[Any]) -> Any:
+    """Return pieces one below the other, None where they have no rows."""
+    some = [piece for piece in pieces if len(piece)]
+    if len(some) < 2:
+        return some[0] if some else None
+    return pd.concat(some, ignore_index=True) if _is_pandas(some[0]) else pa.concat_tables(some)
+
+
+def _first_value(piece: Any, name: Hashable) -> int | None:
+    """Return the row of a piece that first has a value in a column; None where none has."""
+    column = piece[name]
+    there = (column.notna() if _is_pandas(piece) else pc.is_valid(column)).to_numpy()
+    return int(there.argmax()) if there.any() else None
+
+
+def _rows(piece: Any, start: int, rows: int) -> Any:
+    return piece.iloc[start : start + rows] if _is_pandas(piece) else piece.slice(start, rows)
+
+
+def _is_pandas(piece: Any) -> bool:
+    return isinstance(piece, pd.DataFrame)
+
+
+class _FirstRows:
+    """The first rows of a table of any kind, in pieces of pandas or Arrow."""
+
+    def __init__(self, table: Any) -> None:
+        if isinstance(table, str | os.PathLike):
+            table = open_source(table)
+        elif not (is_dask(table) or hasattr(table, "head") or isinstance(table, pa.Table)):
+            # A stream, which is read as a whole.
+            table = open_frame(table).arrow()
+        self._table = table
+
+    def read(self, names: Sequence[Hashable], most: int) -> Iterator[Any]:
+        """Yield pieces of these columns, from the first row on, each of `most` rows at most."""
+        table = self._table
+        if isinstance(table, Source):
+            yield from (piece for _, piece in table.read([str(name) for name in names], LOOKED_AT, BYTES))
+            return
+        table = with_labels(table, names)
+        if is_dask(table):
+            yield from _of_partitions(table[list(names)], most)
+        elif isinstance(table, pa.Table):
+            yield from (table.select(names).slice(start, LOOKED_AT) for start in range(0, len(table), LOOKED_AT))
+        elif hasattr(table, "iloc"):
+            # Of pandas, or of cuDF, whose rows come to the host.
+            for start in range(0, len(table), LOOKED_AT):
+                piece = table[list(names)].iloc[start : start + LOOKED_AT]
+                yield piece if _is_pandas(piece) else piece.to_pandas()
+        else:
+            # Of Polars.
+            yield from (
+                table[list(names)].slice(start, LOOKED_AT).to_arrow() for start in range(0, len(table), LOOKED_AT)
+            )
+
+
+def _of_partitions(table: Any, most: int) -> Iterator[pd.DataFrame]:
+    """Yield the first rows, `most` at most, of the partitions of a Dask frame: of one, of two more, of four more."""
+    from dask.utils import M
+
+    heads = table.map_partitions(M.head, most, meta=table._meta)
+    start, several = 0, 1
+    while start < table.npartitions:
+        found = heads.partitions[start : start + several].compute()
+        yield found if _is_pandas(found) else found.to_pandas()
+        start, several = start + several, 2 * several

@@ -12,13 +12,14 @@ from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
 from ..engines.choose import choose_engine, requested_device
 from ..errors import UnreachableError
+from ..frames.open import table_names
 from ..targets.counted import CountedTable
 from ..targets.target import Target
 from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation, short
 from ..utils.validation import Columns
 from .checks import Checks
-from .identifiers import identifiers_by_roles, names_of, treatments_of, warn_of_identifiers
+from .identifiers import identifiers_by_roles, treatments_of, warn_of_identifiers
 from .lattice import size_of
 from .levels import levels_of
 from .measured_again import Measured, measured_again
@@ -73,7 +74,8 @@ def protect(
         Columns that stay as they are, and that the attacker does not know: what disclosure measures such as ``t`` are
         of. Cells of both are scored.
     identifiers:
-        Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them.
+        Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them. An index of the table
+        is named as a column is.
     pseudonymise:
         Columns, among the identifiers or others, that get a pseudonym by a secret key in place of being dropped
         (`gpupif.Pseudonym`, "hmac"), for tables that are to be linked: treat the table with ``key=``.
@@ -117,7 +119,8 @@ def protect(
     Warns
     -----
     IdentifierWarning
-        Columns that look like identifiers, or free text, in the first 10,000 rows, and that no argument names.
+        Columns that look like identifiers, or free text, in the first 10,000 rows, and that no argument names; indexes
+        likewise. A column without a value in these rows is looked at from its first value on, among 1,000,000 rows.
     NearlyUniqueWarning
         A quasi-identifier in which at least 90 % of the rows have different values.
 
@@ -159,12 +162,13 @@ def protect(
         pseudonymise=pseudonymise,
         keep=keep,
     )
-    names = names_of(table)
-    counted = CountedTable.of(table, request.columns(names), "quasi_identifiers", request.named_by)
+    names, labels = table_names(table)
+    counted = CountedTable.of(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
     asked = request.on(counted)
     levels = levels_of(counted, asked.hierarchies)
     warn_of_unique([one.coded.column for one in levels], counted.rows)
-    warn_of_identifiers(table, *request.not_named(names))
+    others, coarser = request.not_named(names, labels)
+    warn_of_identifiers(table, others, labels, coarser)
     engine = choose_engine(requested_device(counted.cells))
     seconds = {"read and count": clock() - began}
     costs = [[asked.weight(one.name) * loss for loss in one.losses] for one in levels]

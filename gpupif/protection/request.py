@@ -106,23 +106,26 @@ class ProtectRequest:
             )
         return made
 
-    def columns(self, names: Sequence[Hashable]) -> list[Hashable] | None:
-        """Return the columns that are read of a table with columns `names`, None for all.
+    def columns(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[Hashable] | None:
+        """Return the columns that are read of a table with columns `names` and row labels, None for all.
 
         Raises ColumnNotFoundError for an identifier that is not there.
         """
         for name, done in self.identifiers.items():
-            check_exist(ARGUMENTS[done], [name], names)
+            check_exist(ARGUMENTS[done], [name], [*names, *labels])
         if self.quasi_identifiers is not None or not self.identifiers:
             return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
         known = _known_by_attackers(self.limits, self.attackers)
         return [name for name in names if name not in self.identifiers or str(name) in known]
 
-    def not_named(self, names: Sequence[Hashable]) -> tuple[list[Hashable], list[Hashable]]:
-        """Return the columns of a table of which no argument says what they are; and those made coarser among them."""
+    def not_named(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> tuple[list[Hashable], list[Hashable]]:
+        """Return the columns and row labels of a table of which no argument says what they are.
+
+        Those among them that are made coarser come second.
+        """
         named = {*self.sensitive, *self.identifiers, *(self.quasi_identifiers or ())}
         left = [name for name in names if name not in named]
-        return left, left if self.quasi_identifiers is None else []
+        return [*left, *(name for name in labels if name not in named)], left if self.quasi_identifiers is None else []
 
     def _check_identifiers(self) -> None:
         """Raise InputError for an identifier that is to be something else too, or that an attacker is to know."""

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..frames.dask_frame import is_dask
-from ..frames.open import open_table
+from ..frames.open import open_table, with_labels
 from ..io.common import every_column
 from ..results.provenance import describe_frame
 from ..utils.progress import Reporter, announce_compilation
@@ -35,7 +35,8 @@ def treat(
         A pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with ``__arrow_c_stream__``, a Dask DataFrame, or
         the path of files as `read_table` takes them. It stays as it is.
     plan:
-        A `Plan`, the path of one (.toml, .json, .yaml), or a list of treatments.
+        A `Plan`, the path of one (.toml, .json, .yaml), or a list of treatments. A named level of the frame's index is
+        named as a column is, and becomes one before it is treated.
     key:
         What is random is drawn by this secret: 32 bytes, or the path of a file that holds them, raw or in hexadecimal
         digits. Without it nobody can undo or repeat what was drawn. It is written nowhere.
@@ -71,6 +72,7 @@ def treat(
     """
     plan = Plan.of(plan)
     secret = find_key(plan, key, seed)
+    table = with_labels(table, [name for one in plan.treatments for name in one.named()])
     if is_dask(table):
         from .on_dask import treat_dask
 

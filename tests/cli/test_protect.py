@@ -158,6 +158,40 @@ def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
     assert "--roles: roles.toml: expected a role for each column" in run(*arguments, "--roles", "roles.toml").err
 
 
+@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+def test_an_index_of_a_file_does_not_get_out_without_a_word(run, named, folder):
+    named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
+    plain = ("protect", "i.parquet", "--hierarchies", "H.toml", "--target", "k>=3", "--quasi-identifiers", "age,home")
+    assert "column 'email' (e-mail addresses) looks like" in run(*plain).err
+    document = json.loads(run("inspect", "i.parquet", "-o", "found.toml", "--json").out)
+    assert document["roles"]["email"] == "identifier"
+    (folder / "other_plan.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["home"]\n')
+    treat = ("treat", "i.parquet", "-o", "out.csv", "--overwrite", "--plan")
+    assert (
+        "identifiers 'email' stay in the treated table" in run(*treat, "other_plan.toml", "--roles", "found.toml").err
+    )
+    (folder / "other.toml").write_text('[roles]\nage = "quasi-identifier"\nhome = "sensitive"\nill = "sensitive"\n')
+    ended = run(*treat, "other_plan.toml", "--roles", "other.toml")
+    assert "its index 'email' (e-mail addresses) looks like identifiers, and stays in the treated table" in ended.err
+    assert "columns = ['email']" in ended.err
+    assert run(*plain, "--identifiers", "email", "-o", "dropping.toml").err == ""
+    ended = run(*treat, "dropping.toml", "--roles", "other.toml")
+    assert (ended.code, ended.err) == (0, "")
+    assert list(pd.read_csv("out.csv")) == ["age", "home", "ill"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+def test_a_cluster_drops_an_index_too(run, named):
+    named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
+    arguments = ("i.parquet", "--workers", "1", "--json")
+    assert json.loads(run("inspect", *arguments).out)["roles"]["email"] == "identifier"
+    plain = ("protect", *arguments, "--hierarchies", "H.toml", "--target", "k>=3", "--sensitive", "ill")
+    assert "column 'email' (e-mail addresses) looks like" in run(*plain).err
+    ended = run(*plain, "--identifiers", "email")
+    assert json.loads(ended.out)["identifiers"] == {"email": "drop"}
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
 def test_a_cluster_drops_identifiers_too(run, named):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from dask import dataframe as dd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -306,3 +307,20 @@ def test_numbers_of_anything_identify_where_each_row_has_its_own():
     roles = gpupif.inspect(table).roles
     assert [roles[name] for name in ("loan_id", "prescription_no", "state_id")] == ["identifier"] * 3
     assert roles["school_id"] == "quasi-identifier"
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_an_index_is_listed_where_it_looks_like_an_identifier(tmp_path):
+    """Whatever has an index: files, Arrow and frames; else row labels are left out."""
+    table = pd.DataFrame({"age": [20, 30, 20, 40]}, pd.Index([f"p{i}@example.org" for i in range(4)], name="who"))
+    table.to_parquet(tmp_path / "t.parquet")
+    kinds = [table, pa.Table.from_pandas(table), tmp_path / "t.parquet", dd.from_pandas(table, npartitions=2)]
+    for kind in kinds:
+        found = gpupif.inspect(kind)
+        assert {**found.roles} == {"who": "identifier", "age": "quasi-identifier"}
+        assert sorted(found.columns["column"]) == ["age", "who"]
+        assert list(gpupif.inspect(kind, columns=["who"]).columns["looks_like"]) == ["e-mail addresses"]
+        # They fit the table.
+        assert gpupif.risk(kind, roles=found.roles).k == 1
+    for index in (pd.Index([7, 3, 5, 9]), pd.Index([7, 3, 5, 9], name="x"), pd.Index(list("aabb"), name="x")):
+        assert list(gpupif.inspect(table.set_index(index)).columns["column"]) == ["age"]

@@ -151,6 +151,89 @@ def test_only_the_first_rows_are_looked_at(monkeypatch, tmp_path):
     assert protect(table.assign(email=table["email"].to_numpy()), **KNOWN)[1] == []
 
 
+def indexed_kinds(folder):
+    """A table whose index is named and holds e-mail addresses, as every kind of table that keeps an index."""
+    from dask import dataframe as dd
+
+    table = people().drop(columns=["person_id", "household"]).set_index("email")
+    table.to_parquet(folder / "i.parquet")
+    table.to_feather(folder / "i.feather")
+    yield table
+    yield table.set_index(table["age"].rename("born") + 1900, append=True)
+    yield pa.Table.from_pandas(table)
+    yield dd.from_pandas(table, npartitions=3, sort=False)
+    yield folder / "i.parquet"
+    yield str(folder / "i.feather")
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_an_index_that_names_persons_is_warned_of_and_dropped(tmp_path):
+    for table in indexed_kinds(tmp_path):
+        assert "column 'email' (e-mail addresses) looks like" in protect(table, **KNOWN)[1][0]
+        assert protect(table, keep="email", **KNOWN)[1] == []
+        found, said = protect(table, identifiers="email", **KNOWN)
+        assert said == []
+        assert found.identifiers == {"email": "drop"}
+        after = gpupif.treat(table, found.plan).table
+        after = after.to_pandas() if isinstance(after, pa.Table) else after
+        assert "email" not in [*after.columns, after.index.name, *getattr(after.index, "names", ())]
+        assert list(after.columns) == ["age", "sex", "ill"]
+        assert len(after) == ROWS
+
+
+def test_an_index_that_is_a_column_too_goes_with_it():
+    table = people().set_index("email", drop=False)
+    after = gpupif.treat(table, protect(table, identifiers=["email", "person_id"], **KNOWN)[0].plan).table
+    assert list(after.index) == list(range(ROWS))
+    assert "email" not in [*after, *after.index.names]
+
+
+def test_an_index_of_numbers_is_not_warned_of():
+    table = people().drop(columns=["person_id", "email", "household"])
+    for index in (table.index, table.index[::-1] * 3 + 17, pd.Index(table.index * 3 + 17, name="x")):
+        assert protect(table.set_index(index), **KNOWN)[1] == []
+
+
+def pieces_of_few_rows(table, folder):
+    """A table in pieces of few rows, the first of one row."""
+    from dask import dataframe as dd
+
+    (folder / "parts").mkdir()
+    table.iloc[:1].to_parquet(folder / "parts" / "0.parquet", index=False)
+    table.iloc[1:].to_parquet(folder / "parts" / "1.parquet", index=False)
+    table.to_parquet(folder / "groups.parquet", index=False, row_group_size=3)
+    (folder / "texts").mkdir()
+    table.iloc[:1].to_csv(folder / "texts" / "0.csv", index=False)
+    table.iloc[1:].to_csv(folder / "texts" / "1.csv", index=False)
+    yield folder / "parts"
+    yield folder / "groups.parquet"
+    yield folder / "texts" / "*.csv"
+    yield dd.concat([dd.from_pandas(table.iloc[:1], npartitions=1), dd.from_pandas(table.iloc[1:], npartitions=7)])
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_pieces_are_gathered_until_there_are_enough_rows(tmp_path):
+    """In the first piece alone nothing looks like anything."""
+    table = people().drop(columns=["person_id", "household"])
+    table.loc[:2, "email"] = "none"
+    for kind in pieces_of_few_rows(table, tmp_path):
+        assert "column 'email' (e-mail addresses) looks like" in protect(kind, **KNOWN)[1][0]
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_a_column_is_looked_at_from_its_first_value_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "LOOKED_AT", 20)
+    table = people().drop(columns=["person_id", "household"])
+    table.loc[:70, "email"] = None
+    (tmp_path / "few").mkdir()
+    kinds = [*every_kind(table, tmp_path), *pieces_of_few_rows(table, tmp_path / "few")]
+    for kind in kinds:
+        assert module.like_identifiers(kind, ["age", "email"]) == {"email": "e-mail addresses"}
+    monkeypatch.setattr(module, "SEARCHED", 71)
+    for kind in kinds:
+        assert module.like_identifiers(kind, ["age", "email"]) == {}
+
+
 BAD = [
     ({"identifiers": "emial"}, "identifiers: no column 'emial' in the table. Did you mean 'email'"),
     ({"pseudonymise": "emial"}, "pseudonymise: no column 'emial' in the table"),
