@@ -69,7 +69,9 @@ def about_cells(table: Any, times: Callable[[int], int] = lambda columns: 1) -> 
     elif cuda_frames.CudfFrames.may_hold(table):
         return None
     else:
-        rows, columns = getattr(table, "shape", (None, 0))
+        shape = getattr(table, "shape", None)
+        # Others than tables have none, or one of another length.
+        rows, columns = shape if isinstance(shape, tuple) and len(shape) == 2 else (None, 0)
     return rows * columns * times(columns) if isinstance(rows, int) else None
 
 

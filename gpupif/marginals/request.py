@@ -16,7 +16,7 @@ from ..utils.validation import Columns, as_list, check_exist, check_unique, chec
 
 @dataclass(frozen=True)
 class CountRequest:
-    """What of a table is counted.
+    """The columns of a table that are counted.
 
     columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
     weights. argument: what errors call `columns`; named_by: by column what else named it, if anything. missing: as of

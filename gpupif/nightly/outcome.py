@@ -42,7 +42,7 @@ ANOTHER_RUN = 4
 
 
 class Verdict(StrEnum):
-    """What a gate says.
+    """The verdict of a gate.
 
     PASSED, FAILED: all limits that were applied hold, or one does not; `GateResult.not_applied` names the others.
     UNKNOWN: it could not be evaluated, which counts as failed. NOT_APPLIED: it limits a change alone, and there was
@@ -56,7 +56,7 @@ class Verdict(StrEnum):
 
     @property
     def holds_back(self) -> bool:
-        """Whether a gate that says so holds the release back."""
+        """Return whether a gate with this verdict holds the release back."""
         return self in (Verdict.FAILED, Verdict.UNKNOWN)
 
 
@@ -103,7 +103,7 @@ class GateResult:
 
     @property
     def limits_risk(self) -> bool:
-        """Whether it limits a risk itself, of scores or of classes, and not only its change or the input."""
+        """Return whether the gate limits a risk itself, of scores or of classes, not only its change or the input."""
         return self.kind not in INPUT_KINDS and not {"max", "min"}.isdisjoint(self.limits)
 
 
@@ -209,7 +209,7 @@ class RunOutcome(Displayable):
 
     @property
     def exit_code(self) -> int:
-        """What the command returns: 0 no gate failed, 3 a gate failed, 2 the input was refused, 1 anything else."""
+        """The exit code: 0 no gate failed, 3 a gate failed, 2 the input was refused, 1 anything else."""
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
 
     def to_dict(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from .identifiers import ARGUMENTS, DROP, as_identifiers
 
 @dataclass(frozen=True)
 class ProtectRequest:
-    """What is asked, as of `gpupif.protect`.
+    """The arguments of `gpupif.protect`, checked.
 
     quasi_identifiers: None for all columns that are neither sensitive nor identifiers. identifiers: by column what is
     done with it.

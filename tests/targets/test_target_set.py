@@ -140,7 +140,7 @@ def test_counted_rows_of_any_kind_of_table(tmp_path):
     first = sorted_rows(CountedTable.of(table))
     for other in (pl.from_pandas(table), dd.from_pandas(table, npartitions=4), tmp_path / "t.csv", table[::-1]):
         assert sorted_rows(CountedTable.of(other)) == first
-    with gpupif.config(memory_limit="2GiB"):
+    with gpupif.config(memory_limit="16GiB"):
         assert sorted_rows(CountedTable.of(tmp_path / "t.csv")) == first
 
 

@@ -85,7 +85,7 @@ def check_state(state: Path) -> Verification:
 
 
 class _Runs(NamedTuple):
-    """What the record says: how many runs, kept scores by run, which runs retention removed, the last good run, what is
+    """The content of the record: how many runs, kept scores by run, which runs retention removed, the last good run, what is
     wrong with itself, and whether all was read.
     """
 
