@@ -33,6 +33,8 @@ LEFT = {
     ("treatment/stored_facts.py", "tofile"),
     # To a score file in a work folder, or in a temporary one.
     ("io/parquet_writer.py", "open to write"),
+    # The null device, in place of a stream that was closed.
+    ("cli/main.py", "open to write"),
 }
 
 
