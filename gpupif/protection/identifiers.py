@@ -104,14 +104,15 @@ def _first_facts(table: Any, names: Sequence[Hashable]) -> dict[Hashable, Column
     A column without a value in the first `LOOKED_AT` rows is looked at in as many rows from its first value on, where
     that is among the first `SEARCHED` rows.
     """
-    pieces = _FirstRows(table)
-    rows = _joined(_first(pieces.read(names, LOOKED_AT), LOOKED_AT))
+    table = _to_be_read(table)
+    rows = _joined(_first(_pieces(table, names, LOOKED_AT), LOOKED_AT))
     if rows is None:
         return {}
     facts = _facts(rows, names)
     empty = [name for name in names if _first_value(rows, name) is None]
     if len(rows) == LOOKED_AT and empty:
-        for name, further in _from_first_values(_first(pieces.read(empty, SEARCHED), SEARCHED), empty).items():
+        others = _first(_pieces(table, empty, SEARCHED), SEARCHED)
+        for name, further in _from_first_values(others, empty).items():
             facts |= _facts(further, [name])
     return facts
 
@@ -173,38 +174,34 @@ def _is_pandas(piece: Any) -> bool:
     return isinstance(piece, pd.DataFrame)
 
 
-class _FirstRows:
-    """The first rows of a table of any kind, in pieces of pandas or Arrow."""
+def _to_be_read(table: Any) -> Any:
+    """Return a table as `_pieces` reads it, more than once: a path opened, a stream as the table of all its rows."""
+    if isinstance(table, str | os.PathLike):
+        return open_source(table)
+    as_it_is = is_dask(table) or hasattr(table, "head") or isinstance(table, pa.Table)
+    return table if as_it_is else open_frame(table).arrow()
 
-    def __init__(self, table: Any) -> None:
-        if isinstance(table, str | os.PathLike):
-            table = open_source(table)
-        elif not (is_dask(table) or hasattr(table, "head") or isinstance(table, pa.Table)):
-            # A stream, which is read as a whole.
-            table = open_frame(table).arrow()
-        self._table = table
 
-    def read(self, names: Sequence[Hashable], most: int) -> Iterator[Any]:
-        """Yield pieces of these columns, from the first row on, each of `most` rows at most."""
-        table = self._table
-        if isinstance(table, Source):
-            yield from (piece for _, piece in table.read([str(name) for name in names], LOOKED_AT, BYTES))
-            return
-        table = with_labels(table, names)
-        if is_dask(table):
-            yield from _of_partitions(table[list(names)], most)
-        elif isinstance(table, pa.Table):
-            yield from (table.select(names).slice(start, LOOKED_AT) for start in range(0, len(table), LOOKED_AT))
-        elif hasattr(table, "iloc"):
-            # Of pandas, or of cuDF, whose rows come to the host.
-            for start in range(0, len(table), LOOKED_AT):
-                piece = table[list(names)].iloc[start : start + LOOKED_AT]
+def _pieces(table: Any, names: Sequence[Hashable], most: int) -> Iterator[Any]:
+    """Yield pieces of some columns of a table, in pandas or Arrow, from the first row on.
+
+    most: of the rows of a partition of a Dask frame, those that are yielded.
+    """
+    if isinstance(table, Source):
+        yield from (piece for _, piece in table.read([str(name) for name in names], LOOKED_AT, BYTES))
+    elif is_dask(table):
+        yield from _of_partitions(with_labels(table, names)[list(names)], most)
+    else:
+        for start in range(0, len(table), LOOKED_AT):
+            if isinstance(table, pa.Table):
+                yield table.slice(start, LOOKED_AT).select(names)
+            elif hasattr(table, "iloc"):
+                # Of pandas, or of cuDF, whose rows come to the host.
+                piece = with_labels(table.iloc[start : start + LOOKED_AT], names)[list(names)]
                 yield piece if _is_pandas(piece) else piece.to_pandas()
-        else:
-            # Of Polars.
-            yield from (
-                table[list(names)].slice(start, LOOKED_AT).to_arrow() for start in range(0, len(table), LOOKED_AT)
-            )
+            else:
+                # Of Polars.
+                yield table.slice(start, LOOKED_AT)[list(names)].to_arrow()
 
 
 def _of_partitions(table: Any, most: int) -> Iterator[pd.DataFrame]:

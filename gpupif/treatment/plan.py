@@ -263,7 +263,7 @@ def _as_text(kind: str, document: Mapping[str, Any]) -> str:
             )
         return _as_toml(document)
     if kind == "JSON":
-        return json_text(document) + "\n"
+        return json_text(document, infinite=True) + "\n"
     import yaml
 
     # Of what may not be seen PyYAML reads something else than it wrote, but for its escapes.

@@ -61,9 +61,12 @@ def standard_output() -> Console:
     return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
-def json_text(document: Any) -> str:
-    """Return a document as JSON in several lines, in which what `printable` escapes is a JSON escape."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+def json_text(document: Any, infinite: bool = False) -> str:
+    """Return a document as JSON in several lines, in which what `printable` escapes is a JSON escape.
+
+    infinite: whether numbers may be infinite or NaN, which JSON lacks and Python reads. Else raises ValueError.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=infinite)
     return re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 

@@ -160,7 +160,7 @@ def test_labels_of_rows_need_no_role(folder, run):
         (["suda", "people.csv", "--roles", "r.toml"], "--roles: r.toml: no column 'id', 'town, now'"),
         (["toxic", "it is.csv", "--roles", "few.toml"], "--roles: few.toml: expected a role for each column"),
         (["score", "it is.csv", "-o", "s.csv", "--roles", "no.toml"], "--roles: no.toml: expected at least one column"),
-        (["suda", "it is.csv", "--roles", "one.toml", "--weights", "age"], "--roles: one.toml: options give all"),
+        (["suda", "it is.csv", "--roles", "one.toml", "--weights", "age"], "--roles: one.toml: expected a quasi"),
     ],
 )
 def test_refused(table, run, folder, arguments, words):

@@ -85,8 +85,8 @@ def check_state(state: Path) -> Verification:
 
 
 class _Runs(NamedTuple):
-    """The content of the record: how many runs, kept scores by run, which runs retention removed, the last good run, what is
-    wrong with itself, and whether all was read.
+    """The content of the record: how many runs, kept scores by run, which runs retention removed, the last good run,
+    what is wrong with itself, and whether all was read.
     """
 
     number: int

@@ -13,7 +13,7 @@ from ..base import Piece, Step, Tools, Treatment, WorkingTable
 
 @dataclass(frozen=True)
 class Drop(Treatment):
-    """Take columns away. columns: their names; a single one may stand alone.
+    """Take columns away, or an index. columns: their names; a single one may stand alone.
 
     Raises InputError where no column would be left.
     """

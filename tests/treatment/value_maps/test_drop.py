@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
+import gpupif
 from gpupif.errors import InputError
 from gpupif.treatment.value_maps.drop import Drop
 from tests.helpers.treated import treated
@@ -14,6 +16,24 @@ TABLE = {"age": [1, 2], "sex": ["f", None], "name": ["Ann", "Bo"]}
 def test_what_is_named_is_gone_and_the_rest_as_it_was():
     assert treated(TABLE, Drop(["name", "age"])) == {"sex": ["f", None]}
     assert treated(TABLE, Drop("name")) == {"age": [1, 2], "sex": ["f", None]}
+
+
+def test_a_level_of_an_index_goes_and_the_others_stay():
+    index = pd.MultiIndex.from_arrays([["Ann", "Bo"], [7, 8], [1, 2]], names=["name", None, "case"])
+    table = pd.DataFrame({"age": [1, 2]}, index)
+    after = gpupif.treat(table, [Drop("name")]).table
+    assert (list(after), list(after.index.names), list(after.index)) == (["age"], [None, "case"], [(7, 1), (8, 2)])
+    after = gpupif.treat(table, [Drop(["name", "case"])]).table
+    assert (list(after), list(after.index)) == (["age"], [7, 8])
+    assert list(table.index.names) == ["name", None, "case"]
+
+
+def test_another_treatment_that_names_an_index_makes_it_a_column():
+    table = pd.DataFrame({"age": [1, 2, 3]}, pd.Index(["Ann", "Bo", "Ann"], name="name"))
+    after = gpupif.treat(table, [gpupif.Pseudonym("name", method="hmac")], key=bytes(range(32))).table
+    assert list(after) == ["name", "age"]
+    assert after["name"][0] == after["name"][2] != after["name"][1]
+    assert not {"Ann", "Bo"} & {*after["name"], *after.index}
 
 
 @pytest.mark.parametrize(
