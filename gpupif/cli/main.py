@@ -23,7 +23,7 @@ from .global_risk import global_risk
 from .info import info
 from .inspect import inspect
 from .measures import measures
-from .messages import UsageError, as_options, usage_error
+from .messages import Command, UsageError, as_options, usage_error
 from .options import interruption
 from .protect import protect
 from .risk import risk
@@ -46,7 +46,7 @@ LEAST_OBJECTS = 100_000
 FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, advise, protect, treat, compare, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(nightly.app, rich_help_panel="Every night")
 # As they are typed, those of groups too.
 NAMES = (*COMMANDS, *nightly.COMMANDS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..errors import printable
 
@@ -17,6 +19,24 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 
 # A number as other languages write it.
 DECIMAL_COMMA = re.compile(r"([+-]?)(\d*),(\d+)")
+
+
+class Command(TyperCommand):
+    """A command that refuses an option that is given twice: only the last value would count, without a word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments that are left, as click does; raise BadParameter for an option given twice."""
+        order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option, times in Counter(order).items():
+            if times > 1 and not (getattr(option, "multiple", True) or getattr(option, "is_flag", False)):
+                raise typer.BadParameter(
+                    f"expected once, got {times} times, of which only the last would count. Give it once, with commas "
+                    "between several names",
+                    ctx,
+                    option,
+                )
+        left: list[str] = super().parse_args(ctx, args)
+        return left
 
 
 def usage_error(error: Any, commands: Collection[str] = ()) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import printable
 from . import options
-from .messages import as_options
+from .messages import Command, as_options
 from .options import configured, interruption, say, show
 
 if TYPE_CHECKING:
@@ -184,4 +184,4 @@ def verify(
 FUNCTIONS = (init, run, history, diff, verify)
 COMMANDS = {f"{app.info.name} {function.__name__}": function for function in FUNCTIONS}
 for command in FUNCTIONS:
-    app.command()(command)
+    app.command(cls=Command)(command)

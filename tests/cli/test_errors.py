@@ -215,3 +215,28 @@ def test_a_stream_that_is_closed_takes_nothing(run, monkeypatch, stream):
     cli.main()
     assert Path("scores.parquet").exists()
     getattr(sys, stream).close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["score", "people.csv", "-o", "a.csv", "--columns", "age", "--columns=sex"], "--columns"),
+        (
+            ["protect", "people.csv", "--target", "k>=2", "--identifiers", "age", "--identifiers", "sex"],
+            "--identifiers",
+        ),
+        (["nightly", "init", "people.csv", "-o", "a.toml", "--output", "b.toml"], "-o"),
+    ],
+)
+def test_an_option_that_is_given_twice_is_refused(run, arguments, option):
+    """The last value alone would count, so that a column named before it would be let out."""
+    ended = run(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert option in ended.err
+    assert "expected once, got 2 times, of which only the last would count. Give it once" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_options_that_may_be_repeated_and_flags_are_not_refused(run):
+    options = ["--target", "k>=1", "--target", "uniques<=5", "-q", "-q"]
+    assert run("protect", "people.csv", "--quasi-identifiers", "age", *options).code == 0
