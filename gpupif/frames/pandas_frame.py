@@ -53,7 +53,9 @@ class PandasFrame(Frame):
         with Workers() as workers:
             arrays = workers.run(made, [(place,) for place in places])
         series = {
-            number: array.set_axis(index) if isinstance(array, pd.Series) else pd.Series(array, index=index, copy=False)
+            number: _indexed(array, index)
+            if isinstance(array, pd.Series)
+            else pd.Series(array, index=index, copy=False)
             for number, array in enumerate(arrays)
         }
         frame = pd.DataFrame(series, index=index, copy=False)
@@ -75,3 +77,10 @@ class PandasFrame(Frame):
                     f"({error}). Convert it, to text for instance, or write the scores alone."
                 ) from error
         return pa.table(columns, names=[str(name) for name in self.names])
+
+
+def _indexed(column: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
+    """Return a column with another index; no value is copied, as `set_axis` of pandas 2 does."""
+    same = column.copy(deep=False)
+    same.index = index
+    return same

@@ -141,9 +141,11 @@ def test_a_line_says_what_came_from_the_file(table, run):
 
 
 def test_labels_of_rows_need_no_role(folder, run):
-    TABLE.set_index("id").to_parquet(folder / "indexed.parquet")
+    # In this order the file has them as a column, with pandas 2 and 3.
+    places = pd.Index([*range(1, 60, 2), *range(0, 60, 2)], name="place")
+    TABLE.drop(columns="id").set_index(places).to_parquet(folder / "indexed.parquet")
     assert run("inspect", "indexed.parquet", "-o", "i.toml", "-q").code == 0
-    assert "id" not in gpupif.read_roles(folder / "i.toml")
+    assert "place" not in gpupif.read_roles(folder / "i.toml")
     assert run("suda", "indexed.parquet", "--roles", "i.toml", "-q").code == 0
 
 
