@@ -136,7 +136,7 @@ def cudf_group_bys(library: Library, job: Job) -> None:
     """Plain cuDF: distinct rows by a group-by, then a group-by and a join back for each column."""
     import cudf
 
-    names = [f"c{column}" for column in job.targets]
+    names = [f"c{column}" for column in job.scored_columns]
     table = cudf.DataFrame(dict(zip(names, job.codes, strict=True)))
     distinct = table.groupby(names, sort=False).size().reset_index(name="c")
     for column, name in enumerate(names):

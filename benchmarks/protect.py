@@ -2,7 +2,7 @@
 
 Searches for the least recoding that makes a table k-anonymous, on adult and on a census of 1.19 million rows, beside
 ARX (`--arx FOLDER`, a checkout of its source, compiled with a JDK; else beside what ARX published, on another machine);
-what a target of another kind takes; advice; value maps beside Polars; files; randomized response; comparison; cells
+what a criterion of another kind takes; advice; value maps beside Polars; files; randomized response; comparison; cells
 suppressed; with `--large` 100 million rows within 2 GiB. Each part runs in a process of its own: seconds of the first
 run there and of the best of several. Of adult (`--adult FOLDER`, with adult.csv and adult_hierarchies/) what ARX's
 tests expect is found again. Writes benchmarks/results/protect.json; exit code 1 where a goal is missed.

@@ -24,13 +24,13 @@ import polars as pl
 import pyarrow.parquet as pq
 
 import gpupif
+from gpupif.criteria.counted import CountedTable
+from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.datasets import census
 from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.hierarchies.open import open_hierarchies
 from gpupif.protection.checks import Checks
 from gpupif.protection.levels import levels_of
-from gpupif.targets.counted import CountedTable
-from gpupif.targets.target_set import TargetSet
 
 from .protect_tables import ADULT_COLUMNS, GROUPS, SearchTable, adult, census_for_search, hierarchy_lines
 from .watch import watch
@@ -165,17 +165,17 @@ def checks(setting: Setting) -> Iterator[dict[str, Any]]:
     levels = levels_of(counted, open_hierarchies(census_hierarchies(setting.temp, 8)))
     random = Random(0)
     nodes = [tuple(random.randint(0, one.height) for one in levels) for _ in range(NODES)]
-    for target, most in (("k>=5", 0.02), ("pif95<=3", 0.06)):
-        targets = TargetSet.of([target], counted.names)
-        with Checks(counted, levels, targets, choose_engine(requested_device())) as one:
+    for criterion, most in (("k>=5", 0.02), ("pif95<=3", 0.06)):
+        criteria = CriterionSet.of([criterion], counted.names)
+        with Checks(counted, levels, criteria, choose_engine(requested_device())) as one:
             check = one.holds if one.prunes else one.is_met
             taken = [timed(partial(check, node), 0, 1)["first"] for node in nodes]
-        what = f"one check of {target}, {rows:,} x 8, median of {NODES} nodes"
+        what = f"one check of {criterion}, {rows:,} x 8, median of {NODES} nodes"
         yield figure(what, median(taken), most=most, first=taken[0], slowest=max(taken))
 
 
 def anytime(setting: Setting) -> Iterator[dict[str, Any]]:
-    """A target that no search can prune by, on a million rows and 10 columns."""
+    """A criterion that no search can prune by, on a million rows and 10 columns."""
     rows = setting.rows(1_000_000)
     frame, hierarchies = census(rows), census_hierarchies(setting.temp, 10)
     # So that no limit is spent on loading compiled code.

@@ -12,6 +12,7 @@ from .comparison.compare import compare as compare
 from .comparison.linkage import Linkage as Linkage
 from .comparison.result import Comparison as Comparison
 from .comparison.utility import Utility as Utility
+from .criteria.criterion import Criterion as Criterion
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
 from .disclosure.anonymity import alpha_k_anonymity as alpha_k_anonymity
@@ -37,7 +38,7 @@ from .disclosure.population_uniques import population_uniques as population_uniq
 from .disclosure.presence import Presence as Presence
 from .disclosure.risk import DisclosureRisk as DisclosureRisk
 from .disclosure.risk import risk as risk
-from .disclosure.target import TargetRisk as TargetRisk
+from .disclosure.risk_threshold import RiskThreshold as RiskThreshold
 from .disclosure.uniqueness import Uniqueness as Uniqueness
 from .disclosure.uniqueness import uniqueness as uniqueness
 from .errors import ColumnNotFoundError as ColumnNotFoundError
@@ -84,7 +85,6 @@ from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
-from .targets.target import Target as Target
 from .treatment.declared_columns import DeclaredColumns as DeclaredColumns
 from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan

@@ -94,7 +94,7 @@ class PriorError(InputError):
 
 
 class UnreachableError(InputError):
-    """A target that a table cannot meet, whatever is done to it of what may be done."""
+    """A criterion that a table cannot meet, whatever is done to it of what may be done."""
 
 
 class NotScoredError(InputError, AttributeError):

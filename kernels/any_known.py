@@ -61,13 +61,14 @@ def fold_pair(number, scores, found):
 
 
 @kernel
-def fold_set(number, scores, targets, found):
+def fold_set(number, scores, scored_columns, found):
     """Fold the scores of a set's combinations into those of rows; number: each row's combination.
 
-    scores: (targets, pairs of measures, combinations, 2). found: (all targets, pairs of measures, rows, 4), the highest
-    scores of both measures and their sums: side by side, for one access to memory. targets: which of all they are.
-    Table by table, each of which a cache holds, over many rows, which are read in order.
+    scores: (scored columns, pairs of measures, combinations, 2). found: (all scored columns, pairs of measures, rows,
+    4), the highest
+    scores of both measures and their sums: side by side, for one access to memory. scored columns: which of all they
+    are. Table by table, each of which a cache holds, over many rows, which are read in order.
     """
-    for t in range(targets.size):
+    for t in range(scored_columns.size):
         for pair in range(scores.shape[1]):
-            fold_pair(number, scores[t, pair], found[targets[t], pair])
+            fold_pair(number, scores[t, pair], found[scored_columns[t], pair])

@@ -1,4 +1,4 @@
-"""Blocks of distinct rows: the cohorts of target columns in them, and the measures of their cells."""
+"""Blocks of distinct rows: the cohorts of scored columns in them, and the measures of their cells."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ CACHED_SCORES = 1 << 11
 NONE_ALONE = (0, 0, 0)
 
 
-class Targets(NamedTuple):
-    """What the kernels know of the target columns.
+class ScoredColumns(NamedTuple):
+    """What the kernels know of the scored columns.
 
     fields: (word, shift, mask) of each one's bits. values: of all, without axes; axes: if a statistic needs them, see
     `only_needed`. alone: scores of each value by itself, see `Out`; few: for how many rows, at most, there are scores
@@ -50,10 +50,11 @@ class Targets(NamedTuple):
 class Out(NamedTuple):
     """Scores, and where those of each row are: of many rows they are the same, and stand there once.
 
-    scores[t, place, k]: of measure k of target t, before weighting: those of a row are fetched at once. Places up to
+    scores[t, place, k]: of measure k of scored column t, before weighting: those of a row are fetched at once. Places
+    up to
     `rows` are for scores of rows, those of blocks that are scored together side by side. Behind them stand those of
-    each value whose cohort holds no other, of one row, of two, ... up to `Targets.few` rows. places[t, row]: of the
-    row's scores.
+    each value whose cohort holds no other, of one row, of two, ... up to `ScoredColumns.few` rows. places[t, row]: of
+    the row's scores.
     """
 
     scores: npt.NDArray[np.float64]
@@ -113,31 +114,35 @@ def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Roo
 
 
 @subroutine
-def find_statistics(starts, cohorts, target, values, axes, wanted, cells, ordered, found):
+def find_statistics(starts, cohorts, scored_column, values, axes, wanted, cells, ordered, found):
     """Put all statistics of cohorts into `found`: cohort r is the cells starts[r] to starts[r + 1] - 1.
 
     ordered: see `ordered_cells`.
     """
-    number, accuracy = int64(cohorts), values.accuracies[target]
-    sum_runs(starts, number, target, values, wanted, cells, found)
-    sum_other_runs(starts, number, target, values, values.masses, wanted, cells, found)
+    number, accuracy = int64(cohorts), values.accuracies[scored_column]
+    sum_runs(starts, number, scored_column, values, wanted, cells, found)
+    sum_other_runs(starts, number, scored_column, values, values.masses, wanted, cells, found)
     if ordered is not None:
-        if axes.kinds[target] != NOMINAL:
+        if axes.kinds[scored_column] != NOMINAL:
             sort_runs(starts, cohorts, cells, ordered)
-        walk_runs(starts, (int64(0), number, int64(1)), target, axes, accuracy, wanted, cells, ordered, found)
+        walk_runs(starts, (int64(0), number, int64(1)), scored_column, axes, accuracy, wanted, cells, ordered, found)
 
 
 @subroutine
-def score_cells(cohorts, target, values, asked, orders, scored, rows, sizes, out):
+def score_cells(cohorts, scored_column, values, asked, orders, scored, rows, sizes, out):
     """Put measure k of cell i into out[i, k], see `Out`.
 
     asked: (measures, places, unit) of `Wanted`; orders: of it, None where no measure needs a logarithm. scored:
     (starts, runs, found, cells), see `Scratch`. rows: of the cells; sizes: of cohorts, at their first row.
     """
     (measures, places, units), (starts, runs, found, cells) = asked, scored
-    base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
+    base, accuracy, unit_bits = (
+        values.first[scored_column],
+        values.accuracies[scored_column],
+        values.unit_bits[scored_column],
+    )
     priors, log2_priors = values.priors, values.log2_priors
-    unit, inside, codes, counts = units[0], values.inside[target], cells.values, cells.counts
+    unit, inside, codes, counts = units[0], values.inside[scored_column], cells.values, cells.counts
     posteriors, log2_shares = cells.posteriors, cells.log2_shares
     for cohort in range(cohorts):
         for i in range(starts[cohort], starts[cohort + 1]):
@@ -168,20 +173,20 @@ def score_cells(cohorts, target, values, asked, orders, scored, rows, sizes, out
 
 
 @subroutine
-def score_alone(target, start, stop, targets, wanted, scratch, ordered):
-    """Score the values start to stop - 1 of one target, each for rows whose cohort holds no other: see `Out`."""
-    values, number, base = targets.values, stop - start, targets.values.first[target] + start
-    priors, accuracy = values.priors[base : base + number], values.accuracies[target]
+def score_alone(scored_column, start, stop, scored_columns, wanted, scratch, ordered):
+    """Score the values start to stop - 1 of one scored column, each for rows whose cohort holds no other: see `Out`."""
+    values, number, base = scored_columns.values, stop - start, scored_columns.values.first[scored_column] + start
+    priors, accuracy = values.priors[base : base + number], values.accuracies[scored_column]
     sizes, order, starts, cells = scratch.sizes, scratch.order, scratch.starts, scratch.cells
     for i in range(number):
         cells.values[i], cells.counts[i], cells.log2_shares[i], cells.shares[i] = start + i, 1, 0, 1.0
         cells.posteriors[i] = posterior(1, 1, priors[i], accuracy)
         sizes[i], order[i], starts[i] = 1, i, i
     starts[number] = number
-    find_statistics(starts, number, target, values, targets.axes, wanted, cells, ordered, scratch.found)
+    find_statistics(starts, number, scored_column, values, scored_columns.axes, wanted, cells, ordered, scratch.found)
     asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
-    out = targets.alone[base : base + number]
-    score_cells(number, target, values, asked, wanted.orders, scored, order, sizes, out)
+    out = scored_columns.alone[base : base + number]
+    score_cells(number, scored_column, values, asked, wanted.orders, scored, order, sizes, out)
 
 
 @subroutine
@@ -206,7 +211,7 @@ def put_values(alone: npt.NDArray[np.float64], wanted: Wanted, few: int, out: np
 def point_at_values(keys, counts, field, values, few, rows, places):
     """Have the rows of a block scored as if each were all the values of its cohort.
 
-    field: (word, shift, mask) of the target's bits. values: of the target; few: see `Targets`.
+    field: (word, shift, mask) of the scored column's bits. values: of the scored column; few: see `ScoredColumns`.
     """
     word, shift, mask = field
     few, first, step = uint64(few), uint64(rows), uint64(values) if few > 1 else uint64(0)
@@ -288,7 +293,7 @@ def describe_large(cohorts, heads, sizes, order, starts, logs, counts, log2_shar
 def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, logs, base, priors, accuracy, cells):
     """Fill in `cells` for the rows of a block that `find_cohorts` brought into order.
 
-    field: see `point_at_values`. base: where the target's values begin in `priors`.
+    field: see `point_at_values`. base: where the scored column's values begin in `priors`.
     """
     word, shift, mask = field
     values, cell_counts, shares = cells.values, cells.counts, cells.shares
@@ -309,18 +314,21 @@ def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, lo
 
 
 @kernel
-def score_blocks(alone, rows, offsets, blocks, which, targets, wanted, memory, tally, ends, out):
-    """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1, or values by themselves.
+def score_blocks(alone, rows, offsets, blocks, which, scored_columns, wanted, memory, tally, ends, out):
+    """Score the cells of scored columns in the blocks blocks[0] to blocks[1] - 1, or values by themselves.
 
-    alone: (target, start, stop), see `score_values`; `NONE_ALONE` with blocks. It is one kernel so that what both take
-    is compiled once. rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. memory:
-    see `memory_for`, for the largest of these blocks. tally: (small, large, listed), one row per target, gets the
-    cohorts' sizes, see `count_sizes`. ends: by target where places for scores of these rows begin, and when all are
-    there where they end. out: an `Out`, for these targets.
+    alone: (scored column, start, stop), see `score_values`; `NONE_ALONE` with blocks. It is one kernel so that what
+    both take
+    is compiled once. rows: (keys, counts, hashes) of distinct rows in partition order. which: of the scored columns.
+    memory:
+    see `memory_for`, for the largest of these blocks. tally: (small, large, listed), one row per scored column, gets
+    the
+    cohorts' sizes, see `count_sizes`. ends: by scored column where places for scores of these rows begin, and when all
+    are there where they end. out: an `Out`, for these scored columns.
     """
     room, scratch, ordered = memory
     small, large, listed = tally
-    fields, values, heads = targets.fields, targets.values, room.heads
+    fields, values, heads = scored_columns.fields, scored_columns.values, room.heads
     sizes, order, starts, cells = scratch.sizes, scratch.order, scratch.starts, scratch.cells
     asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
     all_rows = out.places.shape[1]
@@ -329,37 +337,49 @@ def score_blocks(alone, rows, offsets, blocks, which, targets, wanted, memory, t
         # Loops over a block begin at 0: from another row on, compilers do not see that no index is negative.
         keys, counts, hashes, size = rows[0][start:stop], rows[1][start:stop], rows[2][start:stop], stop - start
         for t in range(which.size):
-            target = which[t]
-            field = (fields[target, 0], fields[target, 1], fields[target, 2])
-            base, few = values.first[target], targets.few[target]
+            scored_column = which[t]
+            field = (fields[scored_column, 0], fields[scored_column, 1], fields[scored_column, 2])
+            base, few = values.first[scored_column], scored_columns.few[scored_column]
             group_rows(keys, hashes, field[0], ~(field[2] << field[1]), room)
             sum_groups(counts, size, heads, sizes)
             listed[t] = count_heads(sizes, scratch.several, size, small[t], large[t], listed[t])
             scores, places = out.scores[t], out.places[t, start:stop]
-            point_at_values(keys, counts, field, values.first[target + 1] - base, few, all_rows, places)
-            by_value = targets.alone[base:]
+            point_at_values(keys, counts, field, values.first[scored_column + 1] - base, few, all_rows, places)
+            by_value = scored_columns.alone[base:]
             place = ends[t] + score_sizes(
                 counts, heads, ends[t], sizes, wanted.measures, wanted.unit[0], all_rows, few, by_value, scores, places
             )
             cohorts = find_cohorts(counts, heads, sizes, order, starts, scratch.place)
             describe_cells(
-                *(keys, counts, field, cohorts, heads, sizes, order, starts, targets.logs),
-                *(uint64(base), values.priors, values.accuracies[target], cells),
+                *(keys, counts, field, cohorts, heads, sizes, order, starts, scored_columns.logs),
+                *(uint64(base), values.priors, values.accuracies[scored_column], cells),
             )
-            find_statistics(starts, cohorts, target, values, targets.axes, wanted, cells, ordered, scratch.found)
+            find_statistics(
+                starts, cohorts, scored_column, values, scored_columns.axes, wanted, cells, ordered, scratch.found
+            )
             number = starts[cohorts]
             score_cells(
-                cohorts, target, values, asked, wanted.orders, scored, order, sizes, scores[place : place + number]
+                cohorts,
+                scored_column,
+                values,
+                asked,
+                wanted.orders,
+                scored,
+                order,
+                sizes,
+                scores[place : place + number],
             )
             point_at_cells(order, number, place, places)
             ends[t] = place + number
     # Below the loop, so that a process that compiles this begins with what no other one does, see `ahead.py`.
     if alone[1] < alone[2]:
-        score_alone(alone[0], alone[1], alone[2], targets, wanted, scratch, ordered)
+        score_alone(alone[0], alone[1], alone[2], scored_columns, wanted, scratch, ordered)
 
 
-def score_values(target: int, start: int, stop: int, targets: Targets, wanted: Wanted, dtype: Any) -> None:
-    """Score the values start to stop - 1 of one target, each for rows whose cohort holds no other: see `Out`.
+def score_values(
+    scored_column: int, start: int, stop: int, scored_columns: ScoredColumns, wanted: Wanted, dtype: Any
+) -> None:
+    """Score the values start to stop - 1 of one scored column, each for rows whose cohort holds no other: see `Out`.
 
     dtype: of counts of rows, as in blocks.
     """
@@ -367,5 +387,5 @@ def score_values(target: int, start: int, stop: int, targets: Targets, wanted: W
     rows, tally = (none, counts, np.empty(0, np.uint64)), (numbers.reshape(0, 0), numbers.reshape(0, 0), numbers)
     out = Out(np.empty((0, 0, 0)), np.empty((0, 0), np.uint32))
     memory = memory_for(stop - start, dtype, wanted.kinds)
-    alone = (target, start, stop)
-    score_blocks(alone, rows, numbers, (0, 0), numbers, targets, wanted, memory, tally, numbers, out)
+    alone = (scored_column, start, stop)
+    score_blocks(alone, rows, numbers, (0, 0), numbers, scored_columns, wanted, memory, tally, numbers, out)

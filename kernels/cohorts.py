@@ -1,4 +1,4 @@
-"""What kernels know of target columns and of cohorts, and the statistics of a cohort; for CPU and CUDA alike."""
+"""What kernels know of scored columns and of cohorts, and the statistics of a cohort; for CPU and CUDA alike."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Wanted(NamedTuple):
 
 
 class Values(NamedTuple):
-    """The values of target columns, one column after the other.
+    """The values of scored columns, one column after the other.
 
     first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
     of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
@@ -195,14 +195,18 @@ def find_other(statistic, start, stop, mass, base, priors, log2_priors, codes, l
 
 
 @subroutine
-def sum_runs(starts, number, target, values, wanted, cells, found):
+def sum_runs(starts, number, scored_column, values, wanted, cells, found):
     """Put those statistics of cohorts into found[run, statistic] that are sums of logarithms, or numbers of values.
 
     Cohort r, below `number`, is the cells starts[r] to starts[r + 1] - 1.
     """
     # Once, not for each cell: reading an array from a tuple counts a reference.
     log2_priors, codes, counts, log2_shares = values.log2_priors, cells.values, cells.counts, cells.log2_shares
-    base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
+    base, accuracy, unit_bits = (
+        values.first[scored_column],
+        values.accuracies[scored_column],
+        values.unit_bits[scored_column],
+    )
     kinds = wanted.kinds
     for s in range(kinds.size):
         kind = kinds[s]
@@ -220,17 +224,17 @@ def sum_runs(starts, number, target, values, wanted, cells, found):
 
 
 @subroutine
-def sum_other_runs(starts, number, target, values, masses, wanted, cells, found):
+def sum_other_runs(starts, number, scored_column, values, masses, wanted, cells, found):
     """Put those statistics of cohorts into `found` (see `sum_runs`) that are sums of other terms, or largest ones.
 
     masses: of `values`, None only where there are no such statistics: then no code for them is compiled.
     """
     if masses is None:
         return
-    priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[target]
-    base, all_values, all_mass = values.first[target], values.numbers[target], masses[target]
+    priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[scored_column]
+    base, all_values, all_mass = values.first[scored_column], values.numbers[scored_column], masses[scored_column]
     codes, log2_shares, posteriors = cells.values, cells.log2_shares, cells.posteriors
-    kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[target]
+    kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[scored_column]
     for s in range(kinds.size):
         kind = kinds[s]
         if not is_of_terms(kind, accuracy):
@@ -247,15 +251,15 @@ def sum_other_runs(starts, number, target, values, masses, wanted, cells, found)
 
 
 @subroutine
-def walk_runs(starts, which, target, axes, accuracy, wanted, cells, ordered, found):
+def walk_runs(starts, which, scored_column, axes, accuracy, wanted, cells, ordered, found):
     """Put the other statistics of cohorts into `found`; `ordered`: their cells in the order of the column's axis."""
     first, number, step = which
     for s in range(wanted.kinds.size):
         kind, order, out = wanted.kinds[s], wanted.orders[s], found[:, s]
-        if kind == MOVER and axes.kinds[target] == NOMINAL:
-            move_nominal(starts, which, target, axes, accuracy, cells.values, cells.shares, out)
+        if kind == MOVER and axes.kinds[scored_column] == NOMINAL:
+            move_nominal(starts, which, scored_column, axes, accuracy, cells.values, cells.shares, out)
         elif kind == MOVER:
-            move_runs(starts, which, target, axes, accuracy, ordered.values, ordered.shares, out)
+            move_runs(starts, which, scored_column, axes, accuracy, ordered.values, ordered.shares, out)
         elif is_walk(kind):
             for run in range(first, number, step):
                 out[run] = recursive(cells.counts, starts[run], starts[run + 1], order)

@@ -34,14 +34,14 @@ def count_digits(ids, shift, digit_mask, histogram):
 
 
 @kernel
-def scatter_rows(source, start, stop, shift, digit_mask, position, target):
+def scatter_rows(source, start, stop, shift, digit_mask, position, scored_column):
     """Move each row from start to stop to the next free `position` of its digit.
 
-    source and target: (ids, order, keys, counts). Empty `order` in the source: rows are numbered as they stand.
-    Empty `ids` in the target, or empty `counts`: there are none to move.
+    source and scored column: (ids, order, keys, counts). Empty `order` in the source: rows are numbered as they stand.
+    Empty `ids` in the scored column, or empty `counts`: there are none to move.
     """
     ids, order, keys, counts = source
-    new_ids, new_order, new_keys, new_counts = target
+    new_ids, new_order, new_keys, new_counts = scored_column
     words = keys.shape[1]
     for row in range(start, stop):
         digit = (ids[row] >> uint32(shift)) & uint32(digit_mask)

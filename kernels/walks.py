@@ -25,7 +25,7 @@ FEW_STEPS = 16
 
 
 class Axes(NamedTuple):
-    """Where the values of some target columns lie, one column after the other.
+    """Where the values of some scored columns lie, one column after the other.
 
     kinds: of each column, one of those above. ORDERED: values_first tells where a column's values begin in `places`,
     which holds their places 0 to steps - 1; steps_first where its places begin in `prior`, cumulated over them, and
@@ -110,10 +110,10 @@ def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, st
 
 
 @subroutine
-def move_nominal(starts, which, target, axes, accuracy, values, shares, out):
+def move_nominal(starts, which, scored_column, axes, accuracy, values, shares, out):
     """As `move_runs`, between values of which each is as far from each: what rises."""
     first, number, step = which
-    masses = axes.masses[axes.nodes_first[target] :]
+    masses = axes.masses[axes.nodes_first[scored_column] :]
     for run in range(first, number, step):
         upper, lower = int64(0), int64(0)
         for i in range(starts[run], starts[run + 1]):
@@ -125,18 +125,22 @@ def move_nominal(starts, which, target, axes, accuracy, values, shares, out):
 
 
 @subroutine
-def move_runs(starts, which, target, axes, accuracy, values, shares, out):
+def move_runs(starts, which, scored_column, axes, accuracy, values, shares, out):
     """Earth mover's distance of posterior and prior in each cohort: of c/C and prior, times the accuracy.
 
     Cohort r is the cells starts[r] to starts[r + 1] - 1, in the order of the axis. which: (first, number, step) of the
     cohorts.
     """
     first, number, step = which
-    kind, count = axes.kinds[target], axes.values_first[target + 1] - axes.values_first[target]
-    places = axes.places[axes.values_first[target] :]
-    prior, prior_sum = axes.prior[axes.steps_first[target] :], axes.prior_sum[axes.steps_first[target] :]
-    nodes, levels, base = axes.nodes[axes.nodes_first[target] :], axes.levels[target], axes.bases[target]
-    masses, lengths, steps = axes.masses, axes.lengths, axes.steps[target]
+    kind, count = axes.kinds[scored_column], axes.values_first[scored_column + 1] - axes.values_first[scored_column]
+    places = axes.places[axes.values_first[scored_column] :]
+    prior, prior_sum = axes.prior[axes.steps_first[scored_column] :], axes.prior_sum[axes.steps_first[scored_column] :]
+    nodes, levels, base = (
+        axes.nodes[axes.nodes_first[scored_column] :],
+        axes.levels[scored_column],
+        axes.bases[scored_column],
+    )
+    masses, lengths, steps = axes.masses, axes.lengths, axes.steps[scored_column]
     for run in range(first, number, step):
         start, stop = starts[run], starts[run + 1]
         if kind == ORDERED:

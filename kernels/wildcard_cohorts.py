@@ -22,7 +22,7 @@ class Keys(NamedTuple):
 
     keys: (keys, words); those of pattern p are offsets[p] to offsets[p + 1] - 1. keep: (patterns, words), the masks of
     the known columns that a pattern does not lack. The rows of key k are starts[k] to starts[k + 1] - 1: the code of
-    each in the target column, one above all values where it is missing there, and how often it occurs.
+    each in the scored column column, one above all values where it is missing there, and how often it occurs.
     """
 
     keys: npt.NDArray[np.uint64]
@@ -57,7 +57,7 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, keys: Keys, asking: int, values: int) -> Room:
-        """For at most so many keys that ask at once, and a target column of so many values."""
+        """For at most so many keys that ask at once, and a scored column column of so many values."""
         patterns, size = len(keys.keep), len(keys.keys)
         lists = min(patterns * asking, size)
         largest = int(np.diff(keys.offsets).max())

@@ -56,15 +56,15 @@ def score_rows(asked, first, number, scratch, results):
     Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
     there whose value is known. own[row]: those with the row's own value.
     """
-    known, target, values, _, logs, wanted = asked
+    known, scored_column, values, _, logs, wanted = asked
     own, losses, out = results
     # Behind the codes of its values is that of missing ones.
-    base, end = values.first[target], values.first[target + 1]
+    base, end = values.first[scored_column], values.first[scored_column + 1]
     missing, priors, log2_priors = end - base, values.priors[base:end], values.log2_priors[base:end]
-    accuracy, unit_bits = values.accuracies[target], values.unit_bits[target]
+    accuracy, unit_bits = values.accuracies[scored_column], values.unit_bits[scored_column]
     starts, row_values, row_counts = known.starts, known.values, known.counts
     runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
-    unit, inside = wanted.unit[0], values.inside[target]
+    unit, inside = wanted.unit[0], values.inside[scored_column]
     for k in range(wanted.measures.size):
         measure, place = wanted.measures[k], wanted.places[k]
         for j in range(number):
@@ -102,11 +102,11 @@ def score_rows(asked, first, number, scratch, results):
 @subroutine
 def score_keys(asked, start, stop, memory, results):
     """Score the rows of the keys start to stop - 1, in batches that there is memory for; see `score_patterns`."""
-    known, target, values, axes, logs, wanted = asked
+    known, scored_column, values, axes, logs, wanted = asked
     room, scratch, ordered = memory
     own = results[0]
-    base, end = values.first[target], values.first[target + 1]
-    missing, priors, accuracy = end - base, values.priors[base:end], values.accuracies[target]
+    base, end = values.first[scored_column], values.first[scored_column + 1]
+    missing, priors, accuracy = end - base, values.priors[base:end], values.accuracies[scored_column]
     row_starts, row_values, row_counts = known.starts, known.values, known.counts
     links, list_starts, list_ends, list_values, list_counts = (
         room.links,
@@ -144,7 +144,7 @@ def score_keys(asked, start, stop, memory, results):
                         number += 1
                     amounts[value] += list_counts[entry]
         if cell + number > cells[0].size or key - first == sizes.size:
-            find_statistics(starts, run, target, values, axes, wanted, scratch.cells, ordered, scratch.found)
+            find_statistics(starts, run, scored_column, values, axes, wanted, scratch.cells, ordered, scratch.found)
             score_rows(asked, first, key - first, scratch, results)
             first, run, cell = key, 0, 0
         size, certain, cell = describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells)
@@ -157,7 +157,7 @@ def score_keys(asked, start, stop, memory, results):
             own[row] = amounts[row_values[row]]
         for i in range(number):
             amounts[touched[i]] = 0
-    find_statistics(starts, run, target, values, axes, wanted, scratch.cells, ordered, scratch.found)
+    find_statistics(starts, run, scored_column, values, axes, wanted, scratch.cells, ordered, scratch.found)
     score_rows(asked, first, stop - first, scratch, results)
 
 
@@ -165,7 +165,8 @@ def score_keys(asked, start, stop, memory, results):
 def score_patterns(asked, segments, memory, results):
     """Score the rows of segments (pattern, first key, last key + 1).
 
-    asked: (known, target, values, axes, logs, wanted): `Keys`, which of the `Values` is scored, and where a statistic
+    asked: (known, scored column, values, axes, logs, wanted): `Keys`, which of the `Values` is scored, and where a
+    statistic
     needs them their axes, see `log2_count`, `Wanted`. memory: (room, scratch, ordered), see `Room`, `Scratch` and
     `ordered_cells`. results: (own, losses, out): out[row, k] gets measure k, before weighting: NaN what is of the row's
     own value where that is missing. losses[row]: -log2 of the share of its cohort that has its value, times how often

@@ -47,8 +47,8 @@ def copy_step(typing_context: Any, out: Any, at: Any, array: Any, start: Any) ->
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         step = ir.VectorType(ir.IntType(8), STEP)
         source = _pointer(context, builder, signature.args[2], *arguments[2:], step)
-        target = _pointer(context, builder, signature.args[0], *arguments[:2], step)
-        builder.store(builder.load(source, align=1), target, align=1)
+        scored_column = _pointer(context, builder, signature.args[0], *arguments[:2], step)
+        builder.store(builder.load(source, align=1), scored_column, align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.intp, array, types.intp), generate

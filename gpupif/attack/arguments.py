@@ -76,11 +76,11 @@ class Arguments:
             attacker += theirs
         if self.columns is None:
             return None
-        targets = list(self.columns)
-        self._check_mappings(names, [*targets, *attacker])
-        check_exist("columns", targets, names)
+        scored_columns = list(self.columns)
+        self._check_mappings(names, [*scored_columns, *attacker])
+        check_exist("columns", scored_columns, names)
         check_weights(self.weights, names)
-        return [name for name in names if name in {*targets, *attacker, *self._weights}]
+        return [name for name in names if name in {*scored_columns, *attacker, *self._weights}]
 
     def make_request(
         self,
@@ -103,13 +103,13 @@ class Arguments:
             resolve_columns(names, labels, self.columns, theirs, of_rows, argument)
             for argument, theirs in self._known_by_argument.items()
         ]
-        targets = found[0][0]
+        scored_columns = found[0][0]
         each = [attacker for _, attacker in found]
         known = list(dict.fromkeys(column for one in each for column in one.known))
-        used = [name for name in names if name in {*targets, *known}]
+        used = [name for name in names if name in {*scored_columns, *known}]
         priors, accuracies, distances = self._check_mappings(names, used)
         return ScoreRequest(
-            targets,
+            scored_columns,
             known,
             used,
             priors,

@@ -114,14 +114,16 @@ class JoinedColumns(NamedTuple):
         Without codes of rows. A row that agrees with none, as is possible where missing values are wildcards, counts
         itself.
         """
-        targets, known = ([request.used.index(name) for name in names] for names in (request.targets, request.known))
+        scored_columns, known = (
+            [request.used.index(name) for name in names] for names in (request.scored_columns, request.known)
+        )
         wildcards = [place for place, matches_all in enumerate(self.wildcards) if matches_all]
-        return replace(counting_job(self.counts, targets, known, wildcards), least=1)
+        return replace(counting_job(self.counts, scored_columns, known, wildcards), least=1)
 
     def classes_job(self) -> Job:
         """The job of counting the population's rows in the equivalence classes of all these columns, as `sizes_job`.
 
-        The target is one more column, which has the same value in all rows.
+        The scored column is one more column, which has the same value in all rows.
         """
         several = len(self.counts)
         constant = self.counts[0].sum(keepdims=True)
@@ -184,7 +186,7 @@ def _prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[An
 
 
 def counting_job(
-    counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int], wildcards: Sequence[int]
+    counts: Sequence[npt.NDArray[np.int64]], scored_columns: list[int], known: list[int], wildcards: Sequence[int]
 ) -> Job:
     """The job of counting rows in cohorts, without codes of rows.
 
@@ -198,7 +200,7 @@ def counting_job(
         log2_priors=[np.zeros(number, np.int64) for number in values],
         unit_bits=[LOG_BITS] * len(counts),
         accuracies=[1.0] * len(counts),
-        targets=targets,
+        scored_columns=scored_columns,
         known=known,
         measures=(MEASURES["cohort_size"],),
         dtype="float64",

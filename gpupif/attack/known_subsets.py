@@ -17,7 +17,7 @@ from ..measures import Measure
 from ..utils.display import as_text, plural
 from ..utils.validation import MOST, as_list, brief, whole_number
 
-# Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
+# Subsets that are scored at most, of all scored columns together, and how many distinct rows they may have together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
 # What each cell has of its scores over all subsets, in the order in which outputs have them.
 FOLDS = ("worst", "mean")
@@ -144,12 +144,12 @@ def among_of(argument: str) -> str:
     return "among" if argument == "known" else f"{argument}: among"
 
 
-def check_known(argument: str, asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
-    """Raise InputError where a target has fewer other columns in the pool than the attacker is to know any of.
+def check_known(argument: str, asked: AnyKnown, scored_columns: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
+    """Raise InputError where a scored column has fewer other columns in the pool than the attacker is to know any of.
 
     argument: what messages call `asked`.
     """
-    others = min(len(pool) - (name in pool) for name in targets)
+    others = min(len(pool) - (name in pool) for name in scored_columns)
     if asked.known > others:
         where = "scored" if asked.among is None else "named in among="
         if not others:
@@ -187,9 +187,13 @@ class KnownSubsets:
             )
         return [tuple(self.names[other] for other in others) for others in self.places_of(self.names.index(column))]
 
-    def places_of(self, target: int) -> list[tuple[int, ...]]:
+    def places_of(self, scored_column: int) -> list[tuple[int, ...]]:
         """The same by places among the columns used."""
-        return [tuple(other for other in one.columns if other != target) for one in self.sets if target in one.targets]
+        return [
+            tuple(other for other in one.columns if other != scored_column)
+            for one in self.sets
+            if scored_column in one.scored_columns
+        ]
 
     def __repr__(self) -> str:
         low, high = min(self.scored.values()), max(self.scored.values())
@@ -210,29 +214,31 @@ class KnownSubsets:
 
 
 def choose_subsets(
-    asked: AnyKnown, names: Sequence[Hashable], targets: Sequence[int], pool: Sequence[int], rows: int
+    asked: AnyKnown, names: Sequence[Hashable], scored_columns: Sequence[int], pool: Sequence[int], rows: int
 ) -> KnownSubsets:
     """The sets of columns to score, of those in `pool`, in ascending order.
 
-    names: of the columns used; targets, pool: places among them. rows: of the table. A sample holds, for each target,
-    `asked.subsets` different subsets, each such sample being as likely as any other; those of two targets depend on
-    each other, for a set of r + 1 columns serves several. Raises InputError for too many to score.
+    names: of the columns used; scored columns, pool: places among them. rows: of the table. A sample holds, for each
+    scored column,
+    `asked.subsets` different subsets, each such sample being as likely as any other; those of two scored columns
+    depend on each other, for a set of r + 1 columns serves several. Raises InputError for too many to score.
     """
     size = asked.known
-    possible = {target: math.comb(len(pool) - (target in pool), size) for target in targets}
+    possible = {scored_column: math.comb(len(pool) - (scored_column in pool), size) for scored_column in scored_columns}
     scored = {
-        target: number if asked.subsets is None else min(number, asked.subsets) for target, number in possible.items()
+        scored_column: number if asked.subsets is None else min(number, asked.subsets)
+        for scored_column, number in possible.items()
     }
-    _check_work(asked, sum(possible.values()), sum(scored.values()), len(targets), rows)
-    inside, outside = sorted(t for t in targets if t in pool), sorted(t for t in targets if t not in pool)
+    _check_work(asked, sum(possible.values()), sum(scored.values()), len(scored_columns), rows)
+    inside, outside = sorted(t for t in scored_columns if t in pool), sorted(t for t in scored_columns if t not in pool)
     served: dict[tuple[int, ...], list[int]] = {}
     source = random.Random(asked.seed)
     if inside:
-        left = {target: scored[target] for target in inside}
+        left = {scored_column: scored[scored_column] for scored_column in inside}
         for columns in _in_turn(sorted(pool), size + 1, scored != possible, source):
-            mine = [target for target in columns if left.get(target)]
-            for target in mine:
-                left[target] -= 1
+            mine = [scored_column for scored_column in columns if left.get(scored_column)]
+            for scored_column in mine:
+                left[scored_column] -= 1
             if mine:
                 served[columns] = mine
             if not any(left.values()):
@@ -240,15 +246,15 @@ def choose_subsets(
     if outside:
         left_outside = scored[outside[0]]
         for known in _in_turn(sorted(pool), size, scored != possible, source):
-            for target in outside:
-                served.setdefault(tuple(sorted((*known, target))), []).append(target)
+            for scored_column in outside:
+                served.setdefault(tuple(sorted((*known, scored_column))), []).append(scored_column)
             left_outside -= 1
             if not left_outside:
                 break
     return KnownSubsets(
         size,
-        {names[target]: possible[target] for target in targets},
-        {names[target]: scored[target] for target in targets},
+        {names[scored_column]: possible[scored_column] for scored_column in scored_columns},
+        {names[scored_column]: scored[scored_column] for scored_column in scored_columns},
         scored != possible,
         asked.seed,
         names,
@@ -274,19 +280,22 @@ def _in_turn(pool: Sequence[int], size: int, drawn: bool, source: random.Random)
                 yield columns
 
 
-def _check_work(asked: AnyKnown, possible: int, scored: int, targets: int, rows: int) -> None:
+def _check_work(asked: AnyKnown, possible: int, scored: int, scored_columns: int, rows: int) -> None:
     """Raise InputError for more subsets than can be scored on so many rows."""
     most = min(MOST_SUBSETS, MOST_VISITS // rows)
     if scored > most:
-        what = f"{possible:,} subsets of {asked.known} columns (of all {targets} columns that are scored together)"
+        what = (
+            f"{possible:,} subsets of {asked.known} columns (of all {scored_columns} columns that are scored together)"
+        )
         if asked.subsets is None:
             raise InputError(
                 f"known: there are {what}, too many to score on {rows:,} rows. Draw a sample of them with subsets=, "
-                f"such as subsets={max(1, min(1000, most // targets))} for each column, or give a lower number."
+                f"such as subsets={max(1, min(1000, most // scored_columns))} for each column, or give a lower number."
             )
         raise InputError(
-            f"subsets: {asked.subsets:,} for each of {targets} columns are too many to score on {rows:,} rows. Give at "
-            f"most subsets={max(1, most // targets)}."
+            f"subsets: {asked.subsets:,} for each of {scored_columns} columns are too many to score on {rows:,} "
+            f"rows. Give at "
+            f"most subsets={max(1, most // scored_columns)}."
         )
 
 

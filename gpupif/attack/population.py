@@ -119,7 +119,7 @@ class MatchedPopulation:
     def sizes(
         self, request: ScoreRequest, subsets: KnownSubsets | None, engine: Engine
     ) -> dict[str, npt.NDArray[np.number]]:
-        """Per target and row of the sample, how many rows of the population agree on what the attacker knows.
+        """Per scored column and row of the sample, how many rows of the population agree on what the attacker knows.
 
         By output: alone under "", or the worst and the mean over subsets of columns, see `FOLDS`. A row that agrees
         with none, as is possible where missing values are wildcards, counts itself.

@@ -39,13 +39,14 @@ class Attacker:
 class ScoreRequest:
     """Request to score a table, checked against the names of its columns.
 
-    targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
+    scored columns: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in
+    the
     order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
     of an attacker who knows any few of the columns `known`, how many, and which subsets. attackers: by name each of
     several, None where there is one without a name. has_population: whether cohorts are counted in one, too.
     """
 
-    targets: list[Hashable]
+    scored_columns: list[Hashable]
     known: list[Hashable]
     used: list[Hashable]
     priors: Mapping[Any, Mapping[Any, float]]
@@ -83,7 +84,7 @@ class ScoreRequest:
                 self,
                 known=one.known,
                 any_known=one.any_known,
-                used=[column for column in self.used if column in {*self.targets, *one.known}],
+                used=[column for column in self.used if column in {*self.scored_columns, *one.known}],
                 attackers=None,
             )
             for name, one in self.attackers.items()
@@ -101,8 +102,10 @@ class ScoreRequest:
         """
         if self.any_known is None:
             return None
-        targets, pool = ([self.used.index(name) for name in names] for names in (self.targets, self.known))
-        return choose_subsets(self.any_known, self.used, targets, pool, rows)
+        scored_columns, pool = (
+            [self.used.index(name) for name in names] for names in (self.scored_columns, self.known)
+        )
+        return choose_subsets(self.any_known, self.used, scored_columns, pool, rows)
 
     def job(
         self,
@@ -137,7 +140,7 @@ class ScoreRequest:
             log2_priors=[prior_of[name].log2_probabilities for name in self.used],
             unit_bits=[prior_of[name].unit_bits for name in self.used],
             accuracies=[_accuracy(name, self.accuracies.get(name, 1.0)) for name in self.used],
-            targets=[self.used.index(name) for name in self.targets],
+            scored_columns=[self.used.index(name) for name in self.scored_columns],
             known=[self.used.index(name) for name in self.known],
             measures=self.measures,
             dtype=self.dtype,
@@ -166,12 +169,14 @@ class ScoreRequest:
         return make_prior(column, given, int(there.sum()), there)
 
     def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
-        """Where the values of the targets lie, if a measure asks for it; what was given is checked in any case."""
+        """Where the values of the scored columns lie, if a measure asks for it; what was given is checked in any
+        case.
+        """
         walks = any(measure.walks for measure in self.measures)
         axes: list[Axis | None] = []
         for column in columns:
             distance = self.distances.get(column.name)
-            asked = walks and column.name in self.targets
+            asked = walks and column.name in self.scored_columns
             needed = column.cardinality and (asked or not isinstance(distance, CategoryOrder | None))
             axis = make_axis(column, prior_of[column.name], distance) if needed else None
             axes.append(axis if asked else None)
@@ -186,7 +191,7 @@ def resolve_columns(
     of_rows: bool,
     argument: str,
 ) -> tuple[list[Hashable], Attacker]:
-    """Targets and what the attacker knows, in the order asked for, checked against the table.
+    """Scored columns and what the attacker knows, in the order asked for, checked against the table.
 
     of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
     """
@@ -194,32 +199,33 @@ def resolve_columns(
         raise InputError("table: expected at least one column, got none.")
     check_unique(names)
     default = [name for name in names if name not in labels] or list(names)
-    targets = default if columns is None else list(columns)
-    if not targets:
+    scored_columns = default if columns is None else list(columns)
+    if not scored_columns:
         raise InputError("columns: expected at least one column to score, got an empty list.")
-    check_exist("columns", targets, names)
+    check_exist("columns", scored_columns, names)
     if isinstance(known, AnyKnown):
         check_exist(among_of(argument), known.among or (), names)
-        pool = list(targets) if known.pool is None else list(known.pool)
-        check_known(argument, known, targets, pool if known.known else targets)
-        return targets, Attacker(pool, known)
-    attacker = list(targets) if known is None else list(known)
+        pool = list(scored_columns) if known.pool is None else list(known.pool)
+        check_known(argument, known, scored_columns, pool if known.known else scored_columns)
+        return scored_columns, Attacker(pool, known)
+    attacker = list(scored_columns) if known is None else list(known)
     check_exist(argument, attacker, names)
-    separators = columns is None and set(str(targets[0])) & set(",;\t| ")
-    if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):
+    separators = columns is None and set(str(scored_columns[0])) & set(",;\t| ")
+    if known is None and len(scored_columns) == 1 and (separators or (columns is not None and not of_rows)):
         mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
         warn(
-            f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
+            f"columns: only {scored_columns[0]!r} is scored, so by default the attacker knows nothing and every "
+            f"cohort is the "
             f"whole table. {mend}",
             NothingKnownWarning,
         )
-    elif known is not None and len(attacker) == 1 and attacker[0] in targets and not of_rows:
+    elif known is not None and len(attacker) == 1 and attacker[0] in scored_columns and not of_rows:
         warn(
             f"{argument}: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
             f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",
             NothingKnownWarning,
         )
-    return targets, Attacker(attacker)
+    return scored_columns, Attacker(attacker)
 
 
 def _accuracy(name: Hashable, value: Any) -> float:

@@ -14,7 +14,7 @@ from .options import FileRoles, as_names, check_table, configured, show
 def advise(
     table: options.Table,
     hierarchies: options.Hierarchies = None,
-    target: Annotated[
+    criterion: Annotated[
         str, typer.Option(metavar="pif95|k|'max csf'|...", help="What is to be less risky: changes are ranked by it.")
     ] = "pif95",
     columns: Annotated[
@@ -58,13 +58,13 @@ def advise(
     find = partial(
         find_advice,
         hierarchies=hierarchies,
-        target=target,
+        criterion=criterion,
         columns=every,
         quasi_identifiers=known,
         sensitive=attributes,
     )
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        pick = partial(pick_needed, every, known, attributes, target)
+        pick = partial(pick_needed, every, known, attributes, criterion)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
     show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
     from_file.say(as_json, quiet)

@@ -54,7 +54,7 @@ def score_on_cluster(
     check_names_folder(output)
     check_folder(output, overwrite, given)
     files = read_files("table", given, every_column if columns is None else asked.needed)
-    targets = (
+    scored_columns = (
         list(columns)
         if columns is not None
         else [name for name in files.names if name not in (*files.index_names, asked.weights)]
@@ -62,13 +62,13 @@ def score_on_cluster(
     if asked.population is not None:
         check_folder(output, overwrite, find_input(Path(asked.population.table)))
     if selection is None:
-        attacker_names(asked.outputs, targets, [])
+        attacker_names(asked.outputs, scored_columns, [])
     check_selection(selection, asked)
     written = {}
     started = time.perf_counter()
     with connected(place) as (client, report), watching(client, report), config(progress=False):
         origin = describe_files(given.path, given.stamps())
-        scores = score_table(files.frame, replace(asked, columns=targets), origin)
+        scores = score_table(files.frame, replace(asked, columns=scored_columns), origin)
         several = len(client.nthreads())
         if selection is None:
             scores.to_parquet(output, overwrite=overwrite, write_index=False)
@@ -81,7 +81,7 @@ def score_on_cluster(
         "input": str(table),
         "output": str(output),
         "rows": files.rows,
-        "columns": targets,
+        "columns": scored_columns,
         "measures": list(scores.measures),
         **(attackers if subsets is None else {"attackers": repr(subsets), "known_any": subsets.to_dict()}),
         "workers": several,

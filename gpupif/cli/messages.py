@@ -96,9 +96,9 @@ def as_options(message: str, options: Collection[str] | None = None) -> str:
     names = (
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|"
         "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
-        "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|household|target_risk|interactions|max_size|contributions|among|subsets|seed|where|by|keep_input|"
+        "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|household|max_global_risk|interactions|max_size|contributions|among|subsets|seed|where|by|keep_input|"
         "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles|row_id|suppressed|linkage|hierarchies|"
-        "target|suppress|cells|time_limit|identifiers|pseudonymise|keep"
+        "criterion|suppress|cells|time_limit|identifiers|pseudonymise|keep"
     )
     if options is not None:
         own = [name for name in names.split("|") if f"--{name.replace('_', '-')}" in options]
@@ -108,7 +108,7 @@ def as_options(message: str, options: Collection[str] | None = None) -> str:
         message = re.sub(r"^known:", "--known-any:", message)
     if sys.argv[1:2] == ["protect"]:
         message = re.sub(r"^weights:(?= column)", "--weight:", message)
-        message = re.sub(r"^targets:", "--target:", message)
+        message = re.sub(r"^criteria:", "--require:", message)
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def protect(
     table: options.Table,
-    target: Annotated[
+    require: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'k>=5'|'pif95<=3'|...",
@@ -52,7 +52,7 @@ def protect(
     ] = None,
     roles: options.RolesFile = None,
     suppress: Annotated[
-        float, typer.Option(metavar="0.04", help="Share of the rows that may be suppressed to reach a target on k.")
+        float, typer.Option(metavar="0.04", help="Share of the rows that may be suppressed to reach a criterion on k.")
     ] = 0.0,
     cells: Annotated[
         bool,
@@ -71,7 +71,7 @@ def protect(
     attacker: Annotated[
         list[str] | None,
         options.attack_option(
-            metavar="NAME=A,B", help="An attacker, and the columns it knows, for targets 'NAME: ...'; may be repeated."
+            metavar="NAME=A,B", help="An attacker, and the columns it knows, for criteria 'NAME: ...'; may be repeated."
         ),
     ] = None,
     attacker_any: Annotated[
@@ -89,13 +89,13 @@ def protect(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Find the plan that makes TABLE meet targets at the least loss: the columns made as coarse as they have to be."""
+    """Find the plan that makes TABLE meet criteria at the least loss: the columns made as coarse as they have to be."""
     from ..dask.client import Place
 
     place = Place(scheduler, workers)
     check_table(table, sep, place)
-    if not target:
-        raise InputError("--target: expected at least one limit, such as --target 'k>=5'; got none.")
+    if not require:
+        raise InputError("--require: expected at least one limit, such as --require 'k>=5'; got none.")
     if output is not None:
         from ..treatment.plan import check_plan_output
 
@@ -127,7 +127,7 @@ def protect(
         attackers = _attackers(attacker or (), attacker_any or ())
         find = partial(
             find_plan,
-            targets=target,
+            criteria=require,
             hierarchies=hierarchies,
             quasi_identifiers=known,
             sensitive=attributes,
@@ -152,7 +152,7 @@ def protect(
             named_too = {*known, *(attributes or ()), *named}
             names, labels = table_names(files)
             warn_of_identifiers(files, [name for name in (*names, *labels) if name not in named_too], labels)
-        pick = partial(columns_read, target, known, attributes or (), attackers, named)
+        pick = partial(columns_read, require, known, attributes or (), attackers, named)
         found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
         if output is not None:
             found.plan.save(output, overwrite=overwrite)

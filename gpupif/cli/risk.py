@@ -71,7 +71,7 @@ def risk(
             metavar="COLUMN", help="Rows of a household have the same value there: risk that one is found."
         ),
     ] = None,
-    target_risk: Annotated[
+    max_global_risk: Annotated[
         float | None,
         options.table_option(
             metavar="0.01", help="Acceptable re-identifications per row: the risk above which to protect rows."
@@ -132,7 +132,7 @@ def risk(
             game=game,
             weights=weights,
             household=household,
-            target_risk=target_risk,
+            max_global_risk=max_global_risk,
             missing=missing,
         )
         pick = partial(pick_needed, known, attributes or [], weights=weights, household=household)

@@ -152,10 +152,10 @@ def score(
     place, names = Place(scheduler, workers), list(dict.fromkeys(as_names(measures) or []))
     check_table(table, sep, place)
     resolve_measures(names)
-    targets, their_known, their_among = as_names(columns), as_names(known), as_names(among)
+    scored_columns, their_known, their_among = as_names(columns), as_names(known), as_names(among)
     # What is scored may be known, too.
     from_file = FileRoles(roles, table, sep, [weights])
-    targets = from_file.take("columns", targets, lambda columns: columns.scored)
+    scored_columns = from_file.take("columns", scored_columns, lambda columns: columns.scored)
     by_number = known_any is not None or bool(attacker_any)
     if by_number:
         their_among = from_file.known("among", their_among)
@@ -174,7 +174,7 @@ def score(
 
         asked = Arguments.of(
             names,
-            targets,
+            scored_columns,
             **_attack(their_known, known_any, attacker, attacker_any, _AnyOptions(their_among, subsets, seed)),
             priors=_read_priors(priors) if priors else None,
             accuracies=_accuracies(accuracy or (), accuracies),

@@ -123,7 +123,7 @@ def _count(part: LabelledCells) -> int:
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
-    return CellLayout.of(columns, types, [plan.columns[target] for target in plan.job.targets])
+    return CellLayout.of(columns, types, [plan.columns[scored_column] for scored_column in plan.job.scored_columns])
 
 
 def _find(
@@ -133,8 +133,8 @@ def _find(
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     codes = row_codes(plan, rows.keys)
 
-    def of(target: int) -> npt.NDArray[Any]:
-        found: npt.NDArray[Any] = codes[plan.job.targets[target]][index.number]
+    def of(scored_column: int) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = codes[plan.job.scored_columns[scored_column]][index.number]
         return found
 
     pieces = ScoredRows(starts[number], arrays, of).pieces()

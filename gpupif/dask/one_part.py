@@ -74,9 +74,9 @@ def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead:
 
 def shares_of(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, others: int) -> AnyKnownShares:
     """What scoring a job on sets may take, where so many rows of the table and the population are in one part."""
-    needs, targets = AnyKnownNeeds.of(job, plan.rows, sets), len(job.targets)
+    needs, scored_columns = AnyKnownNeeds.of(job, plan.rows, sets), len(job.scored_columns)
     memory = room() - _held_bytes(plan, rows, others)
-    return share_memory(needs, job.rows, targets, task_threads(), memory, kept=targets)
+    return share_memory(needs, job.rows, scored_columns, task_threads(), memory, kept=scored_columns)
 
 
 def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
@@ -92,7 +92,7 @@ def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
 
 def _held_bytes(plan: Plan, rows: int, others: int) -> int:
     """What is there beside scoring: keys and counts as they come, and scores as they leave."""
-    scores = rows * len(plan.job.targets) * len(plan.request.outputs)
+    scores = rows * len(plan.job.scored_columns) * len(plan.request.outputs)
     return _key_bytes(plan.layout.words, rows + others) + 8 * scores
 
 
@@ -109,9 +109,9 @@ def _matching_bytes(words: int, rows: int, scores: int) -> int:
 def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, rows: int) -> int:
     """What scoring so many distinct rows takes at least."""
     needs = None if sets is None else AnyKnownNeeds.of(job, plan.rows, sets)
-    fixed = 0 if needs is None else needs.least(rows, kept=len(job.targets))
+    fixed = 0 if needs is None else needs.least(rows, kept=len(job.scored_columns))
     if needs is not None and not plan.has_wildcards:
         return fixed
-    # Sets are scored one by one where missing values match every value, for one target at a time if need be.
-    targets = len(job.targets) if needs is None else 1
-    return fixed + _matching_bytes(plan.layout.words, rows, targets * scores_at_once(job))
+    # Sets are scored one by one where missing values match every value, for one scored column at a time if need be.
+    scored_columns = len(job.scored_columns) if needs is None else 1
+    return fixed + _matching_bytes(plan.layout.words, rows, scored_columns * scores_at_once(job))

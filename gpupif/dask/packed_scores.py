@@ -22,7 +22,7 @@ from gpupif.kernels import spread
 
 from ..attack.request import ScoreRequest
 from ..engines.partition_plan import computed_measure
-from ..engines.shared_scores import found_together, put_rows, take_target
+from ..engines.shared_scores import found_together, put_rows, take_scored_column
 from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
 from .words import WORD_BITS, Empty, WordReader, WordWriter, words_for
@@ -59,7 +59,7 @@ class SentScores:
 
 
 class Room:
-    """Memory for packing so many scores of at most so many rows, used for one target after the other.
+    """Memory for packing so many scores of at most so many rows, used for one scored column after the other.
 
     empty: makes it, and the words that come out.
     """
@@ -82,22 +82,22 @@ class Room:
 
 
 class RowScores:
-    """Scores of one target, of so many rows from `start` on.
+    """Scores of one scored column, of so many rows from `start` on.
 
     marks: (any number, rows), what is the same only for rows that have the same scores: where these stand, if all stand
     together, else all of them.
     """
 
-    def __init__(self, values: Mapping[str, Any], target: int, start: int, rows: int, room: Room) -> None:
-        self._values, self._target, self._room = values, target, room
-        self._found = found_together(values, target)
+    def __init__(self, values: Mapping[str, Any], scored_column: int, start: int, rows: int, room: Room) -> None:
+        self._values, self._scored_column, self._room = values, scored_column, room
+        self._found = found_together(values, scored_column)
         self.marks: npt.NDArray[Any]
         if self._found is not None:
             self.marks = room.empty((1, rows), self._found.places.dtype)
             spread.look_up(self._found.places, self._found.number[start : start + rows], self.marks[0])
         else:
             self.marks = room.all_rows(len(values), rows)
-            for name, own in take_target(values, target, start, start + rows).items():
+            for name, own in take_scored_column(values, scored_column, start, start + rows).items():
                 self.marks[list(values).index(name)] = own.view(np.uint64)
 
     def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
@@ -108,7 +108,7 @@ class RowScores:
         shared = list(self._values.values())
         put_rows(
             self._found._replace(places=self.marks[0], number=rows),
-            [scores.taken[self._target] for scores in shared],
+            [scores.taken[self._scored_column] for scores in shared],
             0,
             [own.view(scores.dtype) for own, scores in zip(taken, shared, strict=True)],
         )
@@ -124,30 +124,30 @@ def pack_scores(
     sent: SentScores,
     layout: KeyLayout,
     keys: npt.NDArray[np.uint64],
-    targets: Sequence[int],
+    scored_columns: Sequence[int],
     values: Mapping[str, Any],
     start: int,
     room: Room,
 ) -> list[npt.NDArray[np.uint64]]:
-    """Scores of the rows with these keys, as words. values: by name arrays (targets, rows), or `SharedScores`, in
-    which these are the rows from `start` on.
+    """Scores of the rows with these keys, as words. values: by name arrays (scored columns, rows), or `SharedScores`,
+    in which these are the rows from `start` on.
     """
-    writers = [WordWriter(room.empty) for _ in targets]
+    writers = [WordWriter(room.empty) for _ in scored_columns]
     grouped = {name: values[name] for group in sent.groups for name in group}
-    for place, (target, writer) in enumerate(zip(targets, writers, strict=True)):
+    for place, (scored_column, writer) in enumerate(zip(scored_columns, writers, strict=True)):
         scores = RowScores(grouped, place, start, len(keys), room)
-        _pack_target(writer, sent, keys, _field_of(layout, target, len(keys)), scores, room)
+        _pack_scored_column(writer, sent, keys, _field_of(layout, scored_column, len(keys)), scores, room)
     head = np.array([len(keys), *(writer.size for writer in writers)], np.uint64)
     return [head, *(words for writer in writers for words in writer.arrays)]
 
 
-def _field_of(layout: KeyLayout, target: int, rows: int) -> Field:
-    """Where keys hold a target's value; all rows are of one value where there may be more values than rows."""
-    field = layout.fields[target]
+def _field_of(layout: KeyLayout, scored_column: int, rows: int) -> Field:
+    """Where keys hold a scored column's value; all rows are of one value where there may be more values than rows."""
+    field = layout.fields[scored_column]
     return field if field.mask < rows else Field(0, 0, 0)
 
 
-def _pack_target(
+def _pack_scored_column(
     writer: WordWriter,
     sent: SentScores,
     keys: npt.NDArray[np.uint64],
@@ -155,7 +155,7 @@ def _pack_target(
     scores: RowScores,
     room: Room,
 ) -> None:
-    """Put the scores of one target, group by group."""
+    """Put the scores of one scored column, group by group."""
     rows = len(keys)
     usual, votes = room.usual[: field.mask + 1], room.votes[: field.mask + 1]
     usual[:] = rows
@@ -193,7 +193,7 @@ def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], room: Room) -
 
 
 class GroupScores(NamedTuple):
-    """Scores of one target, of a group of `SentScores`.
+    """Scores of one scored column, of a group of `SentScores`.
 
     items: (scores, items), as bits, those that differ and perhaps some again; places: which of them each row has.
     """
@@ -209,30 +209,32 @@ class PackedScores:
     sent: SentScores
     layout: KeyLayout
     keys: npt.NDArray[np.uint64]
-    targets: Sequence[int]
+    scored_columns: Sequence[int]
     words: npt.NDArray[np.uint64]
 
     @property
     def complete(self) -> bool:
         """Whether they are the scores of so many rows, and nothing is missing."""
-        head = self.words[: 1 + len(self.targets)].tolist()
-        return len(head) == 1 + len(self.targets) and [head[0], len(head) + sum(head[1:])] == [
+        head = self.words[: 1 + len(self.scored_columns)].tolist()
+        return len(head) == 1 + len(self.scored_columns) and [head[0], len(head) + sum(head[1:])] == [
             len(self.keys),
             len(self.words),
         ]
 
     def unpack(
         self,
-        target: int,
+        scored_column: int,
         items: Sequence[list[npt.NDArray[np.uint64]]],
         places: Sequence[npt.NDArray[np.uint32]],
         empty: Empty,
     ) -> None:
-        """Add the items of a target to those of others, and put into `places` which of them each row has; by group."""
-        rows, before = len(self.keys), 1 + len(self.targets)
-        start = before + int(self.words[1 : 1 + self.targets.index(target)].sum())
+        """Add the items of a scored column to those of others, and put into `places` which of them each row has; by
+        group.
+        """
+        rows, before = len(self.keys), 1 + len(self.scored_columns)
+        start = before + int(self.words[1 : 1 + self.scored_columns.index(scored_column)].sum())
         words = WordReader(self.words[start:], empty)
-        field = _field_of(self.layout, target, rows)
+        field = _field_of(self.layout, scored_column, rows)
         ranks = np.zeros(field.mask + 1, np.uint32)
         values = kernels.rank_values(self.keys, *field, ranks)
         (others,), flags = words.take(1).tolist(), words.take(words_for(rows))
@@ -250,10 +252,10 @@ class PackedScores:
             start += len(group)
 
 
-def unpack_target(
-    sent: SentScores, parts: Sequence[PackedScores], target: int, empty: Empty = np.empty
+def unpack_scored_column(
+    sent: SentScores, parts: Sequence[PackedScores], scored_column: int, empty: Empty = np.empty
 ) -> list[GroupScores]:
-    """The scores of one target that came from some parts, by group, of the rows of these parts together.
+    """The scores of one scored column that came from some parts, by group, of the rows of these parts together.
 
     empty: makes their arrays.
     """
@@ -261,5 +263,5 @@ def unpack_target(
     items: list[list[npt.NDArray[np.uint64]]] = [[] for _ in sent.groups]
     places = [empty(edges[-1], np.uint32) for _ in sent.groups]
     for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
-        part.unpack(target, items, [own[start:stop] for own in places], empty)
+        part.unpack(scored_column, items, [own[start:stop] for own in places], empty)
     return [GroupScores(np.concatenate(own, axis=1), where) for own, where in zip(items, places, strict=True)]

@@ -41,19 +41,19 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
     memory = sum(map(row_count, several)) * 8 * (words + 1 + 3 * sent.number + 8)
     with task_workers(memory) as workers:
         for cut, group in groupby(several, key=lambda parcel: parcel.cut):
-            targets, (own, others, counted) = routes.cuts[cut].targets, _by_table(group, routes)
+            scored_columns, (own, others, counted) = routes.cuts[cut].scored_columns, _by_table(group, routes)
             if not own:
                 continue
             rows = rows_in(own, words, workers.empty)
             # The same rows, in the same order.
             row_counts = rows_in(counted, words, workers.empty).counts if counted else None
-            scorer = _Scorer(plan, engine, targets, rows, row_counts, rows_in(others, words, workers.empty))
+            scorer = _Scorer(plan, engine, scored_columns, rows, row_counts, rows_in(others, words, workers.empty))
             values, found = scorer.score()
             sums.append(found)
             sizes = list(map(row_count, own))
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
             for parcel, (start, stop) in zip(own, edges, strict=True):
-                packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, values, start, room)
+                packed = pack_scores(sent, plan.layout, rows.keys[start:stop], scored_columns, values, start, room)
                 back.append(Parcel(parcel.source, part, cut, packed))
         return pack(back), WeightSums.total(*sums)
 
@@ -75,7 +75,7 @@ class _Scorer:
 
     plan: Plan
     engine: Engine
-    targets: list[int]
+    scored_columns: list[int]
     rows: Rows
     row_counts: npt.NDArray[np.int64] | None
     others: Rows
@@ -86,13 +86,13 @@ class _Scorer:
         return None if subsets is None else subsets.sets
 
     def score(self) -> tuple[dict[str, Any], WeightSums]:
-        """Scores (targets, rows), arrays or `SharedScores`, of each of the outputs that has scores of its own, by name;
-        what weights are made of.
+        """Scores (scored columns, rows), arrays or `SharedScores`, of each of the outputs that has scores of its own,
+        by name; what weights are made of.
         """
         plan = self.plan
         codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self.targets, codes, self.rows.counts, self.row_counts)
+        job = part_job(plan.job, self.scored_columns, codes, self.rows.counts, self.row_counts)
         if self._sets is None and self.engine.device == "cpu":
             job = replace(job, scores_on="either")
         elif self._sets is not None:
@@ -103,7 +103,7 @@ class _Scorer:
         values = {_output(name, fold): found for fold, scores in folds for name, found in scores.items()}
         if plan.population is not None:
             values |= self._population_sizes()
-        return values, WeightSums.of(result, self.targets, plan.in_one_part)
+        return values, WeightSums.of(result, self.scored_columns, plan.in_one_part)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
@@ -123,7 +123,7 @@ class _Scorer:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         job = replace(
             plan.population.columns.sizes_job(plan.request),
-            targets=self.targets,
+            scored_columns=self.scored_columns,
             codes=plan.layout.unpack(found.rows.keys),
             times=found.rows.counts.astype(np.int64),
         )

@@ -64,10 +64,12 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
     # How often each gain occurs is counted here, for tasks to come.
     columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
-        seen = Piece(workers.run(search.look, [(own, target, 0) for target, own in enumerate(columns)]), None)
+        seen = Piece(
+            workers.run(search.look, [(own, scored_column, 0) for scored_column, own in enumerate(columns)]), None
+        )
     figures, top = search.seen([seen])
     top = [
-        cell._replace(scores=[columns[cell.target].of(score).values[cell.row].item() for score in query.shown])
+        cell._replace(scores=[columns[cell.scored_column].of(score).values[cell.row].item() for score in query.shown])
         for cell in top
     ]
     numbers = [

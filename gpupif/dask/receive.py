@@ -14,7 +14,7 @@ from gpupif.kernels import spread
 from ..errors import GpupifError
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
-from .packed_scores import PackedScores, SentScores, unpack_target
+from .packed_scores import PackedScores, SentScores, unpack_scored_column
 from .parcels import order_by_part, stretches, unpack
 from .partition import PartitionIndex, frame_of
 from .plan import Plan
@@ -32,7 +32,7 @@ class Received(NamedTuple):
     of these is, part after part.
     """
 
-    targets: list[int]
+    scored_columns: list[int]
     parts: list[PackedScores]
     source_rows: npt.NDArray[Any]
     sent: npt.NDArray[Any]
@@ -55,7 +55,7 @@ def receive(
     GpupifError where scores are missing.
     """
     job, outputs = plan.job, plan.request.outputs
-    shape = (len(job.targets), len(index.number))
+    shape = (len(job.scored_columns), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in outputs]
     sent = SentScores.of(plan.request)
     # Of each distinct row its keys, in two orders, and some numbers: what is not touched takes none.
@@ -64,19 +64,19 @@ def receive(
         received = list(_receive_scores(plan, routes, sent, source, rows, frame, workers))
         which: list[int] = []
         index_of = np.empty(0, np.uint32)
-        for target, column in enumerate(job.targets if len(index.number) else []):
-            mine = [number for number, one in enumerate(received) if column in one.targets]
+        for scored_column, column in enumerate(job.scored_columns if len(index.number) else []):
+            mine = [number for number, one in enumerate(received) if column in one.scored_columns]
             if mine != which:
-                # Most targets come by the same sends, one after the other.
+                # Most scored columns come by the same sends, one after the other.
                 which, index_of = mine, _index([received[number] for number in mine], len(rows.keys), index, workers)
             parts = [part for number in which for part in received[number].parts]
-            groups = unpack_target(sent, parts, column, workers.empty)
+            groups = unpack_scored_column(sent, parts, column, workers.empty)
             for measure, out in zip(outputs, values, strict=True):
                 group, place = sent.place(measure)
                 items: npt.NDArray[Any] = groups[group].items[place].view(measure.type_in("float64"))
                 if measure.weighted and weights is not None:
-                    items = weights[""][target] * items
-                kernels.spread_items(items.astype(out.dtype), groups[group].places, index_of, out[target])
+                    items = weights[""][scored_column] * items
+                kernels.spread_items(items.astype(out.dtype), groups[group].places, index_of, out[scored_column])
     return {measure.name: frame_of(array, index, columns) for measure, array in zip(outputs, values, strict=True)}
 
 
@@ -88,11 +88,11 @@ def _receive_scores(
     for one in find_sends(rows, plan, routes, workers):
         # How often they occur played its role.
         blocks = order_by_part(Rows(one.rows.keys), one.dest, routes.parts, workers)
-        targets = routes.cuts[one.cut].targets
+        scored_columns = routes.cuts[one.cut].scored_columns
         parts = []
         for part, start, stop in stretches(blocks):
             words = parcels.get((one.cut, part), _NOTHING)
-            scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], targets, words)
+            scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], scored_columns, words)
             if not scores.complete:
                 raise GpupifError(
                     f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
@@ -101,7 +101,7 @@ def _receive_scores(
             parts.append(scores)
         place = workers.empty(len(blocks.order), blocks.order.dtype)
         spread.invert(blocks.order, 0, place)
-        yield Received(targets, parts, one.source_rows, one.place, place)
+        yield Received(scored_columns, parts, one.source_rows, one.place, place)
 
 
 _NOTHING: npt.NDArray[np.uint64] = np.empty(0, np.uint64)

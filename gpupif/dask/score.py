@@ -62,7 +62,7 @@ def score_dask(
         population_graph = build_population_graph(read, opened, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
-        columns=request.targets,
+        columns=request.scored_columns,
         measures=request.cell_measures,
         dtype=request.dtype,
         device=device.device,
@@ -107,7 +107,7 @@ def _score(
     local, indexes = (graph.each(stage, itemgetter(place), encoded) for place, stage in enumerate(("local", "index")))
     planned = _add_plan(graph, request, list(table.columns), local, population_graph)
     rows = graph.each("rows", partition_tasks.global_rows, planned, local)
-    labels = table._meta.columns.take([list(table.columns).index(column) for column in request.targets])
+    labels = table._meta.columns.take([list(table.columns).index(column) for column in request.scored_columns])
     counted = None
     if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
         counted = graph.each("rows-as-rows", partition_tasks.rows_as_rows, local, rows)
@@ -119,7 +119,7 @@ def _score(
     frames = {}
     nothing = partition_tasks.empty_index(table._meta)
     for measure, scores in zip(request.outputs, each, strict=True):
-        empty = np.empty((len(request.targets), 0), measure.type_in(request.dtype))
+        empty = np.empty((len(request.scored_columns), 0), measure.type_in(request.dtype))
         meta = partition_tasks.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
     later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))

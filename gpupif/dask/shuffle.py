@@ -1,9 +1,10 @@
 """Which rows go where, so that every cohort lies in one part and no part is much larger than the others.
 
-A pass cuts the table by the hash of the columns outside its targets into bins; bins are dealt to parts, the heaviest
+A pass cuts the table by the hash of the columns outside its scored columns into bins; bins are dealt to parts, the
+heaviest
 first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go once for each
-half of the targets, by the other half's columns too. How heavy bins are is learnt from a sample of the rows: scores do
-not depend on it.
+half of the scored columns, by the other half's columns too. How heavy bins are is learnt from a sample of the rows:
+scores do not depend on it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class RoutedPass:
-    """Rows whose cohorts of some targets are to be found.
+    """Rows whose cohorts of some scored columns are to be found.
 
     by: the columns whose hash says in which bin a row lies. places: the part of each bin; of a heavy one -1, its rows
     go on in the cuts `finer`.
     """
 
-    targets: list[int]
+    scored_columns: list[int]
     by: list[int]
     places: npt.NDArray[np.int32]
     finer: list[int]
@@ -99,7 +100,7 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     if plan.in_one_part:
         check_one_part(plan)
-        passes = [Pass(list(job.targets), [])]
+        passes = [Pass(list(job.scored_columns), [])]
     else:
         passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
     aim = float(sample.weights.sum()) * len(passes) / parts
@@ -117,7 +118,7 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
         # Numbers of cuts that are made later: those before them in the queue come first.
         first = len(cuts) + 1 + len(waiting)
         finer = list(range(first, first + len(halves))) if heavy.any() else []
-        cuts.append(RoutedPass(one.targets, one.by, np.full(bins, -1, np.int32), finer))
+        cuts.append(RoutedPass(one.scored_columns, one.by, np.full(bins, -1, np.int32), finer))
         if finer:
             rest = Sample(keys[heavy[found]], weights[heavy[found]])
             waiting.extend((half, rest) for half in halves)
@@ -130,13 +131,13 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
-    """The targets of a pass in two that cut finer, or that, scored apart, have fewer distinct rows; or none."""
-    groups = [half for half in split(one.targets, entropies) if half]
+    """The scored columns of a pass in two that cut finer, or that, scored apart, have fewer distinct rows; or none."""
+    groups = [half for half in split(one.scored_columns, entropies) if half]
     if len(groups) < 2:
         return []
     halves = [Pass(group, [column for column in known if column not in group]) for group in groups]
     finer = any(set(half.by) > set(one.by) for half in halves)
-    return halves if finer or any(target not in known for target in one.targets) else []
+    return halves if finer or any(scored_column not in known for scored_column in one.scored_columns) else []
 
 
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
@@ -150,7 +151,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
     while waiting:
         number, columns, sent, source_rows, place = waiting.popleft()
         cut = routes.cuts[number]
-        needed = columns & {*plan.job.known, *cut.targets}
+        needed = columns & {*plan.job.known, *cut.scored_columns}
         if needed < columns:
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)

@@ -38,12 +38,12 @@ NONE = NoAttribute.NONE
 
 def as_score_request(request: RiskRequest, orders: Mapping[Hashable, Sequence[Any]]) -> ScoreRequest:
     """What is asked of the cells of a table. orders: of ordered categories, all values in order."""
-    targets = request.sensitive or [NONE]
+    scored_columns = request.sensitive or [NONE]
     # What takes the place of an attribute is no column of the table, so it comes last.
-    columns = [*request.columns, *([] if request.sensitive else targets)]
+    columns = [*request.columns, *([] if request.sensitive else scored_columns)]
     measures = resolve_measures(_cell_measures(request))
     return ScoreRequest(
-        targets=targets,
+        scored_columns=scored_columns,
         known=request.quasi_identifiers,
         used=columns,
         priors={},
@@ -90,11 +90,11 @@ def constant_column(rows: int, given: int) -> Column:
 
 
 def with_households(job: Job, place: int | None) -> Job:
-    """The job with the column of households, if there is one, among its targets.
+    """The job with the column of households, if there is one, among its scored columns.
 
     So it goes wherever rows of equivalence classes are looked at, once with each; no engine scores it.
     """
-    return job if place is None else replace(job, targets=[*job.targets, place])
+    return job if place is None else replace(job, scored_columns=[*job.scored_columns, place])
 
 
 def check_households(name: Hashable, missing: int) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..utils.information import Sizes
 from ..utils.validation import MOST, brief, is_whole, whole_number
-from .target import RiskLevels
+from .risk_threshold import RiskLevels
 
 
 def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int64]:

@@ -69,7 +69,7 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
     if population is not None:
         # Only by what is known rows are compared.
         known = request.quasi_identifiers
-        compared = replace(score_request, used=known, targets=[], known=known, weights=None)
+        compared = replace(score_request, used=known, scored_columns=[], known=known, weights=None)
         totals = graph.one("totals-known", first_columns, len(known), totals)
         matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device, overlapping=True)
         ranking = graph.one("presence-ranking", presence_ranking, request.groups, matching.joined)
@@ -229,7 +229,7 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
             )
         )
         people = None if plan.weights is None else by_people.counts
-        yield TablePart.of(search.job, ways.cuts[cut].targets, columns, rows.keys, rows.counts, people)
+        yield TablePart.of(search.job, ways.cuts[cut].scored_columns, columns, rows.keys, rows.counts, people)
 
 
 def conclude(plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:

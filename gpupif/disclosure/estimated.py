@@ -13,7 +13,7 @@ from ..engines.individual_risk import individual_risk
 from ..utils.display import Record
 from ..utils.exact_sums import ExactSum
 from .classes import AttackRisk
-from .target import RiskLevels
+from .risk_threshold import RiskLevels
 
 # Classes that are looked at at a time.
 BLOCK = 1 << 16

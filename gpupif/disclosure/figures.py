@@ -1,4 +1,6 @@
-"""The figures of equivalence classes by their sizes: one entry each, for gates, targets, and whoever asks for more."""
+"""The figures of equivalence classes by their sizes: one entry each, for gates, scored columns, and whoever asks for
+more.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from .classes import ClassRisks
 class ClassFigure:
     """A figure of the equivalence classes.
 
-    name: as gates and targets have it; meaning; unit, range: of its values. find: its value, None where it is not
-    defined since classes overlap. high_is_bad: whether the table is at risk where it is high, else where it is low.
+    name: as gates and scored columns have it; meaning; unit, range: of its values. find: its value, None where it is
+    not defined since classes overlap. high_is_bad: whether the table is at risk where it is high, else where it is low.
     depends: what its meaning depends on, "k" or "threshold". only_improves: whether it never gets worse where values of
     columns are made coarser, so that classes grow together.
     """

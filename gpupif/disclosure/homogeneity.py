@@ -92,18 +92,18 @@ class Ranking(NamedTuple):
         """The value of a column at a place in the order of its values, None for missing."""
         return self.columns[place].values([int(np.flatnonzero(self.orders[place] == rank)[0])])[0]
 
-    def group(self, target: int, shares: ValueShares, number: int) -> tuple[Rank, Group]:
+    def group(self, scored_column: int, shares: ValueShares, number: int) -> tuple[Rank, Group]:
         """One of some classes of which `shares` are known, and its rank."""
         of_class = tuple(int(codes[number]) for codes in shares.codes)
         values = {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
         size, share, bits = int(shares.rows[number]), float(shares.shares[number]), float(shares.entropies[number])
-        rank = (-share, float(shares.rounded[number]), -size, target, of_class)
-        value = self.value(target, shares.value(number))
-        return rank, Group(values, size, self.columns[target].name, value, share, bits)
+        rank = (-share, float(shares.rounded[number]), -size, scored_column, of_class)
+        value = self.value(scored_column, shares.value(number))
+        return rank, Group(values, size, self.columns[scored_column].name, value, share, bits)
 
-    def homogeneous(self, target: int, shares: ValueShares) -> Homogeneous:
+    def homogeneous(self, scored_column: int, shares: ValueShares) -> Homogeneous:
         """The most homogeneous of some classes."""
-        groups = [self.group(target, shares, number) for number in shares.first(self.most)]
+        groups = [self.group(scored_column, shares, number) for number in shares.first(self.most)]
         whole = shares.shares == 1.0
         return Homogeneous(groups, int(whole.sum()), int(shares.rows[whole].sum()))
 
@@ -138,14 +138,15 @@ class ValueShares(NamedTuple):
 
 def find_homogeneous(
     ranking: Ranking,
-    targets: Sequence[int],
+    scored_columns: Sequence[int],
     workers: Workers,
     times: npt.NDArray[np.int64] | None = None,
     people: npt.NDArray[np.int64] | None = None,
 ) -> dict[int, Homogeneous]:
     """The most homogeneous classes of several rows for each of some sensitive attributes.
 
-    targets: their places among the columns. times: how often each row occurs, None: once. people: how many people, in
+    scored columns: their places among the columns. times: how often each row occurs, None: once. people: how many
+    people, in
     units, these rows stand for together, where they have weights: shares are then of people, in classes that have any.
 
     The highest share comes first, of equal ones the lowest entropy, then the most rows, then the lowest values of the
@@ -156,9 +157,11 @@ def find_homogeneous(
     numbered = number_rows(codes, [column.cardinality for column in columns[:known]], workers, times)
     amounts = times if people is None else people
     found = {}
-    for target in targets:
-        values, cardinality = ranking.in_order(target), columns[target].cardinality
-        found[target] = ranking.homogeneous(target, _shares(numbered, values, cardinality, workers, amounts))
+    for scored_column in scored_columns:
+        values, cardinality = ranking.in_order(scored_column), columns[scored_column].cardinality
+        found[scored_column] = ranking.homogeneous(
+            scored_column, _shares(numbered, values, cardinality, workers, amounts)
+        )
     return found
 
 
@@ -200,7 +203,7 @@ def _shares(
 
 def homogeneous_matches(
     ranking: Ranking,
-    target: int,
+    scored_column: int,
     wild: Sequence[int],
     amounts: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.int64],
@@ -222,7 +225,7 @@ def homogeneous_matches(
     first = counted[place]
     first = first[(sizes[first] > 1) & ~np.isnan(shares[first])]
     missing = {column: ranking.orders[column][len(ranking.columns[column].counts) - 1] for column in wild}
-    values = ranking.in_order(target)
+    values = ranking.in_order(scored_column)
 
     def value(number: int) -> int:
         matching = amounts > 0
@@ -231,12 +234,12 @@ def homogeneous_matches(
                 matching &= own == own[first[number]]
             elif own[first[number]] != missing[column]:
                 matching &= (own == own[first[number]]) | (own == missing[column])
-        if target in missing:
-            matching &= values != missing[target]
-        totals = np.zeros(len(ranking.orders[target]), np.int64)
+        if scored_column in missing:
+            matching &= values != missing[scored_column]
+        totals = np.zeros(len(ranking.orders[scored_column]), np.int64)
         np.add.at(totals, values[matching], amounts[matching])
         return int(totals.argmax())
 
     entropies = np.where(shares[first] == 1.0, 0.0, scores["entropy"][first])
     of_class = [own[first] for own in codes]
-    return ranking.homogeneous(target, ValueShares(of_class, sizes[first], shares[first], entropies, value))
+    return ranking.homogeneous(scored_column, ValueShares(of_class, sizes[first], shares[first], entropies, value))

@@ -55,7 +55,7 @@ class Parts:
             yield self._whole
         if self._cut is not None:
             with Workers() as workers:
-                yield from self._pieces(self._cut, self._job.targets, HashRange(), workers)
+                yield from self._pieces(self._cut, self._job.scored_columns, HashRange(), workers)
 
     def close(self) -> None:
         """Delete what was cut."""
@@ -66,7 +66,9 @@ class Parts:
         """The whole table as one part, or where its distinct rows are too many, cut."""
         self._report.stage("collapse", self._table.rows, "rows")
         with contextlib.suppress(TooManyRowsError):
-            return self._collapse(self._table, self._job.targets, self._limit, workers, self._report.advance), None
+            return self._collapse(
+                self._table, self._job.scored_columns, self._limit, workers, self._report.advance
+            ), None
         if self._job.wildcards:
             raise too_many_to_compare(self._limit, self._table.rows)
         self._report.stage("cut", self._table.rows, "rows")
@@ -74,16 +76,16 @@ class Parts:
         return None, self._cut_up(self._table, parts, self._folder, None, workers, self._report.advance)
 
     def _pieces(
-        self, pieces: Partitioned, targets: Sequence[int], span: HashRange, workers: Workers
+        self, pieces: Partitioned, scored_columns: Sequence[int], span: HashRange, workers: Workers
     ) -> Iterator[TablePart]:
         """What the parts of a cut are looked at in; span: of what was cut."""
         for part, piece, place in pieces.each(span):
-            yield from self._part(piece, targets, place, pieces.folder / f"{part}", workers)
+            yield from self._part(piece, scored_columns, place, pieces.folder / f"{part}", workers)
 
     def _part(
         self,
         chunks: Chunks,
-        targets: Sequence[int],
+        scored_columns: Sequence[int],
         span: HashRange,
         folder: Path,
         workers: Workers,
@@ -91,21 +93,21 @@ class Parts:
     ) -> Iterator[TablePart]:
         """What a part is looked at in. tried: it cannot be cut by the quasi-identifiers any more."""
         # One attribute of one class has not many more rows than it has values.
-        limit = math.inf if tried and len(targets) == 1 else self._limit
+        limit = math.inf if tried and len(scored_columns) == 1 else self._limit
         with contextlib.suppress(TooManyRowsError):
-            yield self._collapse(chunks, targets, limit, workers)
+            yield self._collapse(chunks, scored_columns, limit, workers)
             return
         if not tried:
             finer = self._cut_up(chunks, -(-2 * chunks.rows // self._limit), folder, span, workers)
             try:
                 # Else it is one class, or two that the next cut would not part either.
                 if max(map(sum, finer.sizes)) < chunks.rows:
-                    yield from self._pieces(finer, targets, span, workers)
+                    yield from self._pieces(finer, scored_columns, span, workers)
                     return
             finally:
                 shutil.rmtree(finer.folder)
-        middle = len(targets) // 2
-        for half in filter(len, (targets[:middle], targets[middle:])):
+        middle = len(scored_columns) // 2
+        for half in filter(len, (scored_columns[:middle], scored_columns[middle:])):
             yield from self._part(chunks, half, span, folder, workers, tried=True)
 
     def _cut_up(
@@ -125,16 +127,18 @@ class Parts:
     def _collapse(
         self,
         chunks: Chunks,
-        targets: Sequence[int],
+        scored_columns: Sequence[int],
         limit: float,
         workers: Workers,
         done: Callable[[int], None] = lambda rows: None,
     ) -> TablePart:
-        """A part with some of the targets; raises TooManyRowsError where it has more than `limit` distinct rows."""
-        used = [*self._job.known, *targets]
+        """A part with some of the scored columns; raises TooManyRowsError where it has more than `limit` distinct
+        rows.
+        """
+        used = [*self._job.known, *scored_columns]
         packing = Packing.of(self._job.cardinalities, used, *self._weights)
         rows = collapse(chunks, packing, self._limit // 2, workers, limit, done=done)
-        return TablePart.of(self._job, targets, used, rows.keys, *rows.sums)
+        return TablePart.of(self._job, scored_columns, used, rows.keys, *rows.sums)
 
 
 def too_many_to_compare(limit: int, rows: int) -> InputError:

@@ -16,7 +16,7 @@ from .journalist import PopulationRisks
 from .models import MODELS
 from .population_uniques import PopulationUniques
 from .presence import Presence, PresenceBand, PresentClass
-from .target import TargetRisk
+from .risk_threshold import RiskThreshold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,8 +80,8 @@ def classes_table(
     return draw_table("Equivalence classes and re-identification", headings, facts, show_headings=False)
 
 
-def beside_table(households: HouseholdRisks | None, target: TargetRisk | None) -> Table | None:
-    """The risk of households, and the threshold for a target of the global risk, where these were asked for."""
+def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> Table | None:
+    """The risk of households, and the threshold for a limit of the global risk, where these were asked for."""
     facts: list[tuple[str, str]] = []
     if households is not None:
         facts += [
@@ -91,11 +91,11 @@ def beside_table(households: HouseholdRisks | None, target: TargetRisk | None) -
             ("re-identified households expected", f"{households.reidentified:,.4g}"),
             ("rows of these", f"{households.rows:,.4g} ({as_percent(households.row_share)})"),
         ]
-    if target is not None:
+    if threshold is not None:
         facts += [
-            ("global risk: re-identifications expected per row", as_percent(target.global_risk)),
-            (f"threshold for a global risk of {as_percent(target.target)}", f"{target.threshold:.4g}"),
-            ("rows above it, to be protected", f"{target.rows_above:,} ({as_percent(target.share_above)})"),
+            ("global risk: re-identifications expected per row", as_percent(threshold.global_risk)),
+            (f"threshold for a global risk of {as_percent(threshold.max_global_risk)}", f"{threshold.threshold:.4g}"),
+            ("rows above it, to be protected", f"{threshold.rows_above:,} ({as_percent(threshold.share_above)})"),
         ]
     headings = [Heading("", text=True), Heading("", folds=True)]
     return draw_table("Households and global risk", headings, facts, show_headings=False) if facts else None

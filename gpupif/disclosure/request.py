@@ -27,7 +27,8 @@ class RiskRequest:
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
     weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
-    as at risk. household: the column that says which household a row is of. target_risk: a global risk whose threshold
+    as at risk. household: the column that says which household a row is of. max_global_risk: a global risk whose
+    threshold
     is wanted. may_lack_values: whether a sensitive attribute may have a single value, as one of a treated table may:
     then there is nothing to learn.
     """
@@ -43,7 +44,7 @@ class RiskRequest:
     groups: int
     threshold: float
     household: Hashable = None
-    target_risk: float | None = None
+    max_global_risk: float | None = None
     may_lack_values: bool = False
 
     @classmethod
@@ -60,26 +61,32 @@ class RiskRequest:
         groups: int = 0,
         threshold: float = 1.0,
         household: Hashable = None,
-        target_risk: Any = None,
+        max_global_risk: Any = None,
     ) -> RiskRequest:
         """From arguments as they come, those of `gpupif.risk` that say what is asked of a table, so as many.
 
         sensitive None: no attribute. Raises InputError.
         """
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
-        targets = [] if sensitive is None else as_columns("sensitive", sensitive, table)
+        sensitive_columns = [] if sensitive is None else as_columns("sensitive", sensitive, table)
         check_word("missing", missing, MISSING)
-        if not targets and (distance is not None or l_values is not None):
+        if not sensitive_columns and (distance is not None or l_values is not None):
             idle = "l" if distance is None else "distance"
             raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
-        both = [name for name in targets if name in known]
+        both = [name for name in sensitive_columns if name in known]
         if both:
             raise InputError(
                 f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
                 "left to learn. Name it in one of them only."
             )
-        if household is not None and household in {*known, *targets, weights}:
-            other = "quasi_identifiers" if household in known else "sensitive" if household in targets else "weights"
+        if household is not None and household in {*known, *sensitive_columns, weights}:
+            other = (
+                "quasi_identifiers"
+                if household in known
+                else "sensitive"
+                if household in sensitive_columns
+                else "weights"
+            )
             raise InputError(
                 "household: expected a column that only says which rows are of one household, got "
                 f"{household!r}, which {other}= names too. Name it in one of them only."
@@ -89,7 +96,7 @@ class RiskRequest:
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         return cls(
             quasi_identifiers=known,
-            sensitive=targets,
+            sensitive=sensitive_columns,
             models=models,
             l_values=None if l_values is None else whole_number("l", l_values, "values", most=MOST_VALUES),
             distance=apart,
@@ -99,7 +106,7 @@ class RiskRequest:
             groups=groups,
             threshold=threshold,
             household=household,
-            target_risk=None if target_risk is None else share("target_risk", target_risk),
+            max_global_risk=None if max_global_risk is None else share("max_global_risk", max_global_risk),
         )
 
     @property

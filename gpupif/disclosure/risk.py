@@ -25,8 +25,8 @@ from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
 from .presence import PresentClass
 from .request import RiskRequest
+from .risk_threshold import RiskThreshold
 from .search import Assessed
-from .target import TargetRisk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,8 @@ class DisclosureRisk(Displayable):
     there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
     "journalist", see `Payoffs`; empty without game. estimated: risk in the population that sampling weights estimate,
     see `EstimatedRisks`; None without weights. households: the risk that somebody of a household is found, see
-    `HouseholdRisks`; target: the threshold for a target of the global risk, see `TargetRisk`; each None where not asked
+    `HouseholdRisks`; risk_threshold: the threshold for a limit of the global risk, see `RiskThreshold`; each None
+    where not asked
     for. uniques: people who are unique in the population, estimated; None where neither sampling_fraction nor
     population_size was given. seconds: wall time by stage.
     """
@@ -77,7 +78,7 @@ class DisclosureRisk(Displayable):
     estimated: EstimatedRisks | None
     uniques: PopulationUniques | None
     households: HouseholdRisks | None
-    target: TargetRisk | None
+    risk_threshold: RiskThreshold | None
     seconds: Mapping[str, float]
 
     @property
@@ -110,7 +111,7 @@ class DisclosureRisk(Displayable):
         known, classes = len(self.quasi_identifiers), self.classes.classes
         console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
-        beside = beside_table(self.households, self.target)
+        beside = beside_table(self.households, self.risk_threshold)
         tables += [] if beside is None else [beside]
         if len(self.attributes):
             tables.append(attributes_table(self.attributes, self.l_values))
@@ -143,7 +144,7 @@ def risk(
     game: Game | None = None,
     weights: Hashable = None,
     household: Hashable = None,
-    target_risk: float | None = None,
+    max_global_risk: float | None = None,
     missing: str = "category",
     roles: Any = None,
 ) -> DisclosureRisk:
@@ -184,10 +185,10 @@ def risk(
         of them is re-identified, ``.households``, see `HouseholdRisks`. A row's own risk is the individual one where
         there are weights, else 1 / the rows of its class. A quasi-identifier, a sensitive attribute or a missing value
         is none. Of each row: `gpupif.household_risk`.
-    target_risk:
+    max_global_risk:
         The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. Gives
-        ``.target``, see `TargetRisk`: the risk above which rows have to be protected, and how many they are. Takes 24
-        bytes of memory for each risk that occurs.
+        ``.risk_threshold``, see `RiskThreshold`: the risk above which rows have to be protected, and how many they
+        are. Takes 24 bytes of memory for each risk that occurs.
     game:
         What is at stake, a `gpupif.Game`: gives what attacks and publication come to, by the rows of classes (whatever
         their weights), and with a population by their people there. Default: not looked for.
@@ -200,7 +201,7 @@ def risk(
     -------
     DisclosureRisk
         ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.population``,
-        ``.present``, ``.games``, ``.estimated``, ``.households``, ``.target``, ``.uniques``; prints as tables;
+        ``.present``, ``.games``, ``.estimated``, ``.households``, ``.risk_threshold``, ``.uniques``; prints as tables;
         ``.to_dict()``, ``.to_json()``.
 
     Raises
@@ -257,7 +258,7 @@ def risk(
         groups=most,
         threshold=limit,
         household=household,
-        target_risk=target_risk,
+        max_global_risk=max_global_risk,
     )
     found = assess(table, request, Population.of(population))
     return DisclosureRisk(
@@ -276,7 +277,7 @@ def risk(
         estimated=found.estimated,
         uniques=_uniques(found, people),
         households=found.households,
-        target=found.target,
+        risk_threshold=found.risk_threshold,
         seconds=dict(found.seconds),
     )
 

@@ -33,9 +33,9 @@ from .households import HouseholdRisks
 from .journalist import MatchedClasses
 from .models import MODELS
 from .request import RiskRequest
+from .risk_threshold import RiskThreshold
 from .search_part import PartQuestion, SearchTools, search_part, search_part_again
 from .table_part import TablePart
-from .target import TargetRisk
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Assessed:
     cardinalities: of the sensitive attributes. sizes: of the equivalence classes. values: by disclosure measure and
     sensitive attribute. l_values: l of recursive (c,l)-diversity, 0 where not asked for. homogeneous: by attribute,
     where looked for; groups: of all. estimated: risk in the population that weights estimate, if there are weights;
-    households, target: of households, and the threshold for a global risk, where asked for.
+    households, scored column: of households, and the threshold for a global risk, where asked for.
     in_population: the classes in a population, if there is one.
     """
 
@@ -59,7 +59,7 @@ class Assessed:
     groups: Homogeneous
     estimated: EstimatedRisks | None
     households: HouseholdRisks | None
-    target: TargetRisk | None
+    risk_threshold: RiskThreshold | None
     device: str
     seconds: Mapping[str, float]
     in_population: MatchedClasses | None = None
@@ -116,10 +116,11 @@ class RiskSearch:
 
     def checked(self) -> RiskSearch:
         """The same; raises InputError where no row that counts has a value of a sensitive attribute."""
-        for target in self.attributes:
-            if not self.job.priors[target].any():
+        for scored_column in self.attributes:
+            if not self.job.priors[scored_column].any():
                 raise InputError(
-                    f"sensitive: column {self.columns[target].name!r}: expected a value in a row of a weight above 0, "
+                    f"sensitive: column {self.columns[scored_column].name!r}: expected a value in a row of a "
+                    f"weight above 0, "
                     "got missing values, which match any value, in all of them. Leave it out."
                 )
         return self
@@ -132,14 +133,16 @@ class RiskSearch:
     @property
     def attributes(self) -> list[int]:
         """Where the sensitive attributes are, or what takes the place of one."""
-        return [target for target in self.job.targets if target != self.request.household_place]
+        return [
+            scored_column for scored_column in self.job.scored_columns if scored_column != self.request.household_place
+        ]
 
     @cached_property
     def _asked(self) -> PartQuestion:
         """What is asked of a part."""
         request = self.request
         return PartQuestion(
-            request.threshold, self._ranking, request.household_place, by_level=request.target_risk is not None
+            request.threshold, self._ranking, request.household_place, by_level=request.max_global_risk is not None
         )
 
     @cached_property
@@ -165,7 +168,7 @@ class RiskSearch:
         if not models:
             return SecondLook(0, ())
         if self.request.l_values is None:
-            fewest = int(min(found[target].extremes[DISTINCT][0] for target in self.attributes))
+            fewest = int(min(found[scored_column].extremes[DISTINCT][0] for scored_column in self.attributes))
             return SecondLook(fewest, [model.measure(fewest) for model in models] if fewest > 1 else ())
         sizes = found[self.attributes[0]].sizes.sizes
         largest, least = int(sizes.max()) if len(sizes) else 1, self.request.l_values
@@ -183,8 +186,12 @@ class RiskSearch:
     ) -> Assessed:
         """What follows from what was found in all parts, at first and again."""
         job, request = self.job, self.request
-        name_of = {target: self.columns[target].name for target in self.attributes}
-        homogeneous = {name_of[target]: one.homogeneous for target, one in found.items() if one.homogeneous is not None}
+        name_of = {scored_column: self.columns[scored_column].name for scored_column in self.attributes}
+        homogeneous = {
+            name_of[scored_column]: one.homogeneous
+            for scored_column, one in found.items()
+            if one.homogeneous is not None
+        }
         # Classes are the same for all attributes.
         one = found[self.attributes[0]]
         overlapping = any(column in job.wildcards for column in job.known)
@@ -194,15 +201,15 @@ class RiskSearch:
             sums, column = found[place].households, self.columns[place]
             assert sums is not None
             households = sums.risks(column.name, column.counts, request.threshold)
-        target = None
-        if request.target_risk is not None:
+        risk_threshold = None
+        if request.max_global_risk is not None:
             levels = sizes.risk_levels() if one.estimated is None else one.estimated.levels
             assert levels is not None
-            target = levels.threshold(request.target_risk)
+            risk_threshold = levels.threshold(request.max_global_risk)
         return Assessed(
             request=request,
             rows=self.rows,
-            cardinalities={name: self.columns[target].cardinality for target, name in name_of.items()},
+            cardinalities={name: self.columns[scored_column].cardinality for scored_column, name in name_of.items()},
             sizes=sizes,
             values=self._values(found, second, again),
             l_values=second.l_values,
@@ -210,7 +217,7 @@ class RiskSearch:
             groups=Homogeneous.total(list(homogeneous.values()), request.groups),
             estimated=None if one.estimated is None else one.estimated.risks(people, request.threshold),
             households=households,
-            target=target,
+            risk_threshold=risk_threshold,
             device=device,
             seconds=seconds,
         )
@@ -224,10 +231,10 @@ class RiskSearch:
             if model.of_l and self.request.may_look_again and not second.measures:
                 measure = first_of_all(self.request.matching)
             values[model.name] = {}
-            for target in self.attributes:
-                extreme = looked[target].extremes[measure][int(model.highest)]
-                axis = None if self.job.axes is None else self.job.axes[target]
-                values[model.name][self.columns[target].name] = model.finish(extreme, axis)
+            for scored_column in self.attributes:
+                extreme = looked[scored_column].extremes[measure][int(model.highest)]
+                axis = None if self.job.axes is None else self.job.axes[scored_column]
+                values[model.name][self.columns[scored_column].name] = model.finish(extreme, axis)
         return values
 
 
@@ -238,8 +245,8 @@ def assess_parts(
     with Workers() as workers:
 
         def go_through(again: Sequence[str] = ()) -> ByAttribute:
-            targets = len(search.attributes)
-            report.stage("score", search.rows * targets, "cells")
+            scored_columns = len(search.attributes)
+            report.stage("score", search.rows * scored_columns, "cells")
             found: ByAttribute = {}
             for part in parts:
                 # Cells of distinct rows are not those of the table.
@@ -248,7 +255,9 @@ def assess_parts(
                 tools = SearchTools(engine, workers, progress, watch)
                 found = combine(search.request.groups, found, search.look([part], tools, again))
                 if not whole:
-                    scored = [target for target in part.job.targets if target in search.attributes]
+                    scored = [
+                        scored_column for scored_column in part.job.scored_columns if scored_column in search.attributes
+                    ]
                     report.advance(part.job.total * len(scored))
             return found
 

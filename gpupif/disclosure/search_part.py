@@ -47,8 +47,8 @@ class PartQuestion(NamedTuple):
     """What is asked of a part. threshold: an estimated risk above it counts as at risk.
 
     ranking: of homogeneous classes, its columns without codes; None where these are not looked for. household: the
-    column of households, a target of jobs that is scored by no engine; by_level: whether it is asked for which risks
-    occur.
+    column of households, a scored column of jobs that is scored by no engine; by_level: whether it is asked for which
+    risks occur.
     """
 
     threshold: float
@@ -57,18 +57,18 @@ class PartQuestion(NamedTuple):
     by_level: bool = False
 
     def scored(self, part: TablePart) -> TablePart:
-        """The part with the targets that an engine scores."""
-        targets = [target for target in part.job.targets if target != self.household]
-        return part._replace(job=replace(part.job, targets=targets))
+        """The part with the scored columns that an engine scores."""
+        scored_columns = [scored_column for scored_column in part.job.scored_columns if scored_column != self.household]
+        return part._replace(job=replace(part.job, scored_columns=scored_columns))
 
 
 def search_part(part: TablePart, asked: PartQuestion, tools: SearchTools) -> ByAttribute:
     """What a part shows."""
     found: ByAttribute = {}
     scored = asked.scored(part)
-    if scored.job.targets:
+    if scored.job.scored_columns:
         found |= (_look_at_matches if part.job.wildcards else _look_at_classes)(scored, asked, tools)
-    if asked.household in part.job.targets:
+    if asked.household in part.job.scored_columns:
         with tools.watch("households"):
             found[asked.household] = Findings(Sizes.total([]), {}, households=_look_at_households(part, asked, tools))
     return found
@@ -79,7 +79,7 @@ def search_part_again(
 ) -> ByAttribute:
     """The extremes of measures that were not known to be needed before."""
     part = asked.scored(part)
-    if not part.job.targets:
+    if not part.job.scored_columns:
         return {}
     part = part._replace(job=replace(part.job, measures=measures, axes=None))
     if part.job.wildcards:
@@ -88,7 +88,10 @@ def search_part_again(
     else:
         extremes = _extremes_of_classes(part, _score_classes(part, tools))
     nothing = Sizes.total([])
-    return {target: Findings(nothing, found) for target, found in zip(part.job.targets, extremes, strict=True)}
+    return {
+        scored_column: Findings(nothing, found)
+        for scored_column, found in zip(part.job.scored_columns, extremes, strict=True)
+    }
 
 
 def _look_at_classes(part: TablePart, asked: PartQuestion, tools: SearchTools) -> ByAttribute:
@@ -105,15 +108,15 @@ def _look_at_classes(part: TablePart, asked: PartQuestion, tools: SearchTools) -
         with tools.watch("classes"):
             sizes, people = _weighted_classes(part, tools.workers)
             estimated = EstimatedSums.of(sizes, people, sizes, asked.threshold, asked.by_level)
-        classes = [Sizes.of(sizes)] * len(job.targets)
+        classes = [Sizes.of(sizes)] * len(job.scored_columns)
         extremes = [_with_sizes(found, sizes) for found in extremes]
     groups: Mapping[int, Any] = {}
     if ranking is not None:
         with tools.watch("groups"):
-            groups = find_homogeneous(ranking.of(job.codes), job.targets, tools.workers, job.times, part.people)
+            groups = find_homogeneous(ranking.of(job.codes), job.scored_columns, tools.workers, job.times, part.people)
     return {
-        target: Findings(Sizes(own.sizes, own.sizes * own.times), found, groups.get(target), estimated)
-        for target, own, found in zip(job.targets, classes, extremes, strict=True)
+        scored_column: Findings(Sizes(own.sizes, own.sizes * own.times), found, groups.get(scored_column), estimated)
+        for scored_column, own, found in zip(job.scored_columns, classes, extremes, strict=True)
     }
 
 
@@ -130,15 +133,15 @@ def _look_at_matches(part: TablePart, asked: PartQuestion, tools: SearchTools) -
             estimated = EstimatedSums.of(sizes, people, times, asked.threshold, asked.by_level)
         extremes = [_with_sizes(found, sizes) for found in extremes]
     found = {}
-    for place, target in enumerate(job.targets):
+    for place, scored_column in enumerate(job.scored_columns):
         groups = None
         if ranking is not None:
             amounts = times if part.people is None else part.people
             scores = {name: on_host(values)[place] for name, values in result.values.items()}
             with tools.watch("groups"):
                 own = ranking.of(job.codes)
-                groups = homogeneous_matches(own, target, job.wildcards, amounts, sizes, scores, tools.workers)
-        found[target] = Findings(Sizes.of(sizes, times), extremes[place], groups, estimated)
+                groups = homogeneous_matches(own, scored_column, job.wildcards, amounts, sizes, scores, tools.workers)
+        found[scored_column] = Findings(Sizes.of(sizes, times), extremes[place], groups, estimated)
     return found
 
 
@@ -148,7 +151,7 @@ def _look_at_households(part: TablePart, asked: PartQuestion, tools: SearchTools
     job = part.weighted
     (risk,) = resolve_measures("individual_risk")
     # A class is the same for all known columns, so that one is enough to score.
-    one = replace(job, targets=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
+    one = replace(job, scored_columns=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
     one = replace(select_columns(one, job.known), row_counts=None if part.people is None else part.job.times)
     scored = tools.engine.score(one if part.job.times is None else compact_codes(one), SILENT)
     (risks,) = on_host(scored.values[risk.name])
@@ -166,12 +169,12 @@ def _score_classes(part: TablePart, tools: SearchTools) -> EngineResult | None:
 
 
 def _extremes_of_classes(part: TablePart, result: EngineResult | None) -> list[Extremes]:
-    """By target the lowest and highest of each measure."""
+    """By scored column the lowest and highest of each measure."""
     if result is None:
-        return [dict.fromkeys((one.name for one in part.job.measures), NO_EXTREMES) for _ in part.job.targets]
+        return [dict.fromkeys((one.name for one in part.job.measures), NO_EXTREMES) for _ in part.job.scored_columns]
     return [
         {name: (float(both[place, 0]), float(both[place, 1])) for name, both in result.extremes.items()}
-        for place in range(len(part.job.targets))
+        for place in range(len(part.job.scored_columns))
     ]
 
 
@@ -182,13 +185,13 @@ def _score_matches(part: TablePart, tools: SearchTools) -> EngineResult:
 
 
 def _extremes_of_matches(part: TablePart, result: EngineResult) -> list[Extremes]:
-    """By target the lowest and highest of each measure, of rows of weight above 0.
+    """By scored column the lowest and highest of each measure, of rows of weight above 0.
 
     What is said of a class without a known value is NaN, or no value.
     """
     counted = True if part.people is None else part.people > 0
     found: list[Extremes] = []
-    for place in range(len(part.job.targets)):
+    for place in range(len(part.job.scored_columns)):
         extremes = {}
         for name, values in result.values.items():
             scores = on_host(values)[place]
@@ -201,7 +204,9 @@ def _extremes_of_matches(part: TablePart, result: EngineResult) -> list[Extremes
 def _matching_rows(part: TablePart, tools: SearchTools) -> npt.NDArray[np.int64]:
     """For each distinct row how many rows match it."""
     size = resolve_measures(CLASS_SIZE)
-    job = replace(part.job, measures=size, targets=part.job.targets[:1], unit=None, axes=None, scores_on="host")
+    job = replace(
+        part.job, measures=size, scored_columns=part.job.scored_columns[:1], unit=None, axes=None, scores_on="host"
+    )
     with tools.watch("score"):
         return np.asarray(on_host(tools.engine.score(job, tools.progress).values[CLASS_SIZE])[0])
 

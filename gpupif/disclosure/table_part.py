@@ -27,18 +27,18 @@ class TablePart(NamedTuple):
     def of(
         cls,
         job: Job,
-        targets: Sequence[int],
+        scored_columns: Sequence[int],
         columns: Sequence[int],
         keys: npt.NDArray[np.uint64],
         times: npt.NDArray[np.int64],
         people: npt.NDArray[np.int64] | None = None,
     ) -> TablePart:
-        """Rows, by keys over some columns, for some targets of a job for the whole table."""
+        """Rows, by keys over some columns, for some scored columns of a job for the whole table."""
         # Codes of other columns do not matter.
         codes: list[npt.NDArray[Any]] = [np.zeros(len(keys), np.uint8)] * len(job.counts)
         for column, own in zip(columns, layout_of(job, columns).unpack(keys), strict=True):
             codes[column] = own
-        return cls(part_job(job, targets, codes, times), people)
+        return cls(part_job(job, scored_columns, codes, times), people)
 
     @classmethod
     def whole(cls, job: Job) -> TablePart:
@@ -67,12 +67,12 @@ class TablePart(NamedTuple):
     def distinct(self, workers: Workers) -> TablePart:
         """Equal rows as one."""
         job = self.job
-        columns = [*job.known, *job.targets]
+        columns = [*job.known, *job.scored_columns]
         layout = layout_of(job, columns)
         amounts = [self.times, *([] if self.people is None else [self.people])]
         rows = DistinctRows(layout.words, len(amounts), workers)
         rows.add(layout.pack([on_host(job.codes[column]) for column in columns], workers), *amounts)
-        return TablePart.of(job, job.targets, columns, rows.keys, *rows.sums)
+        return TablePart.of(job, job.scored_columns, columns, rows.keys, *rows.sums)
 
 
 def layout_of(job: Job, columns: Sequence[int]) -> KeyLayout:

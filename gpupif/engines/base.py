@@ -42,7 +42,8 @@ class Job:
     host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
     positive, but 0 for values of the table's own distribution that only rows of weight 0 have; log2_priors: its
     logarithm, of that distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies:
-    per column, in [0, 1]. targets: the columns to score; known: the columns the attacker knows (a target among them
+    per column, in [0, 1]. scored columns: the columns to score; known: the columns the attacker knows (a scored column
+    among them
     is not known when it is itself scored). axes: per column where its values lie, None for one that is not asked
     for, or altogether. whole: per column how many values the table has, and their prior mass, where codes are of
     some of them only. times: how often each row occurs in the table (None: once), so that a row may stand for many;
@@ -52,9 +53,9 @@ class Job:
     only the lowest and highest scores are asked for, no scores of rows. wildcards: columns whose missing values,
     the last code, match any value; that code has no prior. least: sizes that are less are this, each before a mean
     over attackers is taken: 1 where a row whose cohort is empty counts itself (None: they are as they are).
-    class_without_target: a row's class is its cohort, even where others are scored against an attacker who knows
-    the target. distinct: no two rows are equal, so that equal ones need not be looked for. row_counts: with sampling
-    weights, how many rows of the table each row stands for (None: one).
+    class_without_scored_column: a row's class is its cohort, even where others are scored against an attacker who knows
+    the scored column. distinct: no two rows are equal, so that equal ones need not be looked for. row_counts: with
+    sampling weights, how many rows of the table each row stands for (None: one).
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -63,7 +64,7 @@ class Job:
     log2_priors: Sequence[npt.NDArray[np.int64]]
     unit_bits: Sequence[int]
     accuracies: Sequence[float]
-    targets: list[int]
+    scored_columns: list[int]
     known: list[int]
     measures: Sequence[Measure]
     dtype: str
@@ -74,7 +75,7 @@ class Job:
     extremes_only: bool = False
     unit: float | None = None
     wildcards: Sequence[int] = ()
-    class_without_target: bool = False
+    class_without_scored_column: bool = False
     least: float | None = None
     distinct: bool = False
     row_counts: npt.NDArray[np.int64] | None = None
@@ -127,7 +128,7 @@ class Job:
 
 
 def select_columns(job: Job, columns: Sequence[int]) -> Job:
-    """The same job on a table of some of its columns only: the targets and those known among them."""
+    """The same job on a table of some of its columns only: the scored columns and those known among them."""
     place = {column: number for number, column in enumerate(columns)}
     return replace(
         job,
@@ -139,7 +140,7 @@ def select_columns(job: Job, columns: Sequence[int]) -> Job:
         accuracies=[job.accuracies[column] for column in columns],
         axes=None if job.axes is None else [job.axes[column] for column in columns],
         whole=None if job.whole is None else [job.whole[column] for column in columns],
-        targets=[place[column] for column in job.targets if column in place],
+        scored_columns=[place[column] for column in job.scored_columns if column in place],
         known=[place[column] for column in job.known if column in place],
         wildcards=[place[column] for column in job.wildcards if column in place],
     )
@@ -149,11 +150,14 @@ def select_columns(job: Job, columns: Sequence[int]) -> Job:
 class EngineResult:
     """What an engine gives back.
 
-    values: measure name to an array (targets, rows), each target contiguous, of the host or of a device, or
-    `SharedScores`. weights: per target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all
-    columns of the job. cohorts: per target the sizes of its cohorts; distinct: those of groups of rows that agree
-    on the target too; where rows have weights only sums over them. From these of all parts of a table its weights
-    can be found. extremes: measure name to the lowest and highest score of each target (targets, 2), where only
+    values: measure name to an array (scored columns, rows), each scored column contiguous, of the host or of a device,
+    or
+    `SharedScores`. weights: per scored column H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over
+    all columns of the job. cohorts: per scored column the sizes of its cohorts; distinct: those of groups of rows that
+    agree on the scored column too; where rows have weights only sums over them. From these of all parts of a table its
+    weights
+    can be found. extremes: measure name to the lowest and highest score of each scored column (scored columns, 2),
+    where only
     these were asked for. through_host: that, and why, a table was not scored as a whole on a GPU; empty where it
     was, and on the CPU.
     """
@@ -171,7 +175,7 @@ class EngineResult:
         return {"": self.values}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
-        """Weights of the targets, likewise."""
+        """Weights of the scored columns, likewise."""
         return {"": self.weights}
 
 
@@ -180,12 +184,13 @@ class KnownSubset:
     """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
 
     columns: tuple[int, ...]
-    targets: tuple[int, ...]
+    scored_columns: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class AnyKnownResult:
-    """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
+    """worst, mean: measure name to an array (scored columns, rows), of the host or of a device. weights: by scored
+    column that of
     each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
     """
 
@@ -200,7 +205,7 @@ class AnyKnownResult:
         return {"worst": self.worst, "mean": self.mean}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
-        """Of each fold the weights of the targets: the lowest, and the mean."""
+        """Of each fold the weights of the scored columns: the lowest, and the mean."""
         return {
             "worst": [float(weights.min()) for weights in self.weights],
             "mean": [float(weights.mean()) for weights in self.weights],
@@ -208,11 +213,11 @@ class AnyKnownResult:
 
 
 class AnyKnownShares(NamedTuple):
-    """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
-    batch: bytes of sets' numbers and scores that are kept at once, by all of them.
+    """scored columns: whose scores are folded at once. threads: that score sets at once. slots: of each, see
+    `AnyKnownRun`; batch: bytes of sets' numbers and scores that are kept at once, by all of them.
     """
 
-    targets: int
+    scored_columns: int
     threads: int
     slots: int
     batch: int
@@ -232,7 +237,7 @@ class Engine(Protocol):
         """What tables are read and encoded with; None for the host's own libraries."""
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job."""
+        """Score all scored columns of the job."""
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None

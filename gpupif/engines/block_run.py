@@ -15,7 +15,7 @@ from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts, small_logs
 from .base import EngineResult, Job, Progress
 from .cohort_sizes import CohortSizes
-from .shared_scores import SharedScores, Taken, TargetScores, put_rows
+from .shared_scores import ScoredColumnScores, SharedScores, Taken, put_rows
 
 if TYPE_CHECKING:
     from gpupif.kernels.blocks import Out
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 PAGE_BYTES = 4096
 
 
-class Targets(Protocol):
-    """Target columns as a scorer knows them.
+class ScoredColumns(Protocol):
+    """Scored column columns as a scorer knows them.
 
-    values: how many scores of values by themselves `Out` may have for a target.
+    values: how many scores of values by themselves `Out` may have for a scored column.
     """
 
     columns: Sequence[int]
     values: int
 
-    def only(self, places: list[int]) -> Targets:
+    def only(self, places: list[int]) -> ScoredColumns:
         """Some of them, by their places here."""
 
     def put_values(self, out: Out) -> None:
@@ -42,13 +42,13 @@ class Targets(Protocol):
 class Scorer(Protocol):
     """Scores blocks of distinct rows: on the CPU or a GPU."""
 
-    def targets_at_once(self, rows: int, measures: int) -> int:
-        """How many targets to score at once on so many distinct rows."""
+    def scored_columns_at_once(self, rows: int, measures: int) -> int:
+        """How many scored columns to score at once on so many distinct rows."""
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> Any:
-        """The `Targets` that these columns are, in keys of this layout."""
+        """The `ScoredColumns` that these columns are, in keys of this layout."""
 
-    def score(self, run: BlockRun, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[CohortSizes]:
+    def score(self, run: BlockRun, blocks: CohortBlocks, scored_columns: Any, out: Out) -> Sequence[CohortSizes]:
         """Fill `out` for the rows in partition order, but those of children; scores in the order of `run.wanted`.
 
         Returns how many cohorts of each size there are, in parts.
@@ -56,7 +56,8 @@ class Scorer(Protocol):
 
 
 class Results:
-    """What a run has found so far: weights per target, and scores (targets, rows) of each measure or their extremes.
+    """What a run has found so far: weights per scored column, and scores (scored columns, rows) of each measure or
+    their extremes.
 
     empty: makes the arrays that the scores are to be, of the host or a device, from shape and type; None where scores
     are to be `SharedScores`.
@@ -66,50 +67,50 @@ class Results:
         self.job = job
         self.layout = job.layout
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
-        self.weights = [0.0] * len(job.targets)
+        self.weights = [0.0] * len(job.scored_columns)
         nothing: Sizes | LogSum = Sizes.total([])
-        self.cohorts, self.distinct = [nothing] * len(job.targets), [nothing] * len(job.targets)
+        self.cohorts, self.distinct = [nothing] * len(job.scored_columns), [nothing] * len(job.scored_columns)
         # Counted once: with `times` it is a sum.
         self.total = job.total
         self.types = [measure.type_in(job.dtype) for measure in job.measures]
-        shape = (len(job.targets), job.rows)
+        shape = (len(job.scored_columns), job.rows)
         self.values = [] if empty is None or job.extremes_only else [empty(shape, kind) for kind in self.types]
-        self._kept: dict[int, tuple[TargetScores, list[Taken]]] = {}
-        self.extremes = np.zeros((len(job.measures), len(job.targets), 2))
+        self._kept: dict[int, tuple[ScoredColumnScores, list[Taken]]] = {}
+        self.extremes = np.zeros((len(job.measures), len(job.scored_columns), 2))
 
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
-        """Set the weight of a target, from the sizes of its cohorts and of groups of equal rows."""
-        target = self.job.targets.index(column)
+        """Set the weight of a scored column, from the sizes of its cohorts and of groups of equal rows."""
+        scored_column = self.job.scored_columns.index(column)
         # Of weighted rows hardly any two groups are of the same size.
         weighted = self.job.unit is not None
-        self.cohorts[target] = cohorts.log_sum() if weighted else cohorts
-        self.distinct[target] = distinct.log_sum() if weighted else distinct
+        self.cohorts[scored_column] = cohorts.log_sum() if weighted else cohorts
+        self.distinct[scored_column] = distinct.log_sum() if weighted else distinct
         conditional = conditional_entropy(cohorts.log_sum(), distinct.log_sum(), self.total)
-        self.weights[target] = column_weight(conditional, self.entropies[column])
+        self.weights[scored_column] = column_weight(conditional, self.entropies[column])
 
-    def keep(self, column: int, found: TargetScores, taken: list[Taken]) -> None:
-        """Have these be the scores of a target; taken: what of them, by measure."""
-        self._kept[self.job.targets.index(column)] = found, taken
+    def keep(self, column: int, found: ScoredColumnScores, taken: list[Taken]) -> None:
+        """Have these be the scores of a scored column; taken: what of them, by measure."""
+        self._kept[self.job.scored_columns.index(column)] = found, taken
 
     def factors(self, column: int) -> list[float]:
-        """By what to multiply the scores of a target: its weight or 1, for each measure."""
-        weight = self.weights[self.job.targets.index(column)]
+        """By what to multiply the scores of a scored column: its weight or 1, for each measure."""
+        weight = self.weights[self.job.scored_columns.index(column)]
         return [weight if measure.weighted else 1.0 for measure in self.job.measures]
 
     def add_extremes(self, column: int, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> None:
-        """Set the lowest and highest scores of a target, by measure, weighted ones before weighting."""
+        """Set the lowest and highest scores of a scored column, by measure, weighted ones before weighting."""
         found = np.stack([low, high], axis=1) * np.array(self.factors(column))[:, None]
-        self.extremes[:, self.job.targets.index(column)] = found
+        self.extremes[:, self.job.scored_columns.index(column)] = found
 
     def finished(self, distinct_rows: int) -> EngineResult:
-        """What the engine gives back when all targets are scored."""
+        """What the engine gives back when all scored columns are scored."""
         names = [measure.name for measure in self.job.measures]
         values: dict[str, Any] = {}
         extremes: dict[str, Any] = {}
         if self.job.extremes_only:
             extremes = dict(zip(names, self.extremes, strict=True))
         elif self._kept:
-            kept = [self._kept[target] for target in range(len(self.job.targets))]
+            kept = [self._kept[scored_column] for scored_column in range(len(self.job.scored_columns))]
             found = [one for one, _ in kept]
             for measure, (name, kind) in enumerate(zip(names, self.types, strict=True)):
                 values[name] = SharedScores(found, [taken[measure] for _, taken in kept], np.dtype(kind))
@@ -145,8 +146,8 @@ class BlockRun:
             return np.empty(shape, dtype)
         return self.workers.empty(shape, dtype)
 
-    def put(self, column: int, found: TargetScores) -> None:
-        """Bring the scores of a target to all rows, or keep them as they are."""
+    def put(self, column: int, found: ScoredColumnScores) -> None:
+        """Bring the scores of a scored column to all rows, or keep them as they are."""
         results = self.results
         taken = [
             Taken(slot, factor, np.dtype(kind))
@@ -155,7 +156,7 @@ class BlockRun:
         if self.shares:
             results.keep(column, found, taken)
             return
-        outs = [values[self.job.targets.index(column)] for values in results.values]
+        outs = [values[self.job.scored_columns.index(column)] for values in results.values]
 
         def put(start: int, stop: int) -> None:
             put_rows(found, taken, start, [out[start:stop] for out in outs])

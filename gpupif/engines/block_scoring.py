@@ -30,11 +30,11 @@ SHARED_SCORES = 1 << 14
 def working_memory(job: Job, at_once: int) -> int:
     """Bytes of all arrays with one item a row that scoring takes at most; most of them are used by turns.
 
-    at_once: how many targets are scored before their scores are spread to all rows.
+    at_once: how many scored columns are scored before their scores are spread to all rows.
     """
     words, index = job.layout.words, np.dtype(index_type(job.total + 1)).itemsize
-    places = job.rows + max((len(job.counts[column]) for column in job.targets), default=0) + SHARED_SCORES
-    scores = 8 * places * len(job.measures) * min(at_once, len(job.targets))
+    places = job.rows + max((len(job.counts[column]) for column in job.scored_columns), default=0) + SHARED_SCORES
+    scores = 8 * places * len(job.measures) * min(at_once, len(job.scored_columns))
     return job.rows * (5 * 8 * words + 14 * index) + scores
 
 
@@ -48,19 +48,22 @@ def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK
     return Distinct(Rows(keys, counts), np.arange(job.rows, dtype=index_type(job.rows)))
 
 
-def shared_by_targets(job: Job) -> list[Measure]:
-    """The measures of rows, where they are the same for all targets: those of equal rows; others are scored anyway."""
+def shared_by_scored_columns(job: Job) -> list[Measure]:
+    """The measures of rows, where they are the same for all scored columns: those of equal rows; others are scored
+    anyway.
+    """
     of_rows = [measure for measure in job.measures if measure.is_row_measure]
     everything = set(range(len(job.codes)))
-    alike = everything == {*job.known} and len(job.targets) > 1
-    alike = alike and not job.extremes_only and not job.class_without_target
+    alike = everything == {*job.known} and len(job.scored_columns) > 1
+    alike = alike and not job.extremes_only and not job.class_without_scored_column
     return of_rows if alike and len(of_rows) < len(job.measures) else []
 
 
 def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineResult:
-    """Run all projections of the table that the targets need; the one for the targets among the known comes last.
+    """Run all projections of the table that the scored columns need; the one for the scored columns among the known
+    comes last.
 
-    of_rows: further measures, see `shared_by_targets`; of all targets they are one array.
+    of_rows: further measures, see `shared_by_scored_columns`; of all scored columns they are one array.
     """
     job = run.job
     layout = run.results.layout
@@ -68,21 +71,21 @@ def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineRes
     tables = [collapse_job(job, run.results.total, run.workers, run.block_rows)]
     distinct = len(tables[0].rows.keys)
     shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
-    inside = [column for column in job.targets if column in job.known]
-    projections = [[column] for column in job.targets if column not in job.known] + ([inside] if inside else [])
-    for number, targets in enumerate(projections):
-        columns = sorted({*job.known, *targets})
+    inside = [column for column in job.scored_columns if column in job.known]
+    projections = [[column] for column in job.scored_columns if column not in job.known] + ([inside] if inside else [])
+    for number, scored_columns in enumerate(projections):
+        columns = sorted({*job.known, *scored_columns})
         if len(columns) < len(job.codes):
             part, words = project(run, tables[0], layout, columns)
-            _score_projection(run, [part], words, targets)
+            _score_projection(run, [part], words, scored_columns)
         else:
-            _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, targets)
+            _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, scored_columns)
     result = run.results.finished(distinct)
     return replace(result, values=result.values | shared)
 
 
 def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
-    """Measures of rows by the sizes of the groups of equal ones, the same for all targets."""
+    """Measures of rows by the sizes of the groups of equal ones, the same for all scored columns."""
     job, counts, number = run.job, table.rows.counts, table.number
     wanted, found = wanted_of(measures, job.unit), {}
     for measure, kind in zip(measures, wanted.measures, strict=True):
@@ -92,7 +95,7 @@ def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> 
             spread.spread_sizes(counts, number[first:last], kind, wanted.unit, out[first:last])
 
         run.workers.run(score, run.workers.ranges(job.rows))
-        found[measure.name] = np.broadcast_to(out, (len(job.targets), job.rows))
+        found[measure.name] = np.broadcast_to(out, (len(job.scored_columns), job.rows))
     return found
 
 
@@ -110,11 +113,11 @@ def project(run: BlockRun, table: Distinct, layout: KeyLayout, columns: Sequence
     return Distinct(narrow.rows, number), projected
 
 
-def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
-    """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
+def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, scored_columns: Sequence[int]) -> None:
+    """Score the scored columns on the table that is the only item of `tables`, which is empty afterwards."""
     rows, known = tables[0].rows, run.job.known
     distinct = sizes_of_counts(rows.counts, run.results.total, run.workers)
-    passes = plan_passes(targets, known, run.results.entropies, len(rows.keys), run.block_rows)
+    passes = plan_passes(scored_columns, known, run.results.entropies, len(rows.keys), run.block_rows)
     del rows
     for number, group in enumerate(passes):
         blocks = CohortBlocks(tables[0].rows, layout, group, known, run.results.entropies, run.block_rows, run.workers)

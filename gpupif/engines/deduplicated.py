@@ -64,7 +64,9 @@ class DeduplicatedTable:
         codes = [self.codes[place] for place in places]
         small = replace(job, codes=codes, times=self.times, row_counts=self.row_counts, scores_on="host")
         result = score_attacker(engine, small, sets, SILENT)
-        progress.advance(len(self.number) * (len(job.targets) if sets is None else sum(len(s.targets) for s in sets)))
+        progress.advance(
+            len(self.number) * (len(job.scored_columns) if sets is None else sum(len(s.scored_columns) for s in sets))
+        )
         if isinstance(result, AnyKnownResult):
             return replace(result, worst=self._spread_all(result.worst), mean=self._spread_all(result.mean))
         return replace(result, values=self._spread_all(result.values))
@@ -73,9 +75,13 @@ class DeduplicatedTable:
         return {name: self._spread(scores) for name, scores in values.items()}
 
     def _spread(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Scores (targets, distinct rows) of all rows."""
+        """Scores (scored columns, distinct rows) of all rows."""
         out = np.empty((len(scores), len(self.number)), scores.dtype)
         with Workers() as workers:
-            tasks = [(target, *edges) for target in range(len(scores)) for edges in workers.ranges(len(self.number))]
+            tasks = [
+                (scored_column, *edges)
+                for scored_column in range(len(scores))
+                for edges in workers.ranges(len(self.number))
+            ]
             workers.run(lambda k, a, b: look_up(scores[k], self.number[a:b], out[k, a:b]), tasks)
         return out

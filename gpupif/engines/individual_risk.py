@@ -79,7 +79,7 @@ def _by_rows(job: Job) -> Job:
 
 
 def _risks(people: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], dtype: str) -> npt.NDArray[Any]:
-    """Individual risks (targets, rows)."""
+    """Individual risks (scored columns, rows)."""
     # Of several known columns they are the same, and there once.
     different = len(people) if people.strides[0] else 1
     risks = np.stack([individual_risk(rows[place], people[place]).astype(dtype) for place in range(different)])

@@ -19,7 +19,7 @@ WHOLE = 2.0**-52
 
 
 def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
-    """The axes of target columns, in the order of ranks, as kernels know them; of those without one, nothing."""
+    """The axes of scored columns, in the order of ranks, as kernels know them; of those without one, nothing."""
     none = np.empty(0, np.int64)
     known = [axis or Axis(walks.NOMINAL, none, none, NOTHING, np.empty((0, 0), np.int64), NOTHING, 1) for axis in axes]
     values_first = np.cumsum([0, *(len(axis.places) for axis in known)])
@@ -56,7 +56,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
         np.array([job.accuracies[column] for column in columns], np.float64),
         np.array([values for values, _ in whole]),
         np.array([mass for _, mass in whole]),
-        np.array([column in job.known and not job.class_without_target for column in columns], np.int64),
+        np.array([column in job.known and not job.class_without_scored_column for column in columns], np.int64),
         kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
     )
 

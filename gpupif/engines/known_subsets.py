@@ -60,16 +60,23 @@ def _raised(values: Mapping[str, npt.NDArray[Any]], least: float) -> dict[str, n
 def score_sets(
     engine: Engine, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
 ) -> AnyKnownResult:
-    """Worst and mean scores of each cell over the attackers that the sets stand for, at least one for each target.
+    """Worst and mean scores of each cell over the attackers that the sets stand for, at least one for each scored
+    column.
 
     sets: in an order of their own, the faster the more columns of neighbours are the same; what serves none of the
-    job's targets is passed over. What comes out depends on nothing else: sums run in the order of the sets. Scores lie
-    where the job wants them; they may be on a device. shares: of the host's memory, where it is limited.
+    job's scored columns is passed over. What comes out depends on nothing else: sums run in the order of the sets.
+    Scores lie where the job wants them; they may be on a device. shares: of the host's memory, where it is limited.
     """
     # Of the others any few are known, never the scored one.
     job = replace(job, known=[])
-    mine = [KnownSubset(one.columns, tuple(target for target in one.targets if target in job.targets)) for one in sets]
-    return engine.score_sets(job, [one for one in mine if one.targets], progress, shares)
+    mine = [
+        KnownSubset(
+            one.columns,
+            tuple(scored_column for scored_column in one.scored_columns if scored_column in job.scored_columns),
+        )
+        for one in sets
+    ]
+    return engine.score_sets(job, [one for one in mine if one.scored_columns], progress, shares)
 
 
 def needs_whole_engine(job: Job) -> bool:
@@ -98,25 +105,25 @@ def score_each_set(
 
 
 class FoldedScores:
-    """Worst and mean scores (targets, rows) by measure, and by target the weight of each of its sets.
+    """Worst and mean scores (scored columns, rows) by measure, and by scored column the weight of each of its sets.
 
     empty: makes arrays of the host or a device.
     """
 
     def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] = np.empty) -> None:
-        shape = (len(job.targets), job.rows)
-        self._targets = job.targets
+        shape = (len(job.scored_columns), job.rows)
+        self._scored_columns = job.scored_columns
         self._worst = {one.name: empty(shape, one.type_in(job.dtype)) for one in job.measures}
         self._mean = {one.name: empty(shape, job.dtype) for one in job.measures}
-        self.weights: dict[int, list[float]] = {column: [] for column in job.targets}
+        self.weights: dict[int, list[float]] = {column: [] for column in job.scored_columns}
 
     def places(self, column: int, measure: Measure) -> tuple[Any, Any]:
-        """Where the worst and mean scores of a target go."""
-        target = self._targets.index(column)
-        return self._worst[measure.name][target], self._mean[measure.name][target]
+        """Where the worst and mean scores of a scored column go."""
+        scored_column = self._scored_columns.index(column)
+        return self._worst[measure.name][scored_column], self._mean[measure.name][scored_column]
 
     def finished(self, distinct_rows: int, through_host: str = "") -> AnyKnownResult:
-        """What the engine gives back when all targets are scored."""
+        """What the engine gives back when all scored columns are scored."""
         weights = [np.array(each) for each in self.weights.values()]
         return AnyKnownResult(self._worst, self._mean, weights, distinct_rows, through_host)
 
@@ -142,7 +149,7 @@ class DistinctRun:
         self.results = FoldedScores(job)
 
     def put(self, column: int, measure: Measure, *scores: npt.NDArray[np.float64]) -> None:
-        """Put the worst and mean scores of a target, of distinct rows, into the results, of all rows."""
+        """Put the worst and mean scores of a scored column, of distinct rows, into the results, of all rows."""
         for values, out in zip(scores, self.results.places(column, measure), strict=True):
             look_up_rows(values.astype(out.dtype), self._of_row, out, self.workers)
 
@@ -157,37 +164,43 @@ class _EachSet(DistinctRun):
         self._score_table = score_table
 
     def score(self, sets: Sequence[KnownSubset], shares: AnyKnownShares | None) -> AnyKnownResult:
-        """Worst and mean scores over the sets that each target is in."""
+        """Worst and mean scores over the sets that each scored column is in."""
         job, rows, weights = self.job, self.rows, self.results.weights
         fit = max(1, FOLDED_BYTES // (16 * rows * len(job.measures)))
-        at_once = fit if shares is None else min(fit, shares.targets)
+        at_once = fit if shares is None else min(fit, shares.scored_columns)
         why = ""
-        for first in range(0, len(job.targets), at_once):
-            group = job.targets[first : first + at_once]
+        for first in range(0, len(job.scored_columns), at_once):
+            group = job.scored_columns[first : first + at_once]
             folds = {column: [Fold(one, rows) for one in job.measures] for column in group}
             for one in sets:
-                targets = [column for column in one.targets if column in folds]
-                if targets:
-                    why = self._fold_set(one.columns, targets, folds) or why
-                    self.progress.advance(job.rows * len(targets))
+                scored_columns = [column for column in one.scored_columns if column in folds]
+                if scored_columns:
+                    why = self._fold_set(one.columns, scored_columns, folds) or why
+                    self.progress.advance(job.rows * len(scored_columns))
             for column, several in folds.items():
                 for measure, fold in zip(job.measures, several, strict=True):
                     self.put(column, measure, fold.worst(), fold.mean(len(weights[column])))
         return self.results.finished(rows, why)
 
-    def _fold_set(self, columns: Sequence[int], targets: Sequence[int], folds: dict[int, list[Fold]]) -> str:
-        """Score some targets against the attacker who knows the other columns of a set; see
+    def _fold_set(self, columns: Sequence[int], scored_columns: Sequence[int], folds: dict[int, list[Fold]]) -> str:
+        """Score some scored columns against the attacker who knows the other columns of a set; see
         `EngineResult.through_host`.
         """
         table, layout = self._combinations(columns)
-        asked = replace(self.job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
+        asked = replace(
+            self.job,
+            scored_columns=list(scored_columns),
+            known=list(columns),
+            times=None,
+            class_without_scored_column=True,
+        )
         job = select_columns(asked, columns)
         codes, times = layout.unpack(table.rows.keys), table.rows.counts.astype(np.int64)
         rows = None if self.row_counts is None else sum_times(table.number, self.row_counts, len(times))
         job = replace(job, codes=codes, times=times, row_counts=rows, dtype="float64", scores_on="host")
         result = self._score_table(job, SILENT)
         values = result.values if job.least is None else _raised(result.values, job.least)
-        for place, column in enumerate(targets):
+        for place, column in enumerate(scored_columns):
             self.results.weights[column].append(result.weights[place])
             for measure, fold in zip(job.measures, folds[column], strict=True):
                 scores = values[measure.name][place].astype(np.float64, copy=False)

@@ -27,12 +27,14 @@ class AnyKnownNeeds(NamedTuple):
     """Bytes that scoring takes.
 
     For each distinct row: fixed, whatever is scored; collapsing, while they are found, beside these; kept, for each
-    target whose results are kept; folded, for each that is folded; thread, for each thread; numbering, for each too,
+    scored column whose results are kept; folded, for each that is folded; thread, for each thread; numbering, for each
+    too,
     where it has no slot for each possible combination; number, for each set that is scored and not yet folded. For each
-    combination of a set's values: scoring, for each thread, and for each target at once; scores, for each target of a
-    set that is not yet folded.
+    combination of a set's values: scoring, for each thread, and for each scored column at once; scores, for each
+    scored column of a set that is not yet folded.
 
-    combinations: that a set may have at most, were there rows enough. widest: targets that one set serves at most.
+    combinations: that a set may have at most, were there rows enough. widest: scored columns that one set serves at
+    most.
     """
 
     fixed: int
@@ -67,11 +69,11 @@ class AnyKnownNeeds(NamedTuple):
             thread=20,
             numbering=6 * 8 * 2 + 14 * index,
             number=4,
-            # As many values of the target may come to the combinations.
+            # As many values of the scored column may come to the combinations.
             scoring=(scoring, 48 * pairs + 2 * index),
             scores=16 * pairs,
             combinations=max(math.prod(sizes[column] for column in one.columns) for one in sets),
-            widest=max(len(one.targets) for one in sets),
+            widest=max(len(one.scored_columns) for one in sets),
         )
 
     def slots(self, distinct: int) -> int:
@@ -80,7 +82,7 @@ class AnyKnownNeeds(NamedTuple):
         return max(LEAST_SLOTS, self.combinations) if fit else LEAST_SLOTS
 
     def bytes_of(self, distinct: int, kept: int, folded: int, threads: int) -> int:
-        """For so many distinct rows, targets whose results are kept, that are folded at once, and threads."""
+        """For so many distinct rows, scored columns whose results are kept, that are folded at once, and threads."""
         combinations, together = min(distinct, self.combinations), min(folded, self.widest)
         slots = self.slots(distinct)
         thread = distinct * (self.thread + (self.numbering if slots < self.combinations else 0)) + 8 * slots
@@ -94,7 +96,7 @@ class AnyKnownNeeds(NamedTuple):
         return distinct * self.number + min(distinct, self.combinations) * self.scores * together
 
     def least(self, distinct: int, kept: int = 1) -> int:
-        """With one target at a time, and one thread."""
+        """With one scored column at a time, and one thread."""
         return self.bytes_of(distinct, kept, 1, 1)
 
     def most_rows(self, memory: int, rows: int) -> int:
@@ -111,18 +113,19 @@ def collapsing_bytes(words: int, index: int) -> int:
 
 
 def share_memory(
-    needs: AnyKnownNeeds, distinct: int, targets: int, threads: int, memory: int, kept: int = 0
+    needs: AnyKnownNeeds, distinct: int, scored_columns: int, threads: int, memory: int, kept: int = 0
 ) -> AnyKnownShares:
     """What a run on so many distinct rows may take of the memory that there is, in bytes: at least what it must.
 
-    targets: to score. kept: results that are kept; 0: those of the targets that are folded at once.
+    scored columns: to score. kept: results that are kept; 0: those of the scored columns that are folded at once.
     """
-    at_once = targets
+    at_once = scored_columns
     while True:
         used = max(1, threads)
         while used > 1 and needs.bytes_of(distinct, kept or at_once, at_once, used) > memory:
             used -= 1
-        # Fewer targets at once are more work, as columns are numbered again for the others; so are fewer threads.
+        # Fewer scored columns at once are more work, as columns are numbered again for the others; so are fewer
+        # threads.
         enough = used >= threads // 2 and needs.bytes_of(distinct, kept or at_once, at_once, used) <= memory
         if at_once == 1 or enough:
             break

@@ -26,14 +26,16 @@ from .kernel_inputs import value_mass
 
 @dataclass(frozen=True)
 class Pass:
-    """Targets scored together on parts of the table cut by the columns `by`; none: the table is one part."""
+    """Scored columns scored together on parts of the table cut by the columns `by`; none: the table is one part."""
 
-    targets: list[int]
+    scored_columns: list[int]
     by: list[int]
 
     def halves(self, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
-        """Half of the targets each, cut by the other half too as far as that is known; of a single target, itself."""
-        groups = [half for half in split(self.targets, entropies) if half]
+        """Half of the scored columns each, cut by the other half too as far as that is known; of a single scored
+        column, itself.
+        """
+        groups = [half for half in split(self.scored_columns, entropies) if half]
         return [Pass(group, [column for column in known if column not in group]) for group in groups]
 
 
@@ -47,22 +49,22 @@ def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
 
 
 def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
-    """The passes that score all targets of a table of so many rows in parts of about `part_rows` rows.
+    """The passes that score all scored columns of a table of so many rows in parts of about `part_rows` rows.
 
     job: without codes of rows; its cohorts stay whole. Two passes at most.
     """
     if job.wildcards or rows <= part_rows:
-        return [Pass(list(job.targets), [])]
+        return [Pass(list(job.scored_columns), [])]
     entropies = [entropy_of_counts(counts) for counts in job.counts]
-    inside = [column for column in job.targets if column in job.known]
-    outside = [column for column in job.targets if column not in job.known]
+    inside = [column for column in job.scored_columns if column in job.known]
+    outside = [column for column in job.scored_columns if column not in job.known]
     if not inside:
         return [Pass(outside, list(job.known))]
     groups = plan_passes(inside, job.known, entropies, rows, part_rows)
     passes = [Pass(group, [column for column in job.known if column not in group]) for group in groups]
-    # A target that is not known has its cohorts whole in any pass: it goes where the cut is finest.
+    # A scored column that is not known has its cohorts whole in any pass: it goes where the cut is finest.
     finest = max(passes, key=lambda one: sum(entropies[column] for column in one.by))
-    return [Pass([*one.targets, *outside], one.by) if one is finest else one for one in passes]
+    return [Pass([*one.scored_columns, *outside], one.by) if one is finest else one for one in passes]
 
 
 def part_ids(
@@ -89,15 +91,19 @@ def part_measures(job: Job) -> tuple[Measure, ...]:
 
 
 def part_job(
-    job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None, row_counts: Any = None
+    job: Job,
+    scored_columns: Sequence[int],
+    codes: Sequence[npt.NDArray[Any]],
+    times: Any = None,
+    row_counts: Any = None,
 ) -> Job:
-    """The job of scoring some targets on a part of the table, in float64, with the priors of the whole table."""
+    """The job of scoring some scored columns on a part of the table, in float64, with the priors of the whole table."""
     return replace(
         job,
         codes=codes,
         times=times,
         row_counts=row_counts,
-        targets=list(targets),
+        scored_columns=list(scored_columns),
         measures=part_measures(job),
         dtype="float64",
         scores_on="host",
@@ -130,11 +136,12 @@ def compact_codes(job: Job) -> Job:
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What the weights of targets are made of, found in some parts of a table.
+    """What the weights of scored columns are made of, found in some parts of a table.
 
-    cohorts, distinct: by target the sum over its cohorts, and over groups of rows that agree on the target too, see
-    `EngineResult`. weights: by fold and target the weights themselves, where all rows are in one part: with wildcards,
-    and over attackers who know any few columns, sums are of no use.
+    cohorts, distinct: by scored column the sum over its cohorts, and over groups of rows that agree on the scored
+    column too, see
+    `EngineResult`. weights: by fold and scored column the weights themselves, where all rows are in one part: with
+    wildcards, and over attackers who know any few columns, sums are of no use.
     """
 
     cohorts: dict[int, LogSum] = field(default_factory=dict)
@@ -142,20 +149,20 @@ class WeightSums:
     weights: dict[str, dict[int, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: EngineResult | AnyKnownResult, targets: Sequence[int], in_one_part: bool) -> WeightSums:
-        """Those of a part in which these targets were scored."""
+    def of(cls, result: EngineResult | AnyKnownResult, scored_columns: Sequence[int], in_one_part: bool) -> WeightSums:
+        """Those of a part in which these scored columns were scored."""
         if in_one_part or isinstance(result, AnyKnownResult):
             by_fold = result.weights_by_fold().items()
-            return cls(weights={fold: dict(zip(targets, weights, strict=True)) for fold, weights in by_fold})
+            return cls(weights={fold: dict(zip(scored_columns, weights, strict=True)) for fold, weights in by_fold})
         cohorts, distinct = (
-            {target: sizes.log_sum() for target, sizes in zip(targets, several, strict=True)}
+            {scored_column: sizes.log_sum() for scored_column, sizes in zip(scored_columns, several, strict=True)}
             for several in (result.cohorts, result.distinct)
         )
         return cls(cohorts, distinct)
 
     @classmethod
     def total(cls, *parts: WeightSums) -> WeightSums:
-        """Those of several parts together, for the same targets or others."""
+        """Those of several parts together, for the same scored columns or others."""
         cohorts, distinct = (_added(sums) for sums in ([one.cohorts for one in parts], [one.distinct for one in parts]))
         weights: dict[str, dict[int, float]] = {}
         for one in parts:
@@ -164,20 +171,26 @@ class WeightSums:
         return cls(cohorts, distinct, weights)
 
     def by_fold(self, job: Job, total: int) -> dict[str, list[float]]:
-        """The weights of a job's targets by fold, in order; total: what all rows of the table count together."""
+        """The weights of a job's scored columns by fold, in order; total: what all rows of the table count together."""
         if self.weights:
-            return {fold: [found[target] for target in job.targets] for fold, found in self.weights.items()}
-        return {"": [self._weight(job, total, target) for target in job.targets]}
+            return {
+                fold: [found[scored_column] for scored_column in job.scored_columns]
+                for fold, found in self.weights.items()
+            }
+        return {"": [self._weight(job, total, scored_column) for scored_column in job.scored_columns]}
 
-    def _weight(self, job: Job, total: int, target: int) -> float:
-        conditional = conditional_entropy(self.cohorts[target], self.distinct[target], total)
-        return column_weight(conditional, entropy_of_counts(job.counts[target]))
+    def _weight(self, job: Job, total: int, scored_column: int) -> float:
+        conditional = conditional_entropy(self.cohorts[scored_column], self.distinct[scored_column], total)
+        return column_weight(conditional, entropy_of_counts(job.counts[scored_column]))
 
 
 def _added(several: Sequence[Mapping[int, LogSum]]) -> dict[int, LogSum]:
-    """Sums by target, of several parts together."""
-    targets = sorted({target for sums in several for target in sums})
-    return {target: LogSum.total(sums[target] for sums in several if target in sums) for target in targets}
+    """Sums by scored column, of several parts together."""
+    scored_columns = sorted({scored_column for sums in several for scored_column in sums})
+    return {
+        scored_column: LogSum.total(sums[scored_column] for sums in several if scored_column in sums)
+        for scored_column in scored_columns
+    }
 
 
 def computed_measure(measure: Measure) -> str:

@@ -18,8 +18,10 @@ from ..rows.threads import Workers
 AT_ONCE = 20
 
 
-class TargetScores(NamedTuple):
-    """Scores of one target (places, what is scored), before weighting: those of row i stand at places[number[i]]."""
+class ScoredColumnScores(NamedTuple):
+    """Scores of one scored column (places, what is scored), before weighting: those of row i stand at
+    places[number[i]].
+    """
 
     scores: npt.NDArray[np.float64]
     places: npt.NDArray[Any]
@@ -36,18 +38,18 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SharedScores:
-    """One measure's scores of all rows, as an array (targets, rows) whose rows are made when they are asked for.
+    """One measure's scores of all rows, as an array (scored columns, rows) whose rows are made when they are asked for.
 
-    found: by target; taken: what of that. dtype: of the scores.
+    found: by scored column; taken: what of that. dtype: of the scores.
     """
 
-    found: Sequence[TargetScores]
+    found: Sequence[ScoredColumnScores]
     taken: Sequence[Taken]
     dtype: np.dtype[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(targets, rows)."""
+        """(scored columns, rows)."""
         return len(self.found), len(self.found[0].number)
 
     def __len__(self) -> int:
@@ -60,32 +62,34 @@ class SharedScores:
 
 
 def take_rows(arrays: Mapping[str, Any], start: int, stop: int, workers: Workers) -> dict[str, Any]:
-    """The rows start to stop of scores (targets, rows) of one shape by name, all in one go."""
+    """The rows start to stop of scores (scored columns, rows) of one shape by name, all in one go."""
     size = stop - start
     made = {
         name: np.empty((len(array), size), array.dtype) if isinstance(array, SharedScores) else array[:, start:stop]
         for name, array in arrays.items()
     }
     shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
-    targets = len(next(iter(shared.values()))) if shared else 0
+    scored_columns = len(next(iter(shared.values()))) if shared else 0
 
-    def take(target: int, first: int, last: int) -> None:
-        outs = {name: made[name][target, first:last] for name in shared}
-        _put_target(shared, target, start + first, outs)
+    def take(scored_column: int, first: int, last: int) -> None:
+        outs = {name: made[name][scored_column, first:last] for name in shared}
+        _put_scored_column(shared, scored_column, start + first, outs)
 
-    workers.run(take, [(target, *edges) for target in range(targets) for edges in workers.ranges(size)])
+    workers.run(
+        take, [(scored_column, *edges) for scored_column in range(scored_columns) for edges in workers.ranges(size)]
+    )
     return made
 
 
-def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -> dict[str, Any]:
-    """As `take_rows`, of one target, in the calling thread."""
+def take_scored_column(arrays: Mapping[str, Any], scored_column: int, start: int, stop: int) -> dict[str, Any]:
+    """As `take_rows`, of one scored column, in the calling thread."""
     shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
     made = {name: np.empty(stop - start, array.dtype) for name, array in shared.items()}
-    _put_target(shared, target, start, made)
-    return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
+    _put_scored_column(shared, scored_column, start, made)
+    return {name: made[name] if name in made else array[scored_column, start:stop] for name, array in arrays.items()}
 
 
-def multiples(arrays: Mapping[str, Any], target: int) -> dict[str, tuple[str, float]]:
+def multiples(arrays: Mapping[str, Any], scored_column: int) -> dict[str, tuple[str, float]]:
     """Scores by name that are others times a factor: of which, by name, and by which.
 
     Of 64 bits, which are multiplied before they are rounded to others.
@@ -95,7 +99,7 @@ def multiples(arrays: Mapping[str, Any], target: int) -> dict[str, tuple[str, fl
     for name, array in arrays.items():
         if not isinstance(array, SharedScores) or array.dtype != np.float64:
             continue
-        taken, place = array.taken[target], (id(array.found[target]), array.taken[target].slot)
+        taken, place = array.taken[scored_column], (id(array.found[scored_column]), array.taken[scored_column].slot)
         if taken.factor == 1:
             plain.setdefault(place, name)
         elif place in plain and taken.factor:
@@ -103,29 +107,31 @@ def multiples(arrays: Mapping[str, Any], target: int) -> dict[str, tuple[str, fl
     return found
 
 
-def found_together(arrays: Mapping[str, Any], target: int) -> TargetScores | None:
-    """Where the scores of a target stand, if those of all arrays stand there."""
+def found_together(arrays: Mapping[str, Any], scored_column: int) -> ScoredColumnScores | None:
+    """Where the scores of a scored column stand, if those of all arrays stand there."""
     first, *others = arrays.values()
-    if not all(isinstance(array, SharedScores) and array.found[target] is first.found[target] for array in others):
+    if not all(
+        isinstance(array, SharedScores) and array.found[scored_column] is first.found[scored_column] for array in others
+    ):
         return None
-    return first.found[target] if isinstance(first, SharedScores) else None
+    return first.found[scored_column] if isinstance(first, SharedScores) else None
 
 
-def _put_target(
-    shared: Mapping[str, SharedScores], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
+def _put_scored_column(
+    shared: Mapping[str, SharedScores], scored_column: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Fill arrays by name with the scores of one target from row `start` on."""
-    for _, names in groupby(shared, lambda name: id(shared[name].found[target])):
+    """Fill arrays by name with the scores of one scored column from row `start` on."""
+    for _, names in groupby(shared, lambda name: id(shared[name].found[scored_column])):
         several = list(names)
         put_rows(
-            shared[several[0]].found[target],
-            [shared[name].taken[target] for name in several],
+            shared[several[0]].found[scored_column],
+            [shared[name].taken[scored_column] for name in several],
             start,
             [outs[name] for name in several],
         )
 
 
-def put_rows(found: TargetScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
+def put_rows(found: ScoredColumnScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
     """Fill arrays of one length with scores of the rows from `start` on, each with what is taken for it."""
     number = found.number[start : start + (len(outs[0]) if outs else 0)]
     where = number, found.places, np.empty(spread.CHUNK, found.places.dtype)

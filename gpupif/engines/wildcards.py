@@ -2,7 +2,7 @@
 
 Cohorts then overlap, so there is no partition to score by. Engines compare *patterns*: which known columns are missing.
 Rows of two patterns match where they agree on the columns that neither lacks. `cpu.wildcards` and `cuda.wildcards` do
-it; which targets need it, what to compare, how much work that may be, and weights are told here.
+it; which scored columns need it, what to compare, how much work that may be, and weights are told here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ PAIR_STEPS = 16
 
 @dataclass(frozen=True)
 class WildcardColumns:
-    """The known columns of one target, in keys of a layout. columns: all of them; wild: those with missing values."""
+    """The known columns of one scored column, in keys of a layout. columns: all of them; wild: those with missing
+    values.
+    """
 
     job: Job
     layout: KeyLayout
@@ -36,9 +38,9 @@ class WildcardColumns:
     wild: Sequence[int]
 
     @classmethod
-    def of(cls, job: Job, layout: KeyLayout, target: int | None = None) -> WildcardColumns:
-        """Those known where this target is scored; without a target all known ones."""
-        columns = [column for column in job.known if column != target]
+    def of(cls, job: Job, layout: KeyLayout, scored_column: int | None = None) -> WildcardColumns:
+        """Those known where this scored column is scored; without a scored column all known ones."""
+        columns = [column for column in job.known if column != scored_column]
         return cls(job, layout, columns, [column for column in columns if column in job.wildcards])
 
     @property
@@ -64,13 +66,13 @@ class WildcardColumns:
             keep[lacking] &= ~self.layout.masks([column])
         return keep
 
-    def check_work(self, targets: int, patterns: int, rows: int) -> None:
+    def check_work(self, scored_columns: int, patterns: int, rows: int) -> None:
         """Raise InputError where comparing each pattern with each would take too long, on so many different rows."""
-        steps = 2.0 * targets * patterns * (rows + PAIR_STEPS * patterns)
+        steps = 2.0 * scored_columns * patterns * (rows + PAIR_STEPS * patterns)
         if steps > MOST_STEPS:
             raise InputError(
                 f"missing: 'wildcard' compares each of {patterns:,} patterns of missing values in {len(self.wild)} "
-                f"known columns with each, over {rows:,} different rows and {targets} scored columns: about "
+                f"known columns with each, over {rows:,} different rows and {scored_columns} scored columns: about "
                 f"{steps:.0e} steps, expected at most {MOST_STEPS:.0e}. Let the attacker know fewer columns that have "
                 "missing values (known=), score fewer at once (columns=), or use missing='category'."
             )
@@ -79,21 +81,21 @@ class WildcardColumns:
 def score_apart(
     job: Job, matching: Callable[[Job, Sequence[int]], EngineResult], usual: Callable[[Job], EngineResult]
 ) -> EngineResult:
-    """Score a job: targets that meet missing values which are wildcards by `matching`, all others as usual.
+    """Score a job: scored columns that meet missing values which are wildcards by `matching`, all others as usual.
 
-    matching: gives a result for all targets of the job, in which the others are still to be filled in.
+    matching: gives a result for all scored columns of the job, in which the others are still to be filled in.
     """
     if not job.wildcards:
         return usual(job)
     asks = any(column in job.wildcards for column in job.known)
-    targets = [column for column in job.targets if asks or column in job.wildcards]
-    others = [column for column in job.targets if column not in targets]
-    result = matching(job, targets)
+    scored_columns = [column for column in job.scored_columns if asks or column in job.wildcards]
+    others = [column for column in job.scored_columns if column not in scored_columns]
+    result = matching(job, scored_columns)
     if others:
         there = any(hasattr(values, "get") for values in result.values.values())
-        found = usual(replace(job, targets=others, scores_on="device" if there else "host"))
+        found = usual(replace(job, scored_columns=others, scores_on="device" if there else "host"))
         for number, column in enumerate(others):
-            place = job.targets.index(column)
+            place = job.scored_columns.index(column)
             result.weights[place] = found.weights[number]
             for name, values in result.values.items():
                 values[place] = found.values[name][number]
@@ -101,10 +103,12 @@ def score_apart(
     return result
 
 
-def set_target_weight(results: Results, column: int, losses: npt.NDArray[Any]) -> None:
-    """Set the weight of a target. losses: of its rows, ascending, so that the sum does not depend on their order."""
+def set_scored_column_weight(results: Results, column: int, losses: npt.NDArray[Any]) -> None:
+    """Set the weight of a scored column. losses: of its rows, ascending, so that the sum does not depend on their
+    order.
+    """
     job = results.job
     counts = job.counts[column][: len(job.priors[column])]
     certain = int(counts.sum())
     entropy = entropy_of_counts(counts) if certain else 0.0
-    results.weights[job.targets.index(column)] = column_weight(float(losses.sum()) / max(1, certain), entropy)
+    results.weights[job.scored_columns.index(column)] = column_weight(float(losses.sum()) / max(1, certain), entropy)

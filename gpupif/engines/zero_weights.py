@@ -67,17 +67,17 @@ class _Filler:
     def filled(self) -> EngineResult:
         """The result with the scores of all rows."""
         job = self.job
-        shape = (len(job.targets), job.rows)
+        shape = (len(job.scored_columns), job.rows)
         values = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
         for name, scores in values.items():
             scores[:, self._rows] = self.result.values[name]
-        # Targets that are not known have the same cohorts, those that are known the same equal rows.
+        # Scored columns that are not known have the same cohorts, those that are known the same equal rows.
         find, known = lru_cache(2)(self._find_first), frozenset(job.known)
-        for place, target in enumerate(job.targets):
-            cohort, equal = find(known - {target}), find(known | {target})
+        for place, scored_column in enumerate(job.scored_columns):
+            cohort, equal = find(known - {scored_column}), find(known | {scored_column})
             for measure in job.measures:
                 scores = self.result.values[measure.name][place]
-                values[measure.name][place, self._zero] = self._scores(measure, target, scores, cohort, equal)
+                values[measure.name][place, self._zero] = self._scores(measure, scored_column, scores, cohort, equal)
         return replace(self.result, values=values, distinct_rows=int(self._numbers(range(len(job.codes))).max()) + 1)
 
     def _numbers(self, columns: Collection[int]) -> npt.NDArray[Any]:
@@ -98,7 +98,7 @@ class _Filler:
     def _scores(
         self,
         measure: Measure,
-        target: int,
+        scored_column: int,
         scores: npt.NDArray[Any],
         cohort: npt.NDArray[np.int64],
         equal: npt.NDArray[np.int64],
@@ -107,7 +107,7 @@ class _Filler:
         found = np.zeros(len(cohort), scores.dtype)
         if measure.of_cohort or measure.is_row_measure:
             # The same for all cells of a cohort, or all rows of a class.
-            inside = target in self.job.known and not self.job.class_without_target
+            inside = scored_column in self.job.known and not self.job.class_without_scored_column
             first = equal if measure.is_row_measure and inside else cohort
             found[first >= 0] = scores[first[first >= 0]]
             if measure.statistic is not None and measure.statistic.kind in UNKNOWN_OF_NOTHING:
@@ -116,9 +116,9 @@ class _Filler:
         found[equal >= 0] = scores[equal[equal >= 0]]
         absent = equal < 0
         cells = np.empty(int(absent.sum()))
-        values = self._codes[target][len(self._rows) :][absent]
-        prior = (self.job.priors[target], self.job.log2_priors[target], self.job.unit_bits[target])
-        accuracy = float(self.job.accuracies[target])
+        values = self._codes[scored_column][len(self._rows) :][absent]
+        prior = (self.job.priors[scored_column], self.job.log2_priors[scored_column], self.job.unit_bits[scored_column])
+        accuracy = float(self.job.accuracies[scored_column])
         number = wanted_of([measure]).measures[0]
         kernels.score_absent(values, cohort[absent] >= 0, prior, accuracy, number, cells)
         found[absent] = cells

@@ -130,7 +130,9 @@ class AttackerRun:
 
     def _answer(self, questions: ScoreQuestions) -> ScoreAnswers:
         columns = {
-            name: [answer_column(self._scores(name, place), asked) for place in range(len(self.scoring.job.targets))]
+            name: [
+                answer_column(self._scores(name, place), asked) for place in range(len(self.scoring.job.scored_columns))
+            ]
             for name, asked in questions.of_columns.items()
         }
         return ScoreAnswers(columns, row_gain_percentiles(self._gatherer, self.chunks, questions.of_rows))
@@ -143,7 +145,7 @@ class AttackerRun:
         (measure,) = (one for one in scoring.job.measures if one.name == name)
         raw = computed_measure(measure)
         output = Output(RawScores("", raw), gatherer.types[name], measure.weighted)
-        return occurring_scores(scoring.values(scoring.job.targets[place], raw), output, gatherer.weights[place])
+        return occurring_scores(scoring.values(scoring.job.scored_columns[place], raw), output, gatherer.weights[place])
 
     def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
         """Those of cohorts in the population, chunk by chunk."""
@@ -155,7 +157,7 @@ class AttackerRun:
 
     @property
     def _names(self) -> list[Hashable]:
-        return [self.chunks.columns[target].name for target in self.scoring.job.targets]
+        return [self.chunks.columns[scored_column].name for scored_column in self.scoring.job.scored_columns]
 
     def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """What is seen of the riskiest cells; see `Explainer`."""

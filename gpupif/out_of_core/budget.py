@@ -71,11 +71,11 @@ class Budget(NamedTuple):
         return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.together)
 
     def part_rows(self, job: Job) -> int:
-        """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
+        """Rows of a part that are scored at once, with half of the scored columns; InputError where that is nothing."""
         words = job.layout.words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         # With wildcards there is no part that could be scored for fewer.
-        at_once = len(job.targets) if job.wildcards else -(-len(job.targets) // 2)
+        at_once = len(job.scored_columns) if job.wildcards else -(-len(job.scored_columns) // 2)
         scores = 8 * scores_at_once(replace(job, measures=part_measures(job))) * at_once
         # Row numbers, and counts, which with weights are large.
         index = 4 if job.unit is None else 8
@@ -127,7 +127,7 @@ def plan_budget(limit: int, request: ScoreRequest, mend: str = FEWER_COLUMNS) ->
     Raises InputError where that is too little; mend: what helps beside a higher limit.
     """
     attackers = len(request.attackers or [None])
-    cells = len(request.targets) * attackers
+    cells = len(request.scored_columns) * attackers
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
     # A chunk is written while the next one is put together of what parts have for it.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
@@ -147,7 +147,7 @@ def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, option
     if top is None:
         return
     scores = len(request.outputs) * len(request.attackers or [None])
-    needed = riskiest_bytes(top, source.about_rows() * len(request.targets), scores)
+    needed = riskiest_bytes(top, source.about_rows() * len(request.scored_columns), scores)
     if needed > RISKIEST_SHARE * budget.working:
         raise InputError(
             f"memory_limit: the {top:,} riskiest cells take about {shown(needed)}, and the limit leaves "
@@ -204,17 +204,17 @@ def check_disk(
     people = 0 if population is None else population.about_rows()
     rows = source.about_rows()
     attackers = len(request.attackers or [None])
-    targets = len(request.targets) * attackers
+    scored_columns = len(request.scored_columns) * attackers
     kept = len({computed_measure(measure) for measure in request.outputs})
-    scores = SCORE_BYTES * targets * kept
+    scores = SCORE_BYTES * scored_columns * kept
     if options.folds(attackers):
         # Sums of rows, of each pass or fold; sizes of cohorts in the population are all stored.
-        scores = 2 * FOLDED_BYTES * attackers + SCORE_BYTES * targets * request.has_population
+        scores = 2 * FOLDED_BYTES * attackers + SCORE_BYTES * scored_columns * request.has_population
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))
     each = TEXT_BYTES if written_format(options.output).as_text else SCORE_BYTES
-    written = int(rows * each * targets * len(request.outputs))
+    written = int(rows * each * scored_columns * len(request.outputs))
     if options.keep_input:
         written += source.bytes
     if not options.all_scores:

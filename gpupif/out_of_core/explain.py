@@ -50,7 +50,7 @@ class FilesExplainer(RowExplainer):
 
     def row_values(self) -> RowValues:
         """See `RowExplainer`; raises as `values`."""
-        targets = self.job.targets
+        scored_columns = self.job.scored_columns
         rows = RowReader[list[npt.NDArray[Any]]](
             (codes for codes, _ in self._pieces()),
             0,
@@ -60,9 +60,9 @@ class FilesExplainer(RowExplainer):
 
         def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
             pieces = list(rows.between(start, stop))
-            return lambda target: np.concatenate([codes[targets[target]] for codes in pieces])
+            return lambda scored_column: np.concatenate([codes[scored_columns[scored_column]] for codes in pieces])
 
-        return RowValues([self.columns[target] for target in targets], between)
+        return RowValues([self.columns[scored_column] for scored_column in scored_columns], between)
 
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """See `Explainer`; raises TableReadError where a file is not what it was."""

@@ -137,8 +137,8 @@ class _Piece(NamedTuple):
 class FoldWriter:
     """Takes the scores of a part chunk by chunk, as its scores are written else; a context manager.
 
-    out: the file that all scores would go to. kinds: of the scores of a target, in their order, and their types. sizes:
-    rows of each chunk of the part.
+    out: the file that all scores would go to. kinds: of the scores of a scored column, in their order, and their
+    types. sizes: rows of each chunk of the part.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class FoldWriter:
         self._figures: dict[str, list[Figures]] = {fold: [] for fold in folding.best}
         self._best = {fold: Riskiest(TOP_CELLS) for fold in folding.best}
         types = {f"{number}": pa.from_numpy_dtype(np.dtype(kind)) for number, kind in enumerate(kinds.values())}
-        schema = {"place": pa.int64(), "target": pa.int64(), **types}
+        schema = {"place": pa.int64(), "scored_column": pa.int64(), **types}
         self._cells = None if query is None else BatchWriter(self._files.cells, schema)
         halves = [f"{fold} {half}" for fold in folding.best for half in RowSums._fields]
         self._gains = BatchWriter(self._files.gains, dict.fromkeys(halves, pa.float64()), threads=True)
@@ -180,7 +180,7 @@ class FoldWriter:
                 self._cells.__exit__(*error)
 
     def write(self, scores: Sequence[Any]) -> None:
-        """The scores of the part's rows of a chunk: one target after the other, of each all kinds."""
+        """The scores of the part's rows of a chunk: one scored column after the other, of each all kinds."""
         columns, kinds = [np.asarray(column) for column in scores], len(self._kinds)
         size = len(columns[0])
         raw = {
@@ -233,16 +233,16 @@ class FoldWriter:
         """Cells with their scores as they were made, by kind, and with the places of the scored columns."""
         rows = cells.rows - self._start
         scores = [np.empty(len(rows), columns[0].dtype) for columns in raw.values()]
-        for target in np.unique(cells.targets):
-            mine = cells.targets == target
+        for scored_column in np.unique(cells.scored_columns):
+            mine = cells.scored_columns == scored_column
             for out, columns in zip(scores, raw.values(), strict=True):
-                out[mine] = columns[target][rows[mine]]
-        return cells._replace(targets=self._places[cells.targets], scores=scores)
+                out[mine] = columns[scored_column][rows[mine]]
+        return cells._replace(scored_columns=self._places[cells.scored_columns], scores=scores)
 
     def _write_cells(self, cells: CellBatch, start: int) -> None:
         """Cells of a chunk whose first row in the part is `start`."""
         assert self._cells is not None
-        self._cells.write([cells.rows - start, cells.targets, *cells.scores])
+        self._cells.write([cells.rows - start, cells.scored_columns, *cells.scores])
 
     def _finish(self) -> None:
         if self._kept is not None:
@@ -263,4 +263,4 @@ def _listed(cells: CellBatch) -> list[Any]:
     """Cells as `_PartCell` has them, ready for JSON."""
     assert cells.risks is not None
     scores = [array.tolist() for array in cells.scores]
-    return list(zip(cells.rows.tolist(), cells.targets.tolist(), cells.risks.tolist(), *scores, strict=True))
+    return list(zip(cells.rows.tolist(), cells.scored_columns.tolist(), cells.risks.tolist(), *scores, strict=True))

@@ -27,7 +27,7 @@ from .fold import Folding, PartFiles, RawScores
 from .gather import StoredScores
 from .shuffle import Partitioned
 
-# Of cohorts (targets, rows).
+# Of cohorts (scored columns, rows).
 Sizes = npt.NDArray[Any]
 
 
@@ -42,7 +42,7 @@ class FoldedGatherer:
         # What is kept of all folds lies with the first.
         first = next(iter(runs.values())).scoring
         self._passes = list(zip(first.passes, first.cuts, strict=True))
-        self._targets = list(first.job.targets)
+        self._scored_columns = list(first.job.scored_columns)
         self._folding = folding
         # In the order in which parts keep them.
         each = [RawScores(fold, one.name) for fold, fact in self._facts.items() for one in part_measures(fact.job)]
@@ -102,7 +102,9 @@ class FoldedGatherer:
                 report.advance(size)
 
     def _put_figures_together(self) -> None:
-        places = [place for one, _ in self._passes for place in sorted(map(self._targets.index, one.targets))]
+        places = [
+            place for one, _ in self._passes for place in sorted(map(self._scored_columns.index, one.scored_columns))
+        ]
         order = np.argsort(places).tolist()
         for fold, fact in self._facts.items():
             of_passes = [
@@ -115,12 +117,12 @@ class FoldedGatherer:
 
     def _cell(self, fold: str, best: _PartCell, row: int, start: int, sizes: Mapping[str, Sizes]) -> RiskyCell:
         """One of the riskiest cells, of a row of a chunk that begins at `start`; sizes: see `_found`."""
-        scores = self._scores([np.array([score]) for score in best.scores], np.array([best.target]))
+        scores = self._scores([np.array([score]) for score in best.scores], np.array([best.scored_column]))
         of_fold = [scores[name] for name, output in self._folding.outputs.items() if output.raw.fold == fold]
         shown = [one[0].item() for one in of_fold]
         if fold in sizes:
-            shown.append(sizes[fold][best.target, row].item())
-        return RiskyCell(best.risk, start + row, best.target, shown)
+            shown.append(sizes[fold][best.scored_column, row].item())
+        return RiskyCell(best.risk, start + row, best.scored_column, shown)
 
     def _found(
         self, cells: CellBatch, start: int, of_rows: Sequence[npt.NDArray[Any]], sizes: Mapping[str, Sizes]
@@ -131,22 +133,24 @@ class FoldedGatherer:
         """
         query = self._folding.query
         assert query is not None
-        cells = cells.take(np.lexsort((cells.targets, cells.rows)))
-        arrays = {output: scores[None] for output, scores in self._scores(cells.scores, cells.targets).items()}
+        cells = cells.take(np.lexsort((cells.scored_columns, cells.rows)))
+        arrays = {output: scores[None] for output, scores in self._scores(cells.scores, cells.scored_columns).items()}
         for fold, own in sizes.items():
-            arrays[self._folding.sizes[fold]] = own[cells.targets, cells.rows][None]
+            arrays[self._folding.sizes[fold]] = own[cells.scored_columns, cells.rows][None]
         codes = np.empty(len(cells.rows), np.int64)
-        for target in np.unique(cells.targets):
-            mine = cells.targets == target
-            codes[mine] = of_rows[target][cells.rows[mine]]
+        for scored_column in np.unique(cells.scored_columns):
+            mine = cells.scored_columns == scored_column
+            codes[mine] = of_rows[scored_column][cells.rows[mine]]
         shown = [one.of(arrays)[0] for one in query.shown.values()]
-        return CellBatch(cells.rows + start, cells.targets, codes, query.risks(arrays), shown)
+        return CellBatch(cells.rows + start, cells.scored_columns, codes, query.risks(arrays), shown)
 
-    def _scores(self, raw: Sequence[npt.NDArray[Any]], targets: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
+    def _scores(
+        self, raw: Sequence[npt.NDArray[Any]], scored_columns: npt.NDArray[np.int64]
+    ) -> dict[str, npt.NDArray[Any]]:
         """By output, scores as they were made in the type and with the weights that they are to have."""
         found = {}
         for name, output in self._folding.outputs.items():
-            weights = np.array(self._facts[output.raw.fold].weights)[targets]
+            weights = np.array(self._facts[output.raw.fold].weights)[scored_columns]
             found[name] = output.of(raw[self._place_of[output.raw]], weights)
         return found
 
@@ -155,7 +159,7 @@ class _PartCell(NamedTuple):
     """One of the riskiest cells of a part: its row there, and its scores as they were made."""
 
     row: int
-    target: int
+    scored_column: int
     risk: float
     scores: list[Any]
 
@@ -187,9 +191,9 @@ class _PassReader:
         self._cells = {part: self._files.enter_context(BatchReader(path.cells)) for part, path in kept.items()}
         self._best = {
             part: [
-                (fold, _PartCell(row, target, risk, scores))
+                (fold, _PartCell(row, scored_column, risk, scores))
                 for fold, facts in _facts(pieces, part).items()
-                for row, target, risk, *scores in facts["best"]
+                for row, scored_column, risk, *scores in facts["best"]
             ]
             for part in self._parts
         }
@@ -216,8 +220,8 @@ class _PassReader:
             gains = {fold: RowSums(high, low) for fold, high, low in zip(self._folds, halves, halves, strict=True)}
             cells = None
             if part in self._cells:
-                places, targets, *scores = self._cells[part].arrays(chunk)
-                cells = CellBatch(rows[places], targets, None, None, scores)
+                places, scored_columns, *scores = self._cells[part].arrays(chunk)
+                cells = CellBatch(rows[places], scored_columns, None, None, scores)
             yield _ChunkPiece(rows, gains, best, cells)
             start += size
             self._before[part] += size

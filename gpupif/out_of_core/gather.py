@@ -58,8 +58,8 @@ class ChunkFacts(NamedTuple):
 class ScoreFacts(ABC):
     """What is known of the scores of a table beside them: for its summary.
 
-    weights: of the job's targets. folder: for facts and row information gains by chunk. types: by measure, of its
-    scores. population: the run that finds the sizes of cohorts in it, which come after all other measures.
+    weights: of the job's scored columns. folder: for facts and row information gains by chunk. types: by measure, of
+    its scores. population: the run that finds the sizes of cohorts in it, which come after all other measures.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class StoredScores:
         self._job = scoring.job
         self._files = contextlib.ExitStack()
         self._passes = [
-            self._files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.targets))))
+            self._files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.scored_columns))))
             for one, pieces in zip(scoring.passes, scoring.cuts, strict=True)
         ]
 
@@ -120,15 +120,19 @@ class StoredScores:
             one.fill(chunk, outs, workers)
 
     def sizes(self, chunk: int, rows: int, kind: str, workers: Workers) -> npt.NDArray[Any]:
-        """Of a run that finds nothing but sizes of cohorts those of the rows of a chunk (targets, rows)."""
-        (counted,), targets = part_measures(self._job), self._job.targets
-        sizes = np.empty((len(targets), rows), kind)
-        self.fill(chunk, {f"{target}:{counted.name}": [(1, sizes[k])] for k, target in enumerate(targets)}, workers)
+        """Of a run that finds nothing but sizes of cohorts those of the rows of a chunk (scored columns, rows)."""
+        (counted,), scored_columns = part_measures(self._job), self._job.scored_columns
+        sizes = np.empty((len(scored_columns), rows), kind)
+        self.fill(
+            chunk,
+            {f"{scored_column}:{counted.name}": [(1, sizes[k])] for k, scored_column in enumerate(scored_columns)},
+            workers,
+        )
         return sizes
 
 
 class Gatherer(ScoreFacts):
-    """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk)."""
+    """Puts scores together: chunk number to arrays by measure (scored columns, rows of the chunk)."""
 
     def __init__(
         self,
@@ -162,7 +166,7 @@ class Gatherer(ScoreFacts):
                 yield arrays
 
     def multiple(self, measure: str) -> tuple[str, Sequence[float]] | None:
-        """The measure of which this one is a multiple, and the factor by target; None where there is none."""
+        """The measure of which this one is a multiple, and the factor by scored column; None where there is none."""
         asked = next((one for one in self.job.measures if one.name == measure), None)
         # Scores of 32 bits are multiplied before they are rounded.
         if asked is None or not asked.weighted or self.types[measure] != "float64":
@@ -182,16 +186,19 @@ class Gatherer(ScoreFacts):
     def _chunk(self, number: int, size: int, scores: StoredScores, workers: Workers) -> dict[str, npt.NDArray[Any]]:
         job = self.job
         arrays = {
-            measure.name: np.empty((len(job.targets), size), self.types[measure.name]) for measure in job.measures
+            measure.name: np.empty((len(job.scored_columns), size), self.types[measure.name])
+            for measure in job.measures
         }
         outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {
-            f"{target}:{measure.name}": [] for target in job.targets for measure in part_measures(job)
+            f"{scored_column}:{measure.name}": []
+            for scored_column in job.scored_columns
+            for measure in part_measures(job)
         }
-        for place, target in enumerate(job.targets):
+        for place, scored_column in enumerate(job.scored_columns):
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
                 factor: Any = self.weights[place] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
-                outs[f"{target}:{computed_measure(measure)}"].append((factor, arrays[measure.name][place]))
+                outs[f"{scored_column}:{computed_measure(measure)}"].append((factor, arrays[measure.name][place]))
         scores.fill(number, outs, workers)
         return arrays
 
@@ -285,7 +292,7 @@ class AttackerGatherers:
         return [
             np.empty(0, self._gatherers[name, fold].types[measure])
             for name, fold, measure in self._order.values()
-            for _ in self._gatherers[name, fold].job.targets
+            for _ in self._gatherers[name, fold].job.scored_columns
         ]
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:

@@ -2,7 +2,7 @@
 
 An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
 cohorts overlap. The table's distinct rows are scored in memory, in one place; what is found of them is spread to all
-rows chunk by chunk, for some targets after the others.
+rows chunk by chunk, for some scored columns after the others.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class OnePartRun(TableRun):
         self._needs = None if self.subsets is None else AnyKnownNeeds.of(asks, self.chunks.rows, self.subsets.sets)
 
     def score(self) -> list[list[int]]:
-        """Find the distinct rows and score them, unless that is done; the targets that were scored together."""
+        """Find the distinct rows and score them, unless that is done; the scored columns that were scored together."""
         if self.groups:
             return self.groups
         (_, store, _, report, timed, *_) = self.context
@@ -94,14 +94,18 @@ class OnePartRun(TableRun):
         started = time.perf_counter()
         groups = store.once(self.step("groups"), partial(self._groups, rows, memory))
         self._check_groups(groups, rows, memory)
-        report.stage(f"score{self.what}", rows * sum(self._sets_of(target) for target in self.job.targets), "cells")
+        report.stage(
+            f"score{self.what}",
+            rows * sum(self._sets_of(scored_column) for scored_column in self.job.scored_columns),
+            "cells",
+        )
         for number, group in enumerate(groups):
             step = self.step(f"scored-{number}")
             if store.done(step) is None:
                 store.mark(step, self._score_group(group, number, rows, memory))
                 pa.default_memory_pool().release_unused()
             else:
-                report.advance(rows * sum(self._sets_of(target) for target in group))
+                report.advance(rows * sum(self._sets_of(scored_column) for scored_column in group))
         self.groups = groups
         found = [int(store.done(self.step(f"scored-{number}"))["rows"]) for number in range(len(groups))]
         self.distinct_rows = max(found)
@@ -111,19 +115,19 @@ class OnePartRun(TableRun):
         return self.groups
 
     def weights(self, fold: str) -> dict[int, float]:
-        """By target the weight; over subsets the lowest of them for the worst, the mean for the mean."""
+        """By scored column the weight; over subsets the lowest of them for the worst, the mean for the mean."""
         store = self.context.store
         each = [store.done(self.step(f"scored-{number}"))["weights"][fold] for number in range(len(self.groups))]
-        return {int(target): weight for weights in each for target, weight in weights.items()}
+        return {int(scored_column): weight for weights in each for scored_column, weight in weights.items()}
 
-    def weights_of(self, target: int) -> npt.NDArray[np.float64]:
-        """The weight of a target against each of the subsets."""
-        (weights,) = read_batch(self._weights_file(target))
+    def weights_of(self, scored_column: int) -> npt.NDArray[np.float64]:
+        """The weight of a scored column against each of the subsets."""
+        (weights,) = read_batch(self._weights_file(scored_column))
         return weights
 
-    def values_folder(self, fold: str, number: int, target: int, measure: str) -> Path:
-        """Folder of the distinct scores of a target with their multiplicities, in one or several files."""
-        return self.file(f"group-{number}{fold}", f"values-{target}-{measure}")
+    def values_folder(self, fold: str, number: int, scored_column: int, measure: str) -> Path:
+        """Folder of the distinct scores of a scored column with their multiplicities, in one or several files."""
+        return self.file(f"group-{number}{fold}", f"values-{scored_column}-{measure}")
 
     def fold_job(self, fold: str) -> Job:
         """The job whose scores are those of a fold."""
@@ -131,9 +135,9 @@ class OnePartRun(TableRun):
             return self.job
         return replace(self.job, measures=tuple(fold_of(measure, fold) for measure in self.job.measures))
 
-    def _sets_of(self, target: int) -> int:
-        """How many subsets a target is scored against."""
-        return 1 if self.subsets is None else self.subsets.scored[self.subsets.names[target]]
+    def _sets_of(self, scored_column: int) -> int:
+        """How many subsets a scored column is scored against."""
+        return 1 if self.subsets is None else self.subsets.scored[self.subsets.names[scored_column]]
 
     def _limits(self) -> tuple[int, int]:
         """Bytes that scoring the distinct rows may take, and the largest number of them."""
@@ -150,18 +154,18 @@ class OnePartRun(TableRun):
         row = collapsing_bytes(self.table.layout.words, index)
         return limit if self._needs is None else max(1, memory // row)
 
-    def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyKnownShares | None:
+    def _share(self, rows: int, memory: int, scored_columns: int, kept: int = 0) -> AnyKnownShares | None:
         if self._needs is None:
             return None
         threads = getattr(self.context.engine, "threads", None) or default_threads()
-        return share_memory(self._needs, rows, targets, threads, memory, kept)
+        return share_memory(self._needs, rows, scored_columns, threads, memory, kept)
 
     def _groups(self, rows: int, memory: int) -> list[list[int]]:
-        """Targets that are scored at once."""
-        targets = self.job.targets
-        shares = self._share(rows, memory, len(targets))
-        most = len(targets) if shares is None else shares.targets
-        return [list(targets[first : first + most]) for first in range(0, len(targets), most)]
+        """Scored columns that are scored at once."""
+        scored_columns = self.job.scored_columns
+        shares = self._share(rows, memory, len(scored_columns))
+        most = len(scored_columns) if shares is None else shares.scored_columns
+        return [list(scored_columns[first : first + most]) for first in range(0, len(scored_columns), most)]
 
     def _check_groups(self, groups: Sequence[Sequence[int]], rows: int, memory: int) -> None:
         """Raise InputError where groups, those of a run that is gone on with, take more than there is."""
@@ -193,13 +197,13 @@ class OnePartRun(TableRun):
         )
 
     def _score_group(self, group: Sequence[int], number: int, rows: int, memory: int) -> dict[str, Any]:
-        """Score some targets and write their scores; the facts that are kept as a step."""
+        """Score some scored columns and write their scores; the facts that are kept as a step."""
         table, sets = self.table, None if self.subsets is None else self.subsets.sets
         shares = self._share(rows, memory, len(group), len(group))
         measures = part_measures(self.job) if sets is None else self.job.measures
         one = replace(
             self.job,
-            targets=list(group),
+            scored_columns=list(group),
             codes=table.codes,
             times=table.times,
             row_counts=table.row_counts,
@@ -216,18 +220,19 @@ class OnePartRun(TableRun):
             counted = self.context.counted(self.fold_job(fold)) if self.asked is None else ()
             with Workers() as workers:
                 for measure in counted:
-                    for target, scores in zip(group, values[measure], strict=True):
-                        self._write_values(self.values_folder(fold, number, target, measure), scores, workers)
+                    for scored_column, scores in zip(group, values[measure], strict=True):
+                        self._write_values(self.values_folder(fold, number, scored_column, measure), scores, workers)
         weights = WeightSums.of(result, group, in_one_part=True).weights
         if self.folding is not None:
             first = next(iter(by_fold))
             of_group = {
-                fold: [found.get(target, np.nan) for target in self.job.targets] for fold, found in weights.items()
+                fold: [found.get(scored_column, np.nan) for scored_column in self.job.scored_columns]
+                for fold, found in weights.items()
             }
             self._fold(self.folding.weighted(of_group), by_fold, group, self.file(f"group-{number}{first}"))
         if isinstance(result, AnyKnownResult):
-            for target, of_sets in zip(group, result.weights, strict=True):
-                write_batch(self._weights_file(target), {"weight": of_sets})
+            for scored_column, of_sets in zip(group, result.weights, strict=True):
+                write_batch(self._weights_file(scored_column), {"weight": of_sets})
         return {"weights": weights, "rows": result.distinct_rows}
 
     def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], folder: Path) -> None:
@@ -246,7 +251,7 @@ class OnePartRun(TableRun):
         }
         arrays = [array[place] for place in range(len(group)) for array in several.values()]
         kinds = {kind: str(array.dtype) for kind, array in several.items()}
-        places = [self.job.targets.index(target) for target in group]
+        places = [self.job.scored_columns.index(scored_column) for scored_column in group]
         out = Partitioned(folder, [self.table.sizes]).scores(0)
         with FoldWriter(out, folding, kinds, places, self.table.sizes) as writer:
             self._write_rows(arrays, writer)
@@ -265,8 +270,8 @@ class OnePartRun(TableRun):
             found, times = multiset(scores[some], self.table.occurs[some], workers)
             write_batch(folder / f"{start:012}.arrow", {"value": found, "times": times})
 
-    def _weights_file(self, target: int) -> Path:
-        return self.table.file(f"weights-{target}.arrow")
+    def _weights_file(self, scored_column: int) -> Path:
+        return self.table.file(f"weights-{scored_column}.arrow")
 
 
 class FoldRun(PartitionedRun):
@@ -293,6 +298,6 @@ class FoldRun(PartitionedRun):
         """Number of distinct rows of the table."""
         return self.whole.distinct_rows
 
-    def values(self, target: int, measure: str) -> list[Path]:
-        number = next(number for number, one in enumerate(self.passes) if target in one.targets)
-        return sorted(self.whole.values_folder(self.fold, number, target, measure).iterdir())
+    def values(self, scored_column: int, measure: str) -> list[Path]:
+        number = next(number for number, one in enumerate(self.passes) if scored_column in one.scored_columns)
+        return sorted(self.whole.values_folder(self.fold, number, scored_column, measure).iterdir())

@@ -18,8 +18,8 @@ Multiset = tuple[Any, Any]
 class PartResult:
     """Results of a part beside its scores.
 
-    sums: for the weights. values: by target and measure the distinct scores with multiplicities, for percentiles and
-    the like. rows: distinct rows over all columns, where they are known.
+    sums: for the weights. values: by scored column and measure the distinct scores with multiplicities, for
+    percentiles and the like. rows: distinct rows over all columns, where they are known.
     """
 
     sums: WeightSums = field(default_factory=WeightSums)
@@ -27,7 +27,7 @@ class PartResult:
     rows: int | None = None
 
     def add(self, other: PartResult) -> None:
-        """Add the result of another part, for the same targets or others."""
+        """Add the result of another part, for the same scored columns or others."""
         self.sums = WeightSums.total(self.sums, other.sums)
         for key, (values, times) in other.values.items():
             before = self.values.get(key, (values[:0], times[:0]))
@@ -36,7 +36,7 @@ class PartResult:
     def as_json(self) -> dict[str, Any]:
         """All but the values, ready for JSON."""
         listed = {
-            what: {target: one.units for target, one in by.items()}
+            what: {scored_column: one.units for scored_column, one in by.items()}
             for what, by in (("cohorts", self.sums.cohorts), ("distinct", self.sums.distinct))
         }
         return {**listed, "rows": self.rows}
@@ -45,6 +45,7 @@ class PartResult:
     def from_json(cls, facts: dict[str, Any]) -> PartResult:
         """From what `as_json` made."""
         cohorts, distinct = (
-            {int(target): LogSum(units) for target, units in by.items()} for by in (facts["cohorts"], facts["distinct"])
+            {int(scored_column): LogSum(units) for scored_column, units in by.items()}
+            for by in (facts["cohorts"], facts["distinct"])
         )
         return cls(WeightSums(cohorts, distinct), rows=facts["rows"])

@@ -1,7 +1,7 @@
 """The parts of a partitioned table scored one after the other, by any engine, with the priors of the whole table.
 
 A part too large for memory is collapsed to its distinct rows; one that is still too large is cut again, for half of its
-targets at a time, and its scores are put together again.
+scored columns at a time, and its scores are put together again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpupif.kernels.dictionary import count_numbers
 from ..attack.weights import Units
 from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
-from ..engines.shared_scores import take_target
+from ..engines.shared_scores import take_scored_column
 from ..io.ipc_batches import BatchWriter, arrow_type
 from ..measures import resolve_measures
 from ..rows.accumulate import DistinctRows
@@ -42,10 +42,12 @@ from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
 
-def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
+def score_columns(job: Job, scored_columns: Sequence[int]) -> dict[str, str]:
     """Columns of a file of scores, and their types in Arrow's words."""
     return {
-        f"{target}:{measure.name}": measure.type_in("float64") for target in targets for measure in part_measures(job)
+        f"{scored_column}:{measure.name}": measure.type_in("float64")
+        for scored_column in scored_columns
+        for measure in part_measures(job)
     }
 
 
@@ -99,10 +101,10 @@ class PartScorer:
         """
         writer: OpenWriter | None = None
         if out is not None and folding is None:
-            writer = partial(score_writer, out, self.job, one.targets)
+            writer = partial(score_writer, out, self.job, one.scored_columns)
         elif out is not None and folding is not None:
             kinds = {RawScores("", measure.name): measure.type_in("float64") for measure in part_measures(self.job)}
-            places = [self.job.targets.index(target) for target in one.targets]
+            places = [self.job.scored_columns.index(scored_column) for scored_column in one.scored_columns]
             fold = partial(FoldWriter, out, folding, kinds, places, chunks.sizes)
 
             def open_fold(_: Sequence[Scores]) -> FoldWriter:
@@ -112,7 +114,7 @@ class PartScorer:
 
         if chunks.rows <= self.limit and self.asked is None:
             return self._score_whole(chunks, one, writer)
-        used = sorted({*self.job.known, *one.targets})
+        used = sorted({*self.job.known, *one.scored_columns})
         with contextlib.suppress(TooManyRowsError):
             collapsed = self._distinct(chunks, used, math.inf if forced else self.limit)
             return self._score_collapsed(chunks, one, writer, used, collapsed)
@@ -156,7 +158,7 @@ class PartScorer:
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
         if open_writer is None:
-            self.progress.advance(sum(chunks.sizes[: self.asked]) * len(one.targets))
+            self.progress.advance(sum(chunks.sizes[: self.asked]) * len(one.scored_columns))
             return found
         with open_writer(result) as writer, Workers() as workers:
             for piece in packed_chunks(chunks, packing, lambda: self.limit, workers, self.asked):
@@ -166,7 +168,7 @@ class PartScorer:
                 for rows in piece.sizes:
                     writer.write([values[number[start : start + rows]] for values in result])
                     start += rows
-                    self.progress.advance(rows * len(one.targets))
+                    self.progress.advance(rows * len(one.scored_columns))
         return found
 
     def _score_cut(
@@ -199,12 +201,14 @@ class PartScorer:
     def _put_together(
         self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Partitioned], open_writer: OpenWriter
     ) -> None:
-        """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
-        schema = score_columns(self.job, one.targets)
+        """The scores of several cuts of the same rows, each for some of the scored columns, in the order of these
+        rows.
+        """
+        schema = score_columns(self.job, one.scored_columns)
         nothing = [np.empty(0, kind) for kind in schema.values()]
         with open_writer(nothing) as writer, Workers() as workers, contextlib.ExitStack() as files:
             gatherings = [
-                files.enter_context(PartScores(pieces, list(score_columns(self.job, half.targets))))
+                files.enter_context(PartScores(pieces, list(score_columns(self.job, half.scored_columns))))
                 for half, pieces in zip(halves, cuts, strict=True)
             ]
             for number, size in enumerate(chunks.sizes[: self.asked]):
@@ -229,24 +233,25 @@ class PartScorer:
         weights.
         """
         job = select_columns(
-            replace(self.job, codes=[_NO_CODES] * len(self.job.cardinalities), targets=one.targets), columns
+            replace(self.job, codes=[_NO_CODES] * len(self.job.cardinalities), scored_columns=one.scored_columns),
+            columns,
         )
         amounts = (times, None) if weights is None else (weights, times)
-        job = part_job(job, job.targets, codes, *amounts)
+        job = part_job(job, job.scored_columns, codes, *amounts)
         result = self.engine.score(replace(job, scores_on="either"), progress)
         rows = result.distinct_rows if len(columns) == len(self.job.cardinalities) else None
-        found = PartResult(WeightSums.of(result, one.targets, in_one_part=False), rows=rows)
+        found = PartResult(WeightSums.of(result, one.scored_columns, in_one_part=False), rows=rows)
 
         def keep(place: int) -> list[Scores]:
-            taken = take_target(result.values, place, 0, job.rows)
+            taken = take_scored_column(result.values, place, 0, job.rows)
             return [kept_small(on_host(scores), self.most_distinct) for scores in taken.values()]
 
         with Workers() as workers:
-            values = workers.run(keep, [(place,) for place in range(len(one.targets))])
+            values = workers.run(keep, [(place,) for place in range(len(one.scored_columns))])
             place_of = {name: place for place, name in enumerate(result.values)}
-            for target, several in zip(one.targets, values, strict=True):
+            for scored_column, several in zip(one.scored_columns, values, strict=True):
                 for name in self.counted:
-                    found.values[target, name] = multiset(several[place_of[name]], times, workers)
+                    found.values[scored_column, name] = multiset(several[place_of[name]], times, workers)
         return [scores for several in values for scores in several], found
 
     def _distinct(self, chunks: Chunks, used: Sequence[int], limit: float = math.inf) -> DistinctRows:
@@ -277,9 +282,9 @@ def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Worke
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
 
 
-def score_writer(out: Path, job: Job, targets: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
+def score_writer(out: Path, job: Job, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
     """A file for the scores of a part, which look like these columns."""
-    schema = dict(zip(score_columns(job, targets), map(arrow_type, columns), strict=True))
+    schema = dict(zip(score_columns(job, scored_columns), map(arrow_type, columns), strict=True))
     # What is repeated is small as it is.
     codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
     return BatchWriter(out, schema, threads=True, codec=codec)

@@ -112,10 +112,10 @@ class PartitionedRun(TableRun):
             self.cuts.append(pieces)
         return WeightSums.total(*found)
 
-    def values(self, target: int, measure: str) -> list[Path]:
-        """Files of the distinct scores of a target, and their multiplicities."""
-        number = next(number for number, one in enumerate(self.passes) if target in one.targets)
-        files = [self._values(number, part, target, measure) for part in range(self.cuts[number].parts)]
+    def values(self, scored_column: int, measure: str) -> list[Path]:
+        """Files of the distinct scores of a scored column, and their multiplicities."""
+        number = next(number for number, one in enumerate(self.passes) if scored_column in one.scored_columns)
+        files = [self._values(number, part, scored_column, measure) for part in range(self.cuts[number].parts)]
         return [file for file in files if file.exists()]
 
     def distinct_rows(self) -> int:
@@ -145,7 +145,7 @@ class PartitionedRun(TableRun):
         one, job, (engine, store, budget, report, timed, *_) = self.passes[number], self.job, self.context
         started = time.perf_counter()
         report.stage(f"score{self._which(number)}", self._cells_of(one), "cells")
-        distinct = budget.distinct_scores(pieces.parts * len(job.targets) * len(part_measures(job)))
+        distinct = budget.distinct_scores(pieces.parts * len(job.scored_columns) * len(part_measures(job)))
         # Rows that are beside those asked for count in no percentile.
         counted = self.context.counted(job) if self.asked is None else ()
         scorer = PartScorer(engine, job, limit, report, self.units, self.asked, distinct, counted)
@@ -155,7 +155,7 @@ class PartitionedRun(TableRun):
             if store.done(step) is None:
                 store.mark(step, self._score_part(scorer, pieces, part, one, number))
             else:
-                report.advance(sum(pieces.sizes[part][: self.asked]) * len(one.targets))
+                report.advance(sum(pieces.sizes[part][: self.asked]) * len(one.scored_columns))
             pieces.drop_part(part)
             found.append(PartResult.from_json(store.done(step)).sums)
         timed("score", started)
@@ -184,7 +184,7 @@ class PartitionedRun(TableRun):
 
     def _cells_of(self, one: Pass) -> int:
         """How many cells a pass scores."""
-        return sum(self.chunks.sizes[: self.asked]) * len(one.targets)
+        return sum(self.chunks.sizes[: self.asked]) * len(one.scored_columns)
 
     def _cut(self, one: Pass, number: int, parts: int) -> Any:
         report = self.context.report
@@ -204,13 +204,13 @@ class PartitionedRun(TableRun):
         found = scorer.score(*given, folding=self.folding) if chunks.rows else PartResult(rows=0)
         if number == 0 and found.rows is None and self.asked is None:
             found.rows = scorer.count_distinct(chunks, inner)
-        for (target, measure), (values, times) in found.values.items():
-            write_batch(self._values(number, part, target, measure), {"value": values, "times": times})
+        for (scored_column, measure), (values, times) in found.values.items():
+            write_batch(self._values(number, part, scored_column, measure), {"value": values, "times": times})
         chunks.close()
         store.drop(self.step(f"pass-{number}"), "inner")
         pa.default_memory_pool().release_unused()
         self.context.timed("score", time.perf_counter())
         return found.as_json()
 
-    def _values(self, number: int, part: int, target: int, measure: str) -> Path:
-        return self.file(f"pass-{number}", f"values-{part:05}-{target}-{measure}.arrow")
+    def _values(self, number: int, part: int, scored_column: int, measure: str) -> Path:
+        return self.file(f"pass-{number}", f"values-{part:05}-{scored_column}-{measure}.arrow")

@@ -67,7 +67,7 @@ def _score_source(
     if population is not None:
         check_exist("population", request.used, population.source.names)
         check_place(population.source, options, inputs_only=True)
-    names = [str(name) for name in request.targets]
+    names = [str(name) for name in request.scored_columns]
     if options.selection is None:
         attacker_names(request.output_names, names, source.names if options.keep_input else [])
     work = work_folder(options.output)

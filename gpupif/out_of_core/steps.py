@@ -152,7 +152,7 @@ class Steps:
         selection = self.options.selection
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
-        places = [self.request.read.index(name) for name in self.request.targets]
+        places = [self.request.read.index(name) for name in self.request.scored_columns]
         foldings = self._foldings(query, view)
         if foldings is not None:
             folded = [FoldedGatherer(runs[name], folding) for name, folding in foldings.items()]
@@ -202,7 +202,7 @@ class Steps:
         ]
         run = next(iter(next(iter(runs.values())).values()))
         facts = run.column_facts
-        values = {name: fact.distinct_values for name, fact in zip(self.request.targets, facts, strict=True)}
+        values = {name: fact.distinct_values for name, fact in zip(self.request.scored_columns, facts, strict=True)}
         priors = pack_priors({name: run.prior_of[name] for name in values}, values)
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
         selection = self.options.selection
@@ -277,7 +277,7 @@ def about_run(
         files = describe_files(population.source.found.path, population.source.stamps)
         described = describe_request(request, input_files, files, population.lacks)
     return RunDescription(
-        columns=request.targets,
+        columns=request.scored_columns,
         measures=request.cell_measures,
         dtype=request.dtype,
         device=engine.device,
@@ -317,7 +317,7 @@ def stored_scores(
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
-    by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
+    by_column = {name: findings.prior_of[name] for name in request.scored_columns if name in findings.prior_of}
     cells = None if options.selection is None else options.selection.to_dict()
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts, cells=cells)
     kind = SummaryBacking if options.summary_only else FileBacking if options.selection is None else CellFileBacking

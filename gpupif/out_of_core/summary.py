@@ -18,7 +18,7 @@ from .gather import ScoreFacts
 
 
 def occurring_scores(files: Sequence[Path], output: Output, weight: float) -> Pieces:
-    """The scores of a target and how often each occurs, from the files of those that occur in its parts."""
+    """The scores of a scored column and how often each occurs, from the files of those that occur in its parts."""
 
     def pieces() -> Iterator[tuple[Any, Any]]:
         for file in files:

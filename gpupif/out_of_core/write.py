@@ -30,7 +30,7 @@ from .cell_search import CellSearch
 from .gather import AttackerGatherers, RowReader, prefetched
 from .options import OutputOptions
 
-# By measure (targets, rows).
+# By measure (scored columns, rows).
 Scores = dict[str, Any]
 
 
@@ -125,7 +125,7 @@ class ScoreWriter:
         self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
     ) -> Iterator[RowGroup]:
         """The rows of a score file, some at a time."""
-        names = attacker_names(self.request.output_names, self.request.targets, [])
+        names = attacker_names(self.request.output_names, self.request.scored_columns, [])
         if piece.start == piece.stop:
             nothing = [pa.array(column) for column in gatherer.nothing()]
             yield RowGroup.of(pa.table(nothing, names)).behind(None if given is None else given.nothing())

@@ -1,1 +1,1 @@
-"""The search for the least treatment that reaches targets, and advice on what single changes bring."""
+"""The search for the least treatment that reaches criteria, and advice on what single changes bring."""

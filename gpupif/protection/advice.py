@@ -37,21 +37,21 @@ class Change(NamedTuple):
 class Advice(Displayable):
     """What dropping and coarsening each column of a table buys and costs; made by `gpupif.advise`. Prints as a table.
 
-    rows: of the table. columns: those that can be changed. target: the figure that they are ranked by. before: the
+    rows: of the table. columns: those that can be changed. criterion: the figure that they are ranked by. before: the
     figures of the table as it is: pif95 (bits), fig (bits, of all columns together), k (rows), uniques (rows that are
-    alone in their class), and that of the target. device: which ran. seconds: wall time by stage. attacker: what the
-    attacker knows, in words, unless the target says something else.
+    alone in their class), and that of the criterion. device: which ran. seconds: wall time by stage. attacker: what the
+    attacker knows, in words, unless the criterion says something else.
 
     changes: a row for each column dropped and each level of its hierarchy, the one that buys most per bit first:
     column, do ("drop" or "recode", as in a plan), level (missing where dropped), height (levels of the hierarchy),
     values (different ones that are left), bits (entropy given up, per row), each figure after the change and, under its
-    name with _change, how much it changed; bought (by how much the target's figure became less risky; negative where
+    name with _change, how much it changed; bought (by how much the criterion's figure became less risky; negative where
     the change made it riskier), bought_per_bit (0 where nothing was bought).
     """
 
     rows: int
     columns: Sequence[Hashable]
-    target: str
+    criterion: str
     before: Mapping[str, float]
     device: str
     changes: pd.DataFrame
@@ -60,7 +60,7 @@ class Advice(Displayable):
 
     def __repr__(self) -> str:
         changes = f"{len(self.changes):,} {plural(len(self.changes), 'change')}"
-        return f"<Advice for {self.rows:,} {plural(self.rows, 'row')}: {changes} by {self.target}>"
+        return f"<Advice for {self.rows:,} {plural(self.rows, 'row')}: {changes} by {self.criterion}>"
 
     def draw(self, console: Console) -> None:
         from rich.markup import escape
@@ -78,10 +78,10 @@ class Advice(Displayable):
         )
         console.print(f"As it is:   {now}", highlight=False, emoji=False)
         console.print()
-        target = HEADINGS.get(self.target, self.target)
-        title = f"What a change buys, less risk by {target} per bit given up first"
+        criterion = HEADINGS.get(self.criterion, self.criterion)
+        title = f"What a change buys, less risk by {criterion} per bit given up first"
         if not (self.changes["bought"] > 0).any():
-            draw_line(console, f"No single change makes {target} less risky.")
+            draw_line(console, f"No single change makes {criterion} less risky.")
             title = "What a change costs, in bits given up"
         headings = [
             Heading("column", text=True),
@@ -104,18 +104,23 @@ class Advice(Displayable):
 
 
 def rank(
-    before: Mapping[str, float], changes: Sequence[Change], columns: Sequence[Hashable], target: str, high_is_bad: bool
+    before: Mapping[str, float],
+    changes: Sequence[Change],
+    columns: Sequence[Hashable],
+    criterion: str,
+    high_is_bad: bool,
 ) -> pd.DataFrame:
     """The changes as `Advice` has them; ties: what buys more first, then fewer bits, then the order of the columns.
 
-    high_is_bad: whether the target's figure is a risk that a change is to lower, else a protection that it is to raise.
+    high_is_bad: whether the criterion's figure is a risk that a change is to lower, else a protection that it is to
+    raise.
     """
     import pandas as pd
 
     place = {name: number for number, name in enumerate(columns)}
 
     def bought(change: Change) -> float:
-        gained = before[target] - change.figures[target]
+        gained = before[criterion] - change.figures[criterion]
         # Of two that are infinite, or not known, nothing is known to be bought.
         return 0.0 if math.isnan(gained) else float(gained if high_is_bad else -gained)
 

@@ -13,6 +13,10 @@ from ..attack.arguments import Knowledge
 from ..attack.known_subsets import AnyKnown, Known, as_attackers, attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
+from ..criteria.counted import CountedTable
+from ..criteria.criterion import Criterion
+from ..criteria.criterion_set import CriterionSet, named_by_attackers
+from ..criteria.quantities import OfClasses, OfModel, OfScores
 from ..disclosure.figures import CLASS_FIGURES
 from ..disclosure.models import MODELS
 from ..engines.base import Engine
@@ -22,10 +26,6 @@ from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..targets.counted import CountedTable
-from ..targets.quantities import OfClasses, OfModel, OfScores
-from ..targets.target import Target
-from ..targets.target_set import TargetSet, named_by_attackers
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, check_exist
 from .advice import Advice, Change, rank
@@ -34,17 +34,17 @@ from .levels import ColumnLevels, levels_of
 
 # What is measured in any case; of the row gains the mean, which makes the FIG of all columns.
 MEASURED = {
-    "pif95": Target(OfScores(None, 95.0), math.inf),
-    "fig": Target(OfScores(None, None), math.inf),
-    "k": Target(OfModel(MODELS["k"]), -math.inf),
-    "uniques": Target(OfClasses(CLASS_FIGURES["unique_rows"]), math.inf),
+    "pif95": Criterion(OfScores(None, 95.0), math.inf),
+    "fig": Criterion(OfScores(None, None), math.inf),
+    "k": Criterion(OfModel(MODELS["k"]), -math.inf),
+    "uniques": Criterion(OfClasses(CLASS_FIGURES["unique_rows"]), math.inf),
 }
 
 
 def advise(
     table: Any,
     hierarchies: Any = None,
-    target: str = "pif95",
+    criterion: str = "pif95",
     *,
     columns: Columns | None = None,
     quasi_identifiers: Columns | None = None,
@@ -69,22 +69,23 @@ def advise(
         By column its hierarchy, or the path of a file of them, as of `gpupif.protect`. Those that are missing are
         proposed, from the values of the column: numbers in intervals, dates, codes by their first digits, rare values
         pooled. The top level, at which all values are one, is what dropping is, and not tried.
-    target:
-        The figure that is to be less risky, as a target of `gpupif.protect` has it, with or without a limit: "pif95",
-        "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k".
+    criterion:
+        The figure that is to be less risky, as a criterion of `gpupif.protect` has it, with or without a limit:
+        "pif95", "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k".
     columns:
         The columns to look at, all of which are scored, and known; default all. With `roles`, these say which of the
         columns are known.
     quasi_identifiers:
-        In place of `columns`: those that an attacker knows, of whom the target says nothing else. Classes (``k``,
+        In place of `columns`: those that an attacker knows, of whom the criterion says nothing else. Classes (``k``,
         ``uniques``) are over these. They are scored, too.
     sensitive:
         Further columns that are scored, and not known: sensitive attributes. Default none; without `quasi_identifiers`
         all other columns are these.
     attackers:
-        By name what each knows, as of `gpupif.score`, also of other columns, for a target such as "neighbour: pif95".
+        By name what each knows, as of `gpupif.score`, also of other columns, for a criterion such as "neighbour:
+        pif95".
     distances:
-        How far the values of a column are apart, as of `gpupif.score`, for a target of t or emd.
+        How far the values of a column are apart, as of `gpupif.score`, for a criterion of t or emd.
     roles:
         Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
         which are quasi-identifiers and which are sensitive. Every column of the table needs a role.
@@ -98,8 +99,8 @@ def advise(
     Raises
     ------
     InputError
-        No rows, unknown columns (ColumnNotFoundError), a target that is none, or of what is not there, a value without
-        a place in its hierarchy, levels that do not nest, too little memory.
+        No rows, unknown columns (ColumnNotFoundError), a criterion that is none, or of what is not there, a value
+        without a place in its hierarchy, levels that do not nest, too little memory.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError
@@ -125,7 +126,7 @@ def advise(
     3     gender  0.5917  2.6164       -0.5618
 
     """
-    asked = Target.of_figure(target)
+    asked = Criterion.of_figure(criterion)
     given = open_hierarchies(hierarchies)
     table, quasi_identifiers, sensitive, by_roles = classes_by_roles(
         table, quasi_identifiers, sensitive, roles, columns
@@ -148,42 +149,42 @@ def advise(
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes]
     measured = [*MEASURED.values(), asked]
-    every = TargetSet.of(measured, known, attributes, attackers, distances, counted.names)
+    every = CriterionSet.of(measured, known, attributes, attackers, distances, counted.names)
     # One that is measured in any case is there once more, as what is asked for.
-    targets = every.with_targets(measured)
+    criteria = every.with_criteria(measured)
     check_exist("hierarchies", given, counted.names)
     warn_of_unique(counted.columns, counted.rows)
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        levels = levels_of(counted, _hierarchies(counted, targets.scored, given))
-        tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, targets)]
+        levels = levels_of(counted, _hierarchies(counted, criteria.scored, given))
+        tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, criteria)]
         report.stage("advise", len(tried) + 1, "changes")
         name = _name(asked)
         measure = partial(_figures, engine=engine, asked=name)
-        before = measure(counted, targets)
+        before = measure(counted, criteria)
         report.advance()
         changes = []
-        with Checks(counted, levels, targets, engine) as checks:
+        with Checks(counted, levels, criteria, engine) as checks:
             for place, level in tried:
-                changes.append(_change(checks, levels, place, level, targets, measure))
+                changes.append(_change(checks, levels, place, level, criteria, measure))
                 report.advance()
     seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
-    ranked = rank(before, changes, targets.scored, name, asked.at_most)
-    line = attacker_line(targets.quasi_identifiers, targets.scored)
-    return Advice(counted.rows, targets.scored, name, before, engine.device, ranked, seconds, line)
+    ranked = rank(before, changes, criteria.scored, name, asked.at_most)
+    line = attacker_line(criteria.quasi_identifiers, criteria.scored)
+    return Advice(counted.rows, criteria.scored, name, before, engine.device, ranked, seconds, line)
 
 
 def pick_needed(
     columns: Sequence[str] | None,
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str] | None,
-    target: str,
+    criterion: str,
     names: Sequence[str],
 ) -> list[str] | None:
     """Of a file's columns, `names`, those that `advise` needs of these arguments, None for all; raises InputError."""
     known = columns if quasi_identifiers is None else quasi_identifiers
-    needed = None if known is None else _needed(Target.of_figure(target), [*known, *(sensitive or ())], {})
+    needed = None if known is None else _needed(Criterion.of_figure(criterion), [*known, *(sensitive or ())], {})
     return CountRequest(needed).pick(names)
 
 
@@ -212,14 +213,14 @@ def _columns(
     return known, attributes
 
 
-def _needed(asked: Target, scored: Sequence[Hashable], attackers: Mapping[str, Known]) -> list[Hashable]:
+def _needed(asked: Criterion, scored: Sequence[Hashable], attackers: Mapping[str, Known]) -> list[Hashable]:
     """The columns that are read: those that are scored, and what else attackers know."""
     known = [(one.pool if isinstance(one, AnyKnown) else one) or () for one in attackers.values()]
     named = asked.known if isinstance(asked.known, tuple) else ()
     return list(dict.fromkeys([*scored, *named, *(name for names in known for name in names)]))
 
 
-def _name(asked: Target) -> str:
+def _name(asked: Criterion) -> str:
     """What the figure that is asked for is called in the results."""
     unlimited = replace(asked, limit=math.inf if asked.at_most else -math.inf)
     return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
@@ -235,9 +236,9 @@ def _hierarchies(
     }
 
 
-def _figures(counted: CountedTable, targets: TargetSet, engine: Engine, asked: str) -> dict[str, float]:
+def _figures(counted: CountedTable, criteria: CriterionSet, engine: Engine, asked: str) -> dict[str, float]:
     """What is measured of a table, by name, at last what is asked for under its own; NaN for what is not defined."""
-    values = [math.nan if one.value is None else one.value for one in targets.measure(counted, engine)]
+    values = [math.nan if one.value is None else one.value for one in criteria.measure(counted, engine)]
     found = dict(zip(MEASURED, values, strict=False))
     found["fig"] *= counted.rows
     for name in ("k", "uniques"):
@@ -252,11 +253,11 @@ def _coarser(levels: Sequence[ColumnLevels]) -> Iterator[tuple[int, int]]:
         yield from ((place, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
 
 
-def _dropped(levels: Sequence[ColumnLevels], targets: TargetSet) -> Iterator[tuple[int, None]]:
+def _dropped(levels: Sequence[ColumnLevels], criteria: CriterionSet) -> Iterator[tuple[int, None]]:
     """Places of columns without which there is something to measure."""
-    quantity = targets.targets[-1].quantity
+    quantity = criteria.criteria[-1].quantity
     for place, column in enumerate(levels):
-        rest = _without(targets, column.name)
+        rest = _without(criteria, column.name)
         gone = getattr(quantity, "column", None) == str(column.name)
         if rest.scored and not gone and (rest.sensitive or not getattr(quantity, "sensitive", False)):
             yield place, None
@@ -267,46 +268,46 @@ def _change(
     levels: Sequence[ColumnLevels],
     place: int,
     level: int | None,
-    targets: TargetSet,
-    measure: Callable[[CountedTable, TargetSet], dict[str, float]],
+    criteria: CriterionSet,
+    measure: Callable[[CountedTable, CriterionSet], dict[str, float]],
 ) -> Change:
     """A column taken to a level, or dropped (None)."""
     column = levels[place]
     at = column.height if level is None else level
     table = checks.at_levels(tuple(at if other == place else 0 for other in range(len(levels))))
-    values, left = column.coded.levels[at].cardinality, targets
+    values, left = column.coded.levels[at].cardinality, criteria
     if level is None:
         # All rows have one value there, so that they are as different without it.
         table = replace(table, columns=[one for one in table.columns if one.name != column.name])
-        values, left = 0, _without(targets, column.name)
+        values, left = 0, _without(criteria, column.name)
     bits = column.losses[at] / table.rows
     return Change(column.name, level, column.height, values, bits, measure(table, left))
 
 
-def _without(targets: TargetSet, column: Hashable) -> TargetSet:
-    """The targets on a table without a column, which no attacker knows then, also not among any few."""
+def _without(criteria: CriterionSet, column: Hashable) -> CriterionSet:
+    """The criteria on a table without a column, which no attacker knows then, also not among any few."""
     known, sensitive = (
-        [name for name in names if name != column] for names in (targets.quasi_identifiers, targets.sensitive)
+        [name for name in names if name != column] for names in (criteria.quasi_identifiers, criteria.sensitive)
     )
-    rest = replace(targets, quasi_identifiers=known, sensitive=sensitive)
-    asked = targets.targets[-1]
+    rest = replace(criteria, quasi_identifiers=known, sensitive=sensitive)
+    asked = criteria.criteria[-1]
     # Of cells that are scored, each is one that the attacker does not know.
     own = isinstance(asked.quantity, OfScores)
     return replace(
         rest,
-        targets=[_less(target, column, len(known) - own) for target in targets.targets],
-        attackers={name: _knows_less(theirs, column, known, own) for name, theirs in targets.attackers.items()},
-        distances={name: distance for name, distance in targets.distances.items() if name != column},
+        criteria=[_less(criterion, column, len(known) - own) for criterion in criteria.criteria],
+        attackers={name: _knows_less(theirs, column, known, own) for name, theirs in criteria.attackers.items()},
+        distances={name: distance for name, distance in criteria.distances.items() if name != column},
     )
 
 
-def _less(target: Target, column: Hashable, most: int) -> Target:
-    """A target whose attacker does not know a column, and of any few columns at most so many."""
-    if isinstance(target.known, int):
-        return replace(target, known=max(0, min(target.known, most)))
-    if target.known is None:
-        return target
-    return replace(target, known=tuple(name for name in target.known if name != str(column)))
+def _less(criterion: Criterion, column: Hashable, most: int) -> Criterion:
+    """A criterion whose attacker does not know a column, and of any few columns at most so many."""
+    if isinstance(criterion.known, int):
+        return replace(criterion, known=max(0, min(criterion.known, most)))
+    if criterion.known is None:
+        return criterion
+    return replace(criterion, known=tuple(name for name in criterion.known if name != str(column)))
 
 
 def _knows_less(known: Known, column: Hashable, pool: Sequence[Hashable], own: bool) -> Known:

@@ -1,4 +1,4 @@
-"""Whether the nodes of a lattice meet targets, from classes and scores of the table at their levels."""
+"""Whether the nodes of a lattice meet criteria, from classes and scores of the table at their levels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.known_subsets import AnyKnown
+from ..criteria.counted import CountedTable
+from ..criteria.criterion import Criterion
+from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
+from ..criteria.quantities import OfModel
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
 from ..engines.base import Engine
 from ..rows.threads import Workers
-from ..targets.counted import CountedTable
-from ..targets.quantities import OfModel
-from ..targets.target import Target
-from ..targets.target_set import TargetSet, TargetValue, value_of_classes
 from .lattice import Levels, Window
 from .levels import ColumnLevels
 from .roll_up import Classes, RollUp
@@ -32,52 +32,52 @@ class Suppression(NamedTuple):
 
 @dataclass(frozen=True)
 class _Part:
-    """Targets that are checked together: of classes by the columns that are known, by these; others as a set."""
+    """Criteria that are checked together: of classes by the columns that are known, by these; others as a set."""
 
-    of_classes: dict[tuple[Hashable, ...], list[Target]]
-    others: TargetSet | None
+    of_classes: dict[tuple[Hashable, ...], list[Criterion]]
+    others: CriterionSet | None
 
     @classmethod
-    def of(cls, targets: Sequence[Target], every: TargetSet) -> _Part:
-        """Of some targets of a set."""
-        classes: dict[tuple[Hashable, ...], list[Target]] = {}
+    def of(cls, criteria: Sequence[Criterion], every: CriterionSet) -> _Part:
+        """Of some criteria of a set."""
+        classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
         others = []
-        for target in targets:
-            known = every.known(target)
-            if isinstance(known, AnyKnown) or not known or not target.is_of_sizes:
-                others.append(target)
+        for criterion in criteria:
+            known = every.known(criterion)
+            if isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
+                others.append(criterion)
             else:
-                classes.setdefault(tuple(sorted(known, key=every.columns.index)), []).append(target)
-        return cls(classes, every.with_targets(others) if others else None)
+                classes.setdefault(tuple(sorted(known, key=every.columns.index)), []).append(criterion)
+        return cls(classes, every.with_criteria(others) if others else None)
 
 
 class Checks:
     """Checks of nodes; a context manager, for the threads that it works with.
 
-    table: over all columns that targets need. levels: of the columns that may be made coarser. suppression: what may be
-    suppressed, if anything; targets are then of the rows that are left.
+    table: over all columns that criteria need. levels: of the columns that may be made coarser. suppression: what may
+    be suppressed, if anything; criteria are then of the rows that are left.
     """
 
     def __init__(
         self,
         table: CountedTable,
         levels: Sequence[ColumnLevels],
-        targets: TargetSet,
+        criteria: CriterionSet,
         engine: Engine,
         suppression: Suppression | None = None,
     ) -> None:
-        self._table, self._levels, self._targets, self._engine = table, levels, targets, engine
+        self._table, self._levels, self._criteria, self._engine = table, levels, criteria, engine
         self._suppression = suppression
         self._workers = Workers()
         self._rolled: dict[tuple[Hashable, ...], RollUp] = {}
         # Rows that are left have other priors, which only the sizes of their classes do not depend on.
-        pruning = [one for one in targets.targets if self._prunes(one)]
-        others = [one for one in targets.targets if one not in pruning]
-        self._pruning, self._others = _Part.of(pruning, targets), _Part.of(others, targets)
+        pruning = [one for one in criteria.criteria if self._prunes(one)]
+        others = [one for one in criteria.criteria if one not in pruning]
+        self._pruning, self._others = _Part.of(pruning, criteria), _Part.of(others, criteria)
         self.prunes, self.selects = bool(pruning), bool(others)
         # Where a class of fewer rows than it must have was found last: the columns, the node and how many it must have.
         self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
-        self.values: dict[Levels, dict[Target, TargetValue]] = {}
+        self.values: dict[Levels, dict[Criterion, CriterionValue]] = {}
 
     def __enter__(self) -> Checks:
         return self
@@ -85,10 +85,10 @@ class Checks:
     def __exit__(self, *error: object) -> None:
         self._workers.__exit__(*error)
 
-    def _prunes(self, target: Target) -> bool:
+    def _prunes(self, criterion: Criterion) -> bool:
         if self._suppression is not None:
-            return target.smallest_class is not None
-        return self._targets.only_improves(target)
+            return criterion.smallest_class is not None
+        return self._criteria.only_improves(criterion)
 
     def holds(self, node: Levels) -> bool:
         """See `NodeChecks`."""
@@ -111,9 +111,9 @@ class Checks:
         """See `NodeChecks`."""
         return self._meets(self._others, node)
 
-    def values_of_all_rows(self, node: Levels) -> list[TargetValue]:
-        """What the table has of each target at a node, with all its rows."""
-        return self._targets.measure(self.at_levels(node), self._engine)
+    def values_of_all_rows(self, node: Levels) -> list[CriterionValue]:
+        """What the table has of each criterion at a node, with all its rows."""
+        return self._criteria.measure(self.at_levels(node), self._engine)
 
     def suppressed_rows(self, node: Levels) -> int:
         """How many rows are suppressed at a node that holds."""
@@ -122,24 +122,24 @@ class Checks:
     def _suppressed(self, node: Levels) -> int | None:
         """Rows in classes of fewer than k at a node, None for more than may be suppressed."""
         k, most = self._suppression  # type: ignore[misc]
-        found = self._classes(tuple(self._targets.quasi_identifiers), node, most + (self._table.rows - most) // k)
+        found = self._classes(tuple(self._criteria.quasi_identifiers), node, most + (self._table.rows - most) // k)
         if found is None:
             return None
         rows = int(found.counts[found.counts < k].sum())
         if rows > most or rows == self._table.rows:
             return None
-        pruning = [one for one in self._targets.targets if self._prunes(one)]
+        pruning = [one for one in self._criteria.criteria if self._prunes(one)]
         self._keep(node, _values(pruning, found.counts[found.counts >= k]))
         return rows
 
     def _meets(self, part: _Part, node: Levels) -> bool:
         if self._suppression is None:
-            for known, targets in part.of_classes.items():
-                least = _least(targets)
+            for known, criteria in part.of_classes.items():
+                least = _least(criteria)
                 found = self._classes(known, node, self._table.rows // least if least > 1 else None)
                 if found is None:
                     return False
-                values = _values(targets, found.counts)
+                values = _values(criteria, found.counts)
                 self._keep(node, values)
                 if not all(one.is_met for one in values):
                     if int(found.counts.min()) < least:
@@ -149,7 +149,7 @@ class Checks:
                 return True
             others = part.others
         else:
-            others = self._targets.with_targets([one for one in self._targets.targets if not self._prunes(one)])
+            others = self._criteria.with_criteria([one for one in self._criteria.criteria if not self._prunes(one)])
         table = self._at(node)
         if table is None:
             return False
@@ -157,8 +157,8 @@ class Checks:
         self._keep(node, values)
         return all(one.is_met for one in values)
 
-    def _keep(self, node: Levels, values: Sequence[TargetValue]) -> None:
-        self.values.setdefault(node, {}).update({one.target: one for one in values})
+    def _keep(self, node: Levels, values: Sequence[CriterionValue]) -> None:
+        self.values.setdefault(node, {}).update({one.criterion: one for one in values})
 
     def _classes(self, columns: tuple[Hashable, ...], node: Levels, most: int | None) -> Classes | None:
         if columns not in self._rolled:
@@ -171,7 +171,7 @@ class Checks:
         table = self.at_levels(node)
         if self._suppression is None:
             return table
-        kept = table.sizes(self._targets.quasi_identifiers, self._workers) >= self._suppression.k
+        kept = table.sizes(self._criteria.quasi_identifiers, self._workers) >= self._suppression.k
         return table.kept(kept) if kept.any() else None
 
     def at_levels(self, node: Levels) -> CountedTable:
@@ -198,16 +198,16 @@ class Checks:
         return {name: order for name, order in self._table.orders.items() if name not in coarser}
 
 
-def _least(targets: Sequence[Target]) -> int:
+def _least(criteria: Sequence[Criterion]) -> int:
     """How many rows each class must have, at least; 0: any number."""
-    return max(one.smallest_class_of_all or 0 for one in targets)
+    return max(one.smallest_class_of_all or 0 for one in criteria)
 
 
-def _values(targets: Sequence[Target], counts: npt.NDArray[np.int64]) -> list[TargetValue]:
-    """What classes of so many rows have of targets that are of sizes."""
-    if all(isinstance(one.quantity, OfModel) for one in targets):
+def _values(criteria: Sequence[Criterion], counts: npt.NDArray[np.int64]) -> list[CriterionValue]:
+    """What classes of so many rows have of criteria that are of sizes."""
+    if all(isinstance(one.quantity, OfModel) for one in criteria):
         k = int(counts.min())
-        return [TargetValue(one, k, one.is_met(k)) for one in targets]
+        return [CriterionValue(one, k, one.is_met(k)) for one in criteria]
     sizes, times = np.unique(counts, return_counts=True)
     found = ClassSizes.of_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
-    return [value_of_classes(one, found) for one in targets]
+    return [value_of_classes(one, found) for one in criteria]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..criteria.counted import CountedTable
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.coded import CodedHierarchy
-from ..targets.counted import CountedTable
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The public `protect`: the least treatment with which a table meets targets."""
+"""The public `protect`: the least treatment with which a table meets criteria."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..attack.arguments import Knowledge
 from ..attack.known_subsets import attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
+from ..criteria.counted import CountedTable
+from ..criteria.criterion import Criterion
 from ..engines.choose import choose_engine, requested_device
 from ..errors import UnreachableError
 from ..frames.open import table_names
-from ..targets.counted import CountedTable
-from ..targets.target import Target
 from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation, short
 from ..utils.validation import Columns
@@ -31,7 +31,7 @@ from .unreachable import refuse_no_plan
 
 def protect(
     table: Any,
-    targets: str | Target | Sequence[str | Target],
+    criteria: str | Criterion | Sequence[str | Criterion],
     *,
     hierarchies: Any = None,
     quasi_identifiers: Columns | None = None,
@@ -47,11 +47,11 @@ def protect(
     time_limit: float | None = 600,
     roles: Any = None,
 ) -> Protection:
-    """Find the treatment that costs least of those with which a table meets targets.
+    """Find the treatment that costs least of those with which a table meets criteria.
 
     Each quasi-identifier is taken to a level of its hierarchy; every combination of levels is a node of a lattice. What
     a level loses is known before anything is measured: n H(X|X') bits, of n rows, X being the column and X' it at that
-    level. The node with the lowest sum, over the columns, that meets all targets is looked for, and the table treated
+    level. The node with the lowest sum, over the columns, that meets all criteria is looked for, and the table treated
     as it says and measured again.
 
     Parameters
@@ -59,7 +59,7 @@ def protect(
     table:
         A table of any kind, or a path, as of `gpupif.score`. Its different rows over the columns that are used have to
         fit into half of the memory that `config` allows. Missing values are a value of their own.
-    targets:
+    criteria:
         Limits on risk, as text: ``"k>=5"``, ``"distinct_l(disease)>=3"``, ``"t<=0.2"``, ``"pif95<=3"``, ``"max
         csf<=0.9"``, ``"mean cig(income)<=0.5"``, ``"p99 cig<=8"``, ``"uniques<=0"``, ``"rows_below_k(5)<=100"``; any
         measure of `gpupif.score`, of `gpupif.risk`, or figure of classes. Before a colon what the attacker knows:
@@ -89,11 +89,11 @@ def protect(
         ``{column: importance}``, above 0: what a bit of the column is worth; default 1.
     suppress:
         Share of the rows, from 0 to below 1, that may be suppressed: those in classes of fewer than k rows, with a
-        target on k. All other targets are then of the rows that are left.
+        criterion on k. All other criteria are then of the rows that are left.
     cells:
-        Suppress single cells in place of these rows, as few as make all targets hold, of further rows too where a
-        target needs it. Whole rows are suppressed after all if these cells would be in more rows than `suppress`
-        allows (``.rows_with_cells`` of them), or if no cells make all targets hold (``.cells_unreached``).
+        Suppress single cells in place of these rows, as few as make all criteria hold, of further rows too where a
+        criterion needs it. Whole rows are suppressed after all if these cells would be in more rows than `suppress`
+        allows (``.rows_with_cells`` of them), or if no cells make all criteria hold (``.cells_unreached``).
     time_limit:
         Seconds after which no further node is checked (None: no limit): the best one that was found is then the result,
         with how much cheaper another one may be. So it is where the search is broken off (Ctrl-C).
@@ -104,15 +104,15 @@ def protect(
     Returns
     -------
     Protection
-        ``.plan``, for `gpupif.treat`; its loss, in bits; ``.risk``, what the treated table has of each target;
+        ``.plan``, for `gpupif.treat`; its loss, in bits; ``.risk``, what the treated table has of each criterion;
         ``.optimal``, ``.gap``, ``.frontier``. The same for every kind of table and number of threads; with a time limit
         that ends the search it depends on how fast that was.
 
     Raises
     ------
     InputError
-        What is no target; a column or an attacker that is not there; hierarchies that do not nest or lack a value; a
-        table too large; targets that no node meets: which of them, and what stands in the way.
+        What is no criterion; a column or an attacker that is not there; hierarchies that do not nest or lack a value; a
+        table too large; criteria that no node meets: which of them, and what stands in the way.
     TableReadError, OutputError, DeviceError
         As of `gpupif.score`.
 
@@ -127,7 +127,7 @@ def protect(
     References
     ----------
     Loss: non-uniform entropy, Gionis & Tassa 2009, k-Anonymization with minimal loss of information. Lattice: Samarati
-    2001, Protecting respondents' identities in microdata release; Kohlmayer et al. 2012, Flash. Which targets prune:
+    2001, Protecting respondents' identities in microdata release; Kohlmayer et al. 2012, Flash. Which criteria prune:
     coarser values never raise a divergence (data processing), so k, l, t, mean and maximal CIG do; percentiles
     (PIF) and CSF do not.
 
@@ -148,7 +148,7 @@ def protect(
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
     request = ProtectRequest.of(
         table,
-        targets,
+        criteria,
         hierarchies=hierarchies,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
@@ -180,14 +180,14 @@ def protect(
             report.rename(f"search, {short(left)}left")
             report.advance()
 
-        with Checks(counted, levels, asked.targets, engine, asked.suppression(counted.rows)) as checks:
+        with Checks(counted, levels, asked.criteria, engine, asked.suppression(counted.rows)) as checks:
             search = Search(costs, checks, asked.deadline(), done)
             found = search.run()
             if found.node is None:
-                refuse_no_plan(found, search, checks, levels, asked.targets, counted)
+                refuse_no_plan(found, search, checks, levels, asked.criteria, counted)
             suppressed = checks.suppressed_rows(found.node)
-            frontier = frontier_of(checks.values, costs, levels, asked.targets)
-        before = asked.targets.measure(counted, engine)
+            frontier = frontier_of(checks.values, costs, levels, asked.criteria)
+        before = asked.criteria.measure(counted, engine)
         seconds["search"] = clock() - began
         began = clock()
         chosen = {one.name: level for one, level in zip(levels, found.node, strict=True)}
@@ -198,7 +198,7 @@ def protect(
         if cells:
             plan = asked.plan(chosen, suppressed, cells=True)
             try:
-                found_by_cells = measured_again(table, plan, asked.targets, cells=True)
+                found_by_cells = measured_again(table, plan, asked.criteria, cells=True)
             except UnreachableError:
                 pass
             else:
@@ -208,7 +208,7 @@ def protect(
                     rows_with_cells = found_by_cells.rows
         if by_cells is None:
             plan = asked.plan(chosen, suppressed, cells=False)
-        after = by_cells or measured_again(table, plan, asked.targets)
+        after = by_cells or measured_again(table, plan, asked.criteria)
         seconds["treat and measure again"] = clock() - began
     most = sum(one[-1] for one in costs)
     return Protection(
@@ -234,5 +234,5 @@ def protect(
         identifiers=request.identifiers,
         device=engine.device,
         seconds=seconds,
-        attacker=attacker_line(asked.targets.quasi_identifiers, asked.targets.scored),
+        attacker=attacker_line(asked.criteria.quasi_identifiers, asked.criteria.scored),
     )

@@ -10,16 +10,16 @@ from fractions import Fraction
 from typing import Any
 
 from ..attack.known_subsets import Known, as_attackers
+from ..criteria.counted import CountedTable
+from ..criteria.criterion import Criterion, read_criteria
+from ..criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
+from ..criteria.quantities import OfModel
 from ..disclosure.cells import check_values
 from ..errors import InputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..targets.counted import CountedTable
-from ..targets.quantities import OfModel
-from ..targets.target import Target, read_targets
-from ..targets.target_set import TargetSet, named_by_attackers, named_columns
 from ..treatment.base import Treatment
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress
@@ -38,7 +38,7 @@ class ProtectRequest:
     done with it.
     """
 
-    limits: Sequence[Target]
+    limits: Sequence[Criterion]
     given: Mapping[Hashable, Hierarchy]
     quasi_identifiers: Sequence[Hashable] | None
     sensitive: Sequence[Hashable]
@@ -54,7 +54,7 @@ class ProtectRequest:
     def of(
         cls,
         table: Any,
-        targets: Any,
+        criteria: Any,
         *,
         hierarchies: Any,
         quasi_identifiers: Any,
@@ -70,7 +70,7 @@ class ProtectRequest:
         keep: Any = None,
     ) -> ProtectRequest:
         """From arguments as they come; raises InputError."""
-        limits = read_targets(targets)
+        limits = read_criteria(criteria)
         known = None if quasi_identifiers is None else as_columns("quasi_identifiers", quasi_identifiers, table)
         attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table)
         both = [name for name in attributes if name in (known or ())]
@@ -97,7 +97,8 @@ class ProtectRequest:
         made._check_identifiers()
         if made.suppress and not made._smallest:
             raise InputError(
-                "suppress: expected with a target on k against who knows the quasi-identifiers, such as 'k>=5': rows "
+                "suppress: expected with a criterion on k against who knows the quasi-identifiers, such as "
+                "'k>=5': rows "
                 "of smaller classes are suppressed. Add one, or leave suppress= out."
             )
         if cells and not made.suppress:
@@ -167,27 +168,27 @@ class ProtectRequest:
             name: self.given[name] if name in self.given else propose_hierarchy(table.columns[table.place(name)])
             for name in known
         }
-        targets = TargetSet.of(self.limits, known, self.sensitive, self.attackers or None, self.distances, names)
-        for quantity in (target.quantity for target in self.limits):
+        criteria = CriterionSet.of(self.limits, known, self.sensitive, self.attackers or None, self.distances, names)
+        for quantity in (criterion.quantity for criterion in self.limits):
             for name in self.sensitive:
                 if isinstance(quantity, OfModel) and quantity.sensitive and quantity.column in (None, str(name)):
                     check_values(table.columns[table.place(name)])
-        return AskedOfTable(self, targets, hierarchies, proposed)
+        return AskedOfTable(self, criteria, hierarchies, proposed)
 
     @property
     def _smallest(self) -> int:
-        """The highest k of the targets that have one, 0 without any."""
-        return max([target.smallest_class or 0 for target in self.limits])
+        """The highest k of the criteria that have one, 0 without any."""
+        return max([criterion.smallest_class or 0 for criterion in self.limits])
 
 
 @dataclass(frozen=True)
 class AskedOfTable:
-    """What is asked of a table. targets: checked. hierarchies: of each quasi-identifier; proposed: for which columns
+    """What is asked of a table. criteria: checked. hierarchies: of each quasi-identifier; proposed: for which columns
     they were.
     """
 
     request: ProtectRequest
-    targets: TargetSet
+    criteria: CriterionSet
     hierarchies: Mapping[Hashable, Hierarchy]
     proposed: Sequence[Hashable]
 
@@ -220,13 +221,13 @@ class AskedOfTable:
         """
         treatments: list[Treatment] = [Recode(name, level=level) for name, level in levels.items() if level]
         used = {name: self.hierarchies[name] for name, level in levels.items() if level}
-        known = list(self.targets.quasi_identifiers)
+        known = list(self.criteria.quasi_identifiers)
         if suppressed and cells:
             request = self.request
             treatments.append(
                 Suppress(
                     columns=known,
-                    targets=[str(target) for target in request.limits],
+                    criteria=[str(criterion) for criterion in request.limits],
                     quasi_identifiers=known,
                     sensitive=list(request.sensitive) or None,
                     attackers=request.attackers or None,
@@ -239,7 +240,7 @@ class AskedOfTable:
 
 
 def columns_read(
-    targets: Any,
+    criteria: Any,
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Any,
@@ -250,7 +251,7 @@ def columns_read(
 
     identifiers: by column the argument that names it; they have to be there. names: of the columns of the file.
     """
-    asked = read_targets(targets), quasi_identifiers, sensitive, as_attackers(attackers) or {}
+    asked = read_criteria(criteria), quasi_identifiers, sensitive, as_attackers(attackers) or {}
     columns, named_by = _columns(*asked), {**identifiers, **_named_by(*asked)}
     if columns is not None:
         columns = list(dict.fromkeys([*columns, *identifiers]))
@@ -258,7 +259,7 @@ def columns_read(
 
 
 def _columns(
-    limits: Sequence[Target],
+    limits: Sequence[Criterion],
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Mapping[str, Known],
@@ -270,7 +271,7 @@ def _columns(
 
 
 def _named_by(
-    limits: Sequence[Target],
+    limits: Sequence[Criterion],
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Mapping[str, Known],
@@ -280,19 +281,19 @@ def _named_by(
         return {}
     scored = [*quasi_identifiers, *sensitive]
     said = {**named_by_attackers(attackers), **dict.fromkeys(sensitive, "sensitive")}
-    for target in limits:
-        if isinstance(target.known, tuple):
-            for name in named_columns(target.known, scored):
-                said.setdefault(name, f"target {str(target)!r}")
+    for criterion in limits:
+        if isinstance(criterion.known, tuple):
+            for name in named_columns(criterion.known, scored):
+                said.setdefault(name, f"criterion {str(criterion)!r}")
     return {name: argument for name, argument in said.items() if name not in quasi_identifiers}
 
 
-def _known_by_attackers(limits: Sequence[Target], attackers: Mapping[str, Known]) -> dict[str, str]:
+def _known_by_attackers(limits: Sequence[Criterion], attackers: Mapping[str, Known]) -> dict[str, str]:
     """Return what names columns that attackers know, as errors say it, by the text of a column's name."""
     said = {str(name): argument for name, argument in named_by_attackers(attackers).items()}
-    for target in limits:
-        for name in target.known if isinstance(target.known, tuple) else ():
-            said.setdefault(name, f"target {str(target)!r}")
+    for criterion in limits:
+        for name in criterion.known if isinstance(criterion.known, tuple) else ():
+            said.setdefault(name, f"criterion {str(criterion)!r}")
     return said
 
 

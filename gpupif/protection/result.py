@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..targets.target import Target
-from ..targets.target_set import TargetSet, TargetValue
+from ..criteria.criterion import Criterion
+from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..treatment.plan import Plan
 from ..utils.display import Displayable, Heading, as_part, as_percent, draw_line, draw_table, json_value, plural
 from .lattice import with_ties
@@ -30,9 +30,9 @@ SHOWN_NODES = 12
 
 @dataclass(frozen=True)
 class FrontierNode:
-    """A node that was checked, and than which no other one checked is better in loss and in all values of targets.
+    """A node that was checked, and than which no other one checked is better in loss and in all values of criteria.
 
-    levels: by column. loss: bits, weighted. values: by target what the table has there. is_met: whether all are.
+    levels: by column. loss: bits, weighted. values: by criterion what the table has there. is_met: whether all are.
     """
 
     levels: Mapping[Hashable, int]
@@ -43,23 +43,24 @@ class FrontierNode:
 
 @dataclass(frozen=True)
 class Protection(Displayable):
-    """The least treatment with which a table meets targets; made by `gpupif.protect`. Prints as tables.
+    """The least treatment with which a table meets criteria; made by `gpupif.protect`. Prints as tables.
 
     plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or,
     where it suppresses single cells, those that have such; suppressed_cells: how many these are. rows_with_cells: where
     single cells were asked for, and would have been suppressed in more rows than may be, in how many, so that whole
     rows are taken away; else None. cells_unreached: whether single cells were asked for, and whole rows are taken away
-    because no suppressed cells meet all targets. levels: by column how coarse it becomes; heights: by column the
+    because no suppressed cells meet all criteria. levels: by column how coarse it becomes; heights: by column the
     highest level. losses: by column the bits over all rows that this takes; loss: these times the weights of the
     columns, added up; loss_share: of the loss with everything at its top.
 
-    risk: what the treated table has of each target, measured again: the table treated by the plan, then scored as any
-    is. before: the same of the table as it is.
+    risk: what the treated table has of each criterion, measured again: the table treated by the plan, then scored as
+    any is. before: the same of the table as it is.
 
-    checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the targets.
+    checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the
+    criteria.
     gap: by what share of the loss a better one may be cheaper at most; 0 where it is optimal. frontier: the best nodes
     that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. attacker: what the
-    attacker knows, in words, of targets that say nothing else.
+    attacker knows, in words, of criteria that say nothing else.
 
     identifiers: by column what the plan does with those that name persons: "drop", "pseudonymise" (by the key that the
     table is treated with) or "keep". seconds: wall time by stage.
@@ -76,8 +77,8 @@ class Protection(Displayable):
     losses: Mapping[Hashable, float]
     loss: float
     loss_share: float
-    risk: Sequence[TargetValue]
-    before: Sequence[TargetValue]
+    risk: Sequence[CriterionValue]
+    before: Sequence[CriterionValue]
     checks: int
     nodes: int
     optimal: bool
@@ -91,7 +92,7 @@ class Protection(Displayable):
 
     @property
     def is_met(self) -> bool:
-        """Whether the treated table meets all targets; it does, or something is wrong."""
+        """Whether the treated table meets all criteria; it does, or something is wrong."""
         return all(one.is_met for one in self.risk)
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +131,7 @@ class Protection(Displayable):
                 highlight=False,
             )
         if self.cells_unreached:
-            console.print("No single cells meet all targets when suppressed: whole rows are instead", highlight=False)
+            console.print("No single cells meet all criteria when suppressed: whole rows are instead", highlight=False)
         if self.proposed:
             draw_line(console, f"Hierarchies proposed for: {', '.join(map(str, self.proposed))}")
         for done, said in IDENTIFIERS.items():
@@ -142,10 +143,11 @@ class Protection(Displayable):
             console.print(table)
 
     def _tables(self) -> Sequence[Any]:
-        headings = [Heading("target", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
-        before = {one.target: one.value for one in self.before}
+        headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
+        before = {one.criterion: one.value for one in self.before}
         risk = [
-            [str(one.target), before.get(one.target), one.value, "yes" if one.is_met else "NO"] for one in self.risk
+            [str(one.criterion), before.get(one.criterion), one.value, "yes" if one.is_met else "NO"]
+            for one in self.risk
         ]
         columns = [
             [name, f"{level} of {self.heights[name]}", self.losses[name], self.losses[name] / self.rows]
@@ -165,16 +167,20 @@ class Protection(Displayable):
 
 
 def frontier_of(
-    values: Mapping[tuple[int, ...], Mapping[Target, TargetValue]],
+    values: Mapping[tuple[int, ...], Mapping[Criterion, CriterionValue]],
     costs: Sequence[Sequence[float]],
     levels: Sequence[ColumnLevels],
-    targets: TargetSet,
+    criteria: CriterionSet,
 ) -> list[FrontierNode]:
-    """Return the frontier of the nodes of which each target's value was found; values: by node, of some targets."""
+    """Return the frontier of the nodes of which each criterion's value was found; values: by node, of some criteria."""
     nodes = []
     for node, found in values.items():
-        each = [found[target] for target in targets.targets if target in found and found[target].value is not None]
-        if len(each) < len(targets.targets):
+        each = [
+            found[criterion]
+            for criterion in criteria.criteria
+            if criterion in found and found[criterion].value is not None
+        ]
+        if len(each) < len(criteria.criteria):
             continue
         loss = 0.0
         for axis, level in enumerate(node):
@@ -182,10 +188,12 @@ def frontier_of(
         made = FrontierNode(
             {one.name: level for one, level in zip(levels, node, strict=True)},
             loss,
-            {str(one.target): float(one.value) for one in each if one.value is not None},
+            {str(one.criterion): float(one.value) for one in each if one.value is not None},
             all(one.is_met for one in each),
         )
-        nodes.append((made, [one.value if one.target.at_most else -one.value for one in each if one.value is not None]))
+        nodes.append(
+            (made, [one.value if one.criterion.at_most else -one.value for one in each if one.value is not None])
+        )
     return _non_dominated(nodes)
 
 
@@ -216,9 +224,9 @@ def _texts(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): json_value(value) for name, value in values.items()}
 
 
-def _document(value: TargetValue) -> dict[str, Any]:
+def _document(value: CriterionValue) -> dict[str, Any]:
     return {
-        "target": str(value.target),
+        "criterion": str(value.criterion),
         "value": json_value(value.value),
         "is_met": value.is_met,
         "column": None if value.column is None else str(value.column),

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from gpupif.kernels.roll_up import coarsen, count_agreeing, find_row, roll_up
 
+from ..criteria.counted import CountedTable
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
-from ..targets.counted import CountedTable
 from .lattice import Window
 from .levels import ColumnLevels
 

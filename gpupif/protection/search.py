@@ -1,9 +1,9 @@
-"""The search for the node of a lattice that costs least of those that meet all targets.
+"""The search for the node of a lattice that costs least of those that meet all criteria.
 
-A node that fails a target which coarser values never hurt takes all nodes below with it; a node that holds takes all
+A node that fails a criterion which coarser values never hurt takes all nodes below with it; a node that holds takes all
 that cost as much. So of what is open always that node is checked which halves it best (as Kohlmayer et al., Flash
 (2012), tag nodes along paths). Where it is known why a node fails, all that fail for the same reason go too: a row
-whose class is too small is in a class of known size at every node. Targets that coarser values may hurt are first
+whose class is too small is in a class of known size at every node. Criteria that coarser values may hurt are first
 searched in the same way, as if they never were, for a good node soon; what that passed over is then looked at in the
 order of cost, so that the first that holds is the best.
 """
@@ -26,14 +26,14 @@ from .lattice import COUNTED, MOST_NODES, TIE, Levels, Nodes, Window, around, si
 class NodeChecks(Protocol):
     """What is known of the nodes of a lattice.
 
-    prunes: whether there are targets that coarser values never hurt; selects: whether there are others.
+    prunes: whether there are criteria that coarser values never hurt; selects: whether there are others.
     """
 
     prunes: bool
     selects: bool
 
     def holds(self, node: Levels) -> bool:
-        """Whether it meets the targets that coarser values never hurt."""
+        """Whether it meets the criteria that coarser values never hurt."""
 
     def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
         """For each node of a window, after one that does not hold, whether it is known not to hold for the same reason;
@@ -46,7 +46,7 @@ class NodeChecks(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search found. node: None where none was found; loss: of it. bound: no node that meets all targets costs
+    """What a search found. node: None where none was found; loss: of it. bound: no node that meets all criteria costs
     less. complete: whether nothing is left to look at.
     """
 
@@ -123,7 +123,7 @@ class Search:
         return Outcome(self._best[1], loss, loss if complete else min(bound, loss), complete)
 
     def _lowest_levels(self, heights: Sequence[int]) -> list[int]:
-        """By axis the lowest level that any node has which meets the targets that prune."""
+        """By axis the lowest level that any node has which meets the criteria that prune."""
         if not self.checks.prunes:
             return [0] * len(heights)
 
@@ -135,7 +135,7 @@ class Search:
         return [_lowest(0, height, partial(holds, axis)) for axis, height in enumerate(heights)]
 
     def _bound_by_parts(self, heights: Sequence[int]) -> float:
-        """What any node costs at least that meets the targets that prune.
+        """What any node costs at least that meets the criteria that prune.
 
         Where all other axes are at their top it still meets them, so that the least for some axes, and that for the
         rest, add up.
@@ -187,7 +187,7 @@ class Search:
         return self._outcome(bound, not len(left))
 
     def _look(self, still: _Open, place: int) -> bool:
-        """Check a node, and say what that leaves open; returns whether it meets all targets."""
+        """Check a node, and say what that leaves open; returns whether it meets all criteria."""
         window, node = still.window, still.window.node(place)
         known = node in self._held
         held = self._holds(node)
@@ -233,7 +233,7 @@ class Search:
             node[axis] = _lowest(0, node[axis], partial(meets_at, node, axis))
 
     def _found(self, loss: float, node: Levels) -> None:
-        """Remember a node that meets all targets if it is the best so far: of nodes that cost as much the lowest."""
+        """Remember a node that meets all criteria if it is the best so far: of nodes that cost as much the lowest."""
         if self._best is not None:
             best, lowest = self._best
             if loss > best * (1 + TIE) or (loss * (1 + TIE) >= best and node > lowest):

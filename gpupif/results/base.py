@@ -26,11 +26,11 @@ from .summary import Summary
 
 
 class RiskyCell(NamedTuple):
-    """A cell: how risky it is, where it is (target: place among the scored columns), and scores of it."""
+    """A cell: how risky it is, where it is (scored column: place among the scored columns), and scores of it."""
 
     risk: float
     row: int
-    target: int
+    scored_column: int
     scores: list[Any]
 
 

@@ -71,10 +71,10 @@ class CellLayout:
     def table(self, cells: CellBatch) -> pa.Table:
         """Cells as a table."""
         names = pa.array([str(name) for name in self.columns], pa.string())
-        columns = [pa.array(cells.rows, pa.int64()), names.take(pa.array(cells.targets))]
+        columns = [pa.array(cells.rows, pa.int64()), names.take(pa.array(cells.scored_columns))]
         if self.values is not None and cells.codes is not None:
             texts, starts = self.values
-            columns.append(texts.take(pa.array(np.array(starts)[cells.targets] + cells.codes)).cast(pa.string()))
+            columns.append(texts.take(pa.array(np.array(starts)[cells.scored_columns] + cells.codes)).cast(pa.string()))
         columns += map(pa.array, cells.scores)
         if self.labels is not None:
             columns += self.labels.take(pa.array(cells.rows)).columns

@@ -77,4 +77,4 @@ class ExplainedCells:
     @property
     def _positions(self) -> list[int]:
         """Place of the column of each cell."""
-        return [self.job.targets[cell.target] for cell in self.cells]
+        return [self.job.scored_columns[cell.scored_column] for cell in self.cells]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..attack.priors import Prior
 from ..encoding.column import Column
 from ..engines.base import Job
-from ..engines.shared_scores import SharedScores, multiples, take_rows, take_target
+from ..engines.shared_scores import SharedScores, multiples, take_rows, take_scored_column
 from ..errors import OutputError
 from ..frames.base import Frame
 from ..io.formats import PARQUET, written_format
@@ -137,8 +137,10 @@ class MemoryBacking(OutcomeBacking):
             columns: list[ColumnPiece] = []
 
             def each() -> Iterator[ColumnPiece]:
-                for target in range(len(self.about.columns)):
-                    found = search.look(ColumnScores(take_target(values, target, start, stop)), target, start)
+                for scored_column in range(len(self.about.columns)):
+                    found = search.look(
+                        ColumnScores(take_scored_column(values, scored_column, start, stop)), scored_column, start
+                    )
                     columns.append(found._replace(gains=None))
                     yield found
 
@@ -160,7 +162,7 @@ class MemoryBacking(OutcomeBacking):
         """Cells with these scores."""
         values, found = {output: self._values[output] for output in outputs_of(shown)}, []
         for cell in top:
-            taken = take_target(values, cell.target, cell.row, cell.row + 1)
+            taken = take_scored_column(values, cell.scored_column, cell.row, cell.row + 1)
             arrays = {output: scores[None] for output, scores in taken.items()}
             found.append(cell._replace(scores=[score.of(arrays).item() for score in shown]))
         return found
@@ -227,7 +229,7 @@ class MemoryBacking(OutcomeBacking):
             write_groups(groups(), path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
-class _OfTarget(NamedTuple):
+class _OfScoredColumn(NamedTuple):
     """Of some rows the scores of one column that are written, and what each search sees of all."""
 
     written: list[npt.NDArray[Any] | Repeated | Multiple]
@@ -254,7 +256,7 @@ class _OutputRows:
         self._frame = frame
         self._outputs = list(outputs.values())
         self._values = values
-        self._targets = range(len(columns))
+        self._scored_columns = range(len(columns))
         self._workers = workers
         self._source = frame.arrow() if keep_input else None
         self._labels = index_table(frame)
@@ -282,13 +284,13 @@ class _OutputRows:
         with self._frame.active():
             several = [self._on_host(start, stop) for start, stop in edges]
 
-        def take(start: int, stop: int, values: Mapping[str, Any], target: int) -> _OfTarget:
+        def take(start: int, stop: int, values: Mapping[str, Any], scored_column: int) -> _OfScoredColumn:
             shared = {output: scores for output, scores in self._values.items() if output not in values}
-            of_others = self._multiples(shared, target)
+            of_others = self._multiples(shared, scored_column)
             looked = {output for search in searches for output in outputs_of(search.query.looked_at)}
             taken = {output: one for output, one in shared.items() if output in looked or output not in of_others}
-            there = {output: scores[target] for output, scores in values.items()}
-            scores = ColumnScores(there | take_target(taken, target, start, stop))
+            there = {output: scores[scored_column] for output, scores in values.items()}
+            scores = ColumnScores(there | take_scored_column(taken, scored_column, start, stop))
             written: list[Any] = []
             for score in self._outputs:
                 if score.outputs[0] in of_others:
@@ -296,16 +298,18 @@ class _OutputRows:
                 else:
                     own = scores.of(score)
                     written.append((own.repeated if repeated else None) or own.values)
-            return _OfTarget(written, [search.look(scores, target, start) for search in searches])
+            return _OfScoredColumn(written, [search.look(scores, scored_column, start) for search in searches])
 
         tasks = [
-            (*span, values, target) for span, values in zip(edges, several, strict=True) for target in self._targets
+            (*span, values, scored_column)
+            for span, values in zip(edges, several, strict=True)
+            for scored_column in self._scored_columns
         ]
         taken = iter(self._workers.run(take, tasks))
         made: list[RowGroup] = []
         pieces: list[list[Piece]] = [[] for _ in searches]
         for start, stop in edges:
-            columns = [next(taken) for _ in self._targets]
+            columns = [next(taken) for _ in self._scored_columns]
             written = [column for several in zip(*(one.written for one in columns), strict=True) for column in several]
             made.append(self._group(start, stop, written))
             for seen, own in zip(zip(*(one.seen for one in columns), strict=True), pieces, strict=True):
@@ -315,14 +319,14 @@ class _OutputRows:
                 own.append(Piece([one._replace(gains=None) for one in seen], sums))
         return made, pieces
 
-    def _multiples(self, shared: Mapping[str, Any], target: int) -> dict[str, Multiple]:
+    def _multiples(self, shared: Mapping[str, Any], scored_column: int) -> dict[str, Multiple]:
         """By output the scores of a column that are those of another one times a factor, if all are written alone."""
         if any(len(score.outputs) > 1 for score in self._outputs):
             return {}
         place = {score.outputs[0]: number for number, score in enumerate(self._outputs)}
         return {
-            output: Multiple(place[of] * len(self._targets) + target, factor)
-            for output, (of, factor) in multiples(shared, target).items()
+            output: Multiple(place[of] * len(self._scored_columns) + scored_column, factor)
+            for output, (of, factor) in multiples(shared, scored_column).items()
         }
 
     def _on_host(self, start: int, stop: int) -> dict[str, Any]:
@@ -399,9 +403,9 @@ class TableExplainer(RowExplainer):
         job = self._job
 
         def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
-            return lambda target: on_host(job.codes[job.targets[target]][start:stop])
+            return lambda scored_column: on_host(job.codes[job.scored_columns[scored_column]][start:stop])
 
-        return RowValues([self._columns[target] for target in job.targets], between)
+        return RowValues([self._columns[scored_column] for scored_column in job.scored_columns], between)
 
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         with self._frame.active():
@@ -409,7 +413,7 @@ class TableExplainer(RowExplainer):
 
     def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
         job = self._job
-        weights = dict(zip(job.targets, self._weights, strict=False))
+        weights = dict(zip(job.scored_columns, self._weights, strict=False))
         with self._frame.active():
             asked = self._asked(cells)
             if self._subsets is None:

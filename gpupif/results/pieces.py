@@ -95,7 +95,7 @@ class QuerySearch:
         # So risky at least are cells that matter, as far as is known meanwhile.
         self._least = -np.inf
 
-    def look(self, scores: ColumnScores, target: int, first: int) -> ColumnPiece:
+    def look(self, scores: ColumnScores, scored_column: int, first: int) -> ColumnPiece:
         """What is asked of one column, of the rows from `first` on."""
         query, top = self.query, list[RiskyCell]()
         times = {score: _how_often(scores.of(score)) for score in query.of_columns}
@@ -108,7 +108,7 @@ class QuerySearch:
         if query.by is not None:
             by = scores.of(query.by).values[None]
             risky = riskiest_in(query.by.measure, by, [], query.top, first, self._least)
-            top = [cell._replace(target=target) for cell in risky]
+            top = [cell._replace(scored_column=scored_column) for cell in risky]
             if query.top and len(top) == query.top:
                 self._least = max(self._least, top[-1].risk)
         return ColumnPiece(figures, top, times, None if query.gains is None else scores.of(query.gains).values)

@@ -246,5 +246,7 @@ def _subsets_from_json(
 ) -> KnownSubsets:
     """The subsets anew: a sample of them is the same for the same seed."""
     subsets, seed = (max(document["scored"].values()), document["seed"]) if document["sampled"] else (None, 0)
-    targets, places = ([used.index(name) for name in several] for several in (names, pool))
-    return choose_subsets(AnyKnown(document["known"], among=pool, subsets=subsets, seed=seed), used, targets, places, 1)
+    scored_columns, places = ([used.index(name) for name in several] for several in (names, pool))
+    return choose_subsets(
+        AnyKnown(document["known"], among=pool, subsets=subsets, seed=seed), used, scored_columns, places, 1
+    )

@@ -23,7 +23,7 @@ BLOCK = 1 << 10
 
 def riskiest(cells: Iterable[RiskyCell], n: int) -> list[RiskyCell]:
     """The n riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
-    return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.target))[:n]
+    return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.scored_column))[:n]
 
 
 def riskiest_in(
@@ -35,7 +35,7 @@ def riskiest_in(
     cells get. least: so risky at least are n cells that are known already.
     """
     found = []
-    for target, column in enumerate(scores):
+    for scored_column, column in enumerate(scores):
         scored = None
         if column.dtype.kind == "f" and not (known := column == column).all():
             scored = np.flatnonzero(known)
@@ -46,13 +46,18 @@ def riskiest_in(
         if risks.max() < least:
             continue
         found += [
-            (value, place if scored is None else int(scored[place]), target)
+            (value, place if scored is None else int(scored[place]), scored_column)
             for value, place in highest(risks, n)
             if value >= least
         ]
-    kept = riskiest((RiskyCell(value, row, target, []) for value, row, target in found), n)
+    kept = riskiest((RiskyCell(value, row, scored_column, []) for value, row, scored_column in found), n)
     return [
-        RiskyCell(cell.risk, first + cell.row, cell.target, [array[cell.target, cell.row].item() for array in shown])
+        RiskyCell(
+            cell.risk,
+            first + cell.row,
+            cell.scored_column,
+            [array[cell.scored_column, cell.row].item() for array in shown],
+        )
         for cell in kept
     ]
 
@@ -91,7 +96,7 @@ def cell_records(
     records = []
     for number, (cell, facts) in enumerate(zip(cells, seen, strict=True)):
         place: dict[str, Any] = {"row": cell.row} | ({} if labels is None else {"index": labels[number]})
-        place["column"] = columns[cell.target]
+        place["column"] = columns[cell.scored_column]
         value = {"value": facts["value"]} if "value" in facts else {}
         # There may be more scores than measures: those by which its worst attacker is known.
         records.append(place | value | dict(zip(measures, cell.scores, strict=False)) | dict(facts))
@@ -99,8 +104,8 @@ def cell_records(
 
 
 class CohortCount(NamedTuple):
-    """Rows of a cohort (with sampling weights, units): all, those that have a value of the target, and those that lack
-    one, where missing values are wildcards.
+    """Rows of a cohort (with sampling weights, units): all, those that have a value of the scored column, and those
+    that lack one, where missing values are wildcards.
     """
 
     size: int
@@ -128,26 +133,28 @@ def filter_cohort(cohort: Any, codes: Any, own: int, missing: int) -> Any:
 
 
 def count_cohort(
-    job: Job, codes: Sequence[Any], times: npt.NDArray[np.int64] | None, key: Sequence[int], target: int
+    job: Job, codes: Sequence[Any], times: npt.NDArray[np.int64] | None, key: Sequence[int], scored_column: int
 ) -> CohortCount:
-    """Of some rows those in the cohort of a row with the codes `key`, when the column at `target` is scored.
+    """Of some rows those in the cohort of a row with the codes `key`, when the column at `scored_column` is scored.
 
     times: how often each of the rows counts (None: once).
     """
     cohort = None
     # The rarest value comes first, to narrow fast.
-    known = (column for column in job.known if column != target)
+    known = (column for column in job.known if column != scored_column)
     for column in sorted(known, key=lambda column: int(job.counts[column][key[column]])):
         cohort = filter_cohort(cohort, codes[column], key[column], missing_code(job, column))
-    values = codes[target] if cohort is None else codes[target][cohort]
+    values = codes[scored_column] if cohort is None else codes[scored_column][cohort]
     if times is not None and cohort is not None:
         times = times[on_host(cohort)]
 
     def people(mask: Any) -> int:
         return int(mask.sum()) if times is None else int(times[on_host(mask)].sum())
 
-    lacking = people(values == missing_code(job, target)) if target in job.wildcards else 0
-    return CohortCount(len(values) if times is None else int(times.sum()), people(values == key[target]), lacking)
+    lacking = people(values == missing_code(job, scored_column)) if scored_column in job.wildcards else 0
+    return CohortCount(
+        len(values) if times is None else int(times.sum()), people(values == key[scored_column]), lacking
+    )
 
 
 def describe(job: Job, position: int, column: Column, code: int, count: CohortCount) -> dict[str, Any]:

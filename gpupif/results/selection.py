@@ -91,12 +91,12 @@ class Selection:
 class CellBatch(NamedTuple):
     """Cells, in the order of rows and then columns, or of risk.
 
-    targets: places among the scored columns. codes: of their values; None where the table is not at hand. risks: by
-    which they are the riskiest; None where that is not asked. scores: of each column of scores.
+    scored columns: places among the scored columns. codes: of their values; None where the table is not at hand.
+    risks: by which they are the riskiest; None where that is not asked. scores: of each column of scores.
     """
 
     rows: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.int64]
+    scored_columns: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int64] | None
     risks: npt.NDArray[Any] | None
     scores: list[npt.NDArray[Any]]
@@ -104,17 +104,19 @@ class CellBatch(NamedTuple):
     def take(self, places: npt.NDArray[np.intp] | slice) -> CellBatch:
         """Some of them."""
         codes, risks = (None if one is None else one[places] for one in (self.codes, self.risks))
-        return CellBatch(self.rows[places], self.targets[places], codes, risks, [one[places] for one in self.scores])
+        return CellBatch(
+            self.rows[places], self.scored_columns[places], codes, risks, [one[places] for one in self.scores]
+        )
 
     @classmethod
     def together(cls, parts: Sequence[CellBatch]) -> CellBatch:
         """Those of pieces of a table that follow each other."""
         if len(parts) == 1:
             return parts[0]
-        rows, targets, codes, risks, scores = zip(*parts, strict=True)
+        rows, scored_columns, codes, risks, scores = zip(*parts, strict=True)
         return cls(
             np.concatenate(rows),
-            np.concatenate(targets),
+            np.concatenate(scored_columns),
             None if codes[0] is None else np.concatenate(codes),
             None if risks[0] is None else np.concatenate(risks),
             [np.concatenate(several) for several in zip(*scores, strict=True)],
@@ -156,7 +158,9 @@ class ScoredRows(NamedTuple):
 
     def _between(self, rows: slice) -> ScoredRows:
         of, arrays = self.codes, {output: array[:, rows] for output, array in self.arrays.items()}
-        return ScoredRows(self.first + rows.start, arrays, None if of is None else lambda target: of(target)[rows])
+        return ScoredRows(
+            self.first + rows.start, arrays, None if of is None else lambda scored_column: of(scored_column)[rows]
+        )
 
 
 class Riskiest:
@@ -251,14 +255,16 @@ class CellQuery:
             scores = self.by.of(arrays)
             risks = as_risk(self.by.measure, scores)
             held &= (scores == scores) if least is None else (risks > least)
-        rows, targets = np.nonzero(held.T)
+        rows, scored_columns = np.nonzero(held.T)
         codes = None
         if piece.codes is not None:
             codes = np.empty(len(rows), np.int64)
-            for target in np.unique(targets):
-                mine = targets == target
-                codes[mine] = piece.codes(target)[rows[mine]]
+            for scored_column in np.unique(scored_columns):
+                mine = scored_columns == scored_column
+                codes[mine] = piece.codes(scored_column)[rows[mine]]
         several = self.shown.values() if shown else []
-        some = {output: arrays[output][targets, rows][None] for output in outputs_of(several)}
+        some = {output: arrays[output][scored_columns, rows][None] for output in outputs_of(several)}
         scores = [score.of(some)[0] for score in several]
-        return CellBatch(rows + piece.first, targets, codes, None if risks is None else risks[targets, rows], scores)
+        return CellBatch(
+            rows + piece.first, scored_columns, codes, None if risks is None else risks[scored_columns, rows], scores
+        )

@@ -115,7 +115,8 @@ class FileBacking(StoredBacking):
         arrays = self._arrays(table, read, range(len(self.about.columns)))
         scores = [score.of(arrays) for score in shown]
         return [
-            cell._replace(scores=[array[cell.target, rows.index(cell.row)].item() for array in scores]) for cell in top
+            cell._replace(scores=[array[cell.scored_column, rows.index(cell.row)].item() for array in scores])
+            for cell in top
         ]
 
     def _answers(self, score: CellScore, asked: ColumnQuery, columns: Sequence[int]) -> list[ColumnAnswer]:

@@ -54,7 +54,7 @@ def describe_worst(
 
 def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, position: int) -> npt.NDArray[np.float64]:
     """The weight of the column at `position` against each of the attackers; job: with the codes of distinct rows."""
-    one = replace(job, targets=[position], measures=resolve_measures("cohort_size"), distinct=True)
+    one = replace(job, scored_columns=[position], measures=resolve_measures("cohort_size"), distinct=True)
     result = score_sets(engine, one, subsets.sets, SILENT)
     return result.weights[0]
 
@@ -147,7 +147,7 @@ def _own_scores(
         log2_priors=[np.zeros(cohorts, np.int64), job.log2_priors[position]],
         unit_bits=[LOG_BITS, job.unit_bits[position]],
         accuracies=[1.0, job.accuracies[position]],
-        targets=[1],
+        scored_columns=[1],
         known=[0],
         measures=(replace(by, weighted=False),),
         dtype="float64",

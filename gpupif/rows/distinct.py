@@ -40,10 +40,10 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     different = int(starts[-1])
     counts = workers.empty(different, count_then_number.dtype)
     distinct = Rows(workers.empty((different, words), np.uint64), counts)
-    target = (distinct.keys, distinct.counts)
+    scored_column = (distinct.keys, distinct.counts)
     workers.run(
         lambda edges, numbers: kernels.collect_first_rows(
-            first, *edges, rows.keys, count_then_number, *numbers, target
+            first, *edges, rows.keys, count_then_number, *numbers, scored_column
         ),
         list(zip(ranges, pairwise(starts), strict=True)),
     )

@@ -139,22 +139,22 @@ def _scatter(
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
     order = workers.empty(len(ids), index_type(len(ids)))
     new_ids = workers.empty(len(ids) if keep_ids else 0, ids.dtype)
-    target = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
+    scored_column = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
     workers.run(
-        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], target),
+        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], scored_column),
         [(chunk, *edges) for chunk, edges in enumerate(ranges)],
     )
-    return target, histograms.sum(axis=0)
+    return scored_column, histograms.sum(axis=0)
 
 
-def split(targets: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:
-    """Two halves of the targets of about equal entropy, so that a partition by either is about equally fine.
+def split(scored_columns: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:
+    """Two halves of the scored columns of about equal entropy, so that a partition by either is about equally fine.
 
-    Neither is empty where there are two targets or more, not even where all have a single value.
+    Neither is empty where there are two scored columns or more, not even where all have a single value.
     """
     halves: tuple[list[int], list[int]] = ([], [])
     weights = [0.0, 0.0]
-    for column in sorted(targets, key=lambda column: (-entropies[column], column)):
+    for column in sorted(scored_columns, key=lambda column: (-entropies[column], column)):
         lighter = int((weights[0], len(halves[0])) > (weights[1], len(halves[1])))
         halves[lighter].append(column)
         weights[lighter] += entropies[column]
@@ -162,45 +162,46 @@ def split(targets: Sequence[int], entropies: Sequence[float]) -> tuple[list[int]
 
 
 def plan_passes(
-    targets: Sequence[int], known: Sequence[int], entropies: Sequence[float], rows: int, block_rows: int
+    scored_columns: Sequence[int], known: Sequence[int], entropies: Sequence[float], rows: int, block_rows: int
 ) -> list[list[int]]:
-    """Which targets to score together: each group is scored on a partition by the known columns outside it."""
-    outside = [column for column in known if column not in targets]
+    """Which scored columns to score together: each group is scored on a partition by the known columns outside it."""
+    outside = [column for column in known if column not in scored_columns]
     bits_needed = math.log2(max(1.0, rows / block_rows))
-    if len(targets) == 1 or (outside and sum(entropies[column] for column in outside) >= bits_needed):
-        return [list(targets)]
-    return [half for half in split(targets, entropies) if half]
+    if len(scored_columns) == 1 or (outside and sum(entropies[column] for column in outside) >= bits_needed):
+        return [list(scored_columns)]
+    return [half for half in split(scored_columns, entropies) if half]
 
 
 class CohortBlocks:
-    """Blocks that hold every cohort of some targets whole; oversized blocks are cut again for fewer targets at a time.
+    """Blocks that hold every cohort of some scored columns whole; oversized blocks are cut again for fewer scored
+    columns at a time.
 
-    layout: of the keys. targets are the columns to score, known those the attacker knows. largest: rows of a block
-    that is scored as it is, None for any.
+    layout: of the keys. scored columns are the columns to score, known those the attacker knows. largest: rows of a
+    block that is scored as it is, None for any.
     """
 
     def __init__(
         self,
         rows: Rows,
         layout: KeyLayout,
-        targets: Sequence[int],
+        scored_columns: Sequence[int],
         known: Sequence[int],
         entropies: Sequence[float],
         block_rows: int,
         workers: Workers,
     ) -> None:
-        self.targets = list(targets)
-        by = [column for column in known if column not in self.targets]
+        self.scored_columns = list(scored_columns)
+        by = [column for column in known if column not in self.scored_columns]
         self.blocks = partition_rows(rows, layout.masks(by), block_rows, workers)
         self.hashes = self.blocks.hashes(workers)
         self.children: list[tuple[int, int, list[CohortBlocks]]] = []
-        self.largest = largest = OVERSIZE * block_rows if len(self.targets) > 1 else None
+        self.largest = largest = OVERSIZE * block_rows if len(self.scored_columns) > 1 else None
         self.tasks = self.blocks.tasks(workers, largest)
         offsets = self.blocks.offsets
         for block in np.flatnonzero(np.diff(offsets) > largest).tolist() if largest else ():
             start, stop = int(offsets[block]), int(offsets[block + 1])
             part = Rows(self.blocks.rows.keys[start:stop], self.blocks.rows.counts[start:stop])
-            halves = [half for half in split(self.targets, entropies) if half]
+            halves = [half for half in split(self.scored_columns, entropies) if half]
             self.children.append(
                 (
                     start,

@@ -188,9 +188,9 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
     return WrittenScores(scores, None if options.selection is None else scores.cells().count())
 
 
-def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
+def memory_needed(source: Source, used: int, scored_columns: int, measures: int) -> int:
     """About how many bytes scoring takes in memory, for a table of so many columns."""
-    return source.about_rows() * (READ_BYTES * used + 40 * KEY_WORDS + 48 + 8 * targets * measures)
+    return source.about_rows() * (READ_BYTES * used + 40 * KEY_WORDS + 48 + 8 * scored_columns * measures)
 
 
 def _memory_needed(
@@ -199,10 +199,10 @@ def _memory_needed(
     """About how many bytes scoring a table takes in memory, with its population."""
     used = source.names if options.keep_input else arguments.needed(source.names) or source.names
     each = sum(map(len, arguments.outputs.values()))
-    targets = len(arguments.columns or source.names)
-    need = memory_needed(source, len(used), targets, each)
+    scored_columns = len(arguments.columns or source.names)
+    need = memory_needed(source, len(used), scored_columns, each)
     if options.selection is not None and options.selection.top is not None:
-        need += riskiest_bytes(options.selection.top, source.about_rows() * targets, each)
+        need += riskiest_bytes(options.selection.top, source.about_rows() * scored_columns, each)
     return need if population is None else need + memory_needed(population.source, len(used), 0, 0)
 
 
@@ -224,9 +224,9 @@ def _score_in_memory(
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if options.keep_input else arguments.needed, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, arguments.weights)]
-    targets = list(dict.fromkeys(arguments.columns or names))
+    scored_columns = list(dict.fromkeys(arguments.columns or names))
     if options.selection is None:
-        attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
+        attacker_names(arguments.outputs, scored_columns, frame.names if options.keep_input else [])
     scores = score_table(frame, arguments)
     if options.summary_only:
         return WrittenScores(scores)

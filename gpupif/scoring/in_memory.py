@@ -39,7 +39,7 @@ def score_frame(
     coded = time.perf_counter()
     requests = request.by_attacker()
     subsets = {name: one.subsets(frame.rows) for name, one in requests.items()}
-    cells = sum(len(request.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
+    cells = sum(len(request.scored_columns) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
     deduplicated = None
@@ -71,7 +71,7 @@ def score_frame(
         values |= attacker.named(result.by_fold())
         through_host = through_host or result.through_host
     about = RunDescription(
-        columns=request.targets,
+        columns=request.scored_columns,
         measures=request.cell_measures,
         dtype=request.dtype,
         device=engine.device,

@@ -37,8 +37,8 @@ def score(
 
     On which device, with how much memory and how many threads it computes, `config` says.
 
-    For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
-    with the cell's value is its *posterior* probability, the share of the whole table with it the *prior*.
+    For a scored column column the rows that agree on all columns the attacker knows are a *cohort*. The share of the
+    cohort with the cell's value is its *posterior* probability, the share of the whole table with it the *prior*.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def score(
     columns:
         Columns to score, a name or a list of several; default all.
     known:
-        What the attacker knows: columns, a name or a list; default all scored ones. For a target among them, the others
-        of them. An empty list, or 0: nothing, so that every cohort is the whole table.
+        What the attacker knows: columns, a name or a list; default all scored ones. For a scored column among them,
+        the others of them. An empty list, or 0: nothing, so that every cohort is the whole table.
 
         Or a whole number r, or `AnyKnown`, which says of which columns and how many of their subsets: *any* r of the
         other columns that are scored; each cell gets its worst and its mean score over all attackers who know r of

@@ -79,15 +79,15 @@ class TreatedWriter:
         """A file for each file of the table."""
         names = score_names(self._options.output, self._source.found)
         for number, (name, file) in enumerate(zip(names, self._source.found.files, strict=True)):
-            mark, target = f"file-{number:06}", self._folder / name
+            mark, criterion = f"file-{number:06}", self._folder / name
             done = self._store.done(mark)
-            if done is not None and target.exists():
+            if done is not None and criterion.exists():
                 self._source.begin(self._source.next_file(file), done["starts"])
                 _set(counts, done["counts"])
                 continue
-            with disk_errors(target):
-                private_folder(target.parent)
-            self._write(target, self._pieces([file]))
+            with disk_errors(criterion):
+                private_folder(criterion.parent)
+            self._write(criterion, self._pieces([file]))
             self._store.mark(mark, {"starts": self._source.starts_after(file), "counts": _stored(counts)})
 
     def _write_equal(self, rows: int) -> None:
@@ -95,29 +95,30 @@ class TreatedWriter:
         pieces = _Rows(self._pieces(self._source.found.files))
         written: list[Path] = []
         while not written or not pieces.ended:
-            target = self._folder / f"part-{len(written):09}.parquet"
-            if target.exists():
+            criterion = self._folder / f"part-{len(written):09}.parquet"
+            if criterion.exists():
                 # Of a run that was killed: what is in it is known.
                 self._report.advance(sum(piece.num_rows for piece in pieces.take(rows)))
             else:
-                self._write(target, pieces.take(rows))
-            written.append(target)
+                self._write(criterion, pieces.take(rows))
+            written.append(criterion)
         width = max(5, len(str(len(written) - 1)))
         self._final = {
-            target: target.with_name(f"part-{number:0{width}}.parquet") for number, target in enumerate(written)
+            criterion: criterion.with_name(f"part-{number:0{width}}.parquet")
+            for number, criterion in enumerate(written)
         }
         if width < 9:
-            for target, name in self._final.items():
-                target.replace(name)
+            for criterion, name in self._final.items():
+                criterion.replace(name)
 
     def _pieces(self, files: Sequence[Path]) -> Iterator[pa.Table]:
         size = self._budget.values_bytes() // PIECES
         for file in files:
             yield from self._source.read_file(file, self._names, self._rows(), size)
 
-    def _write(self, target: Path, pieces: Iterator[pa.Table]) -> None:
+    def _write(self, criterion: Path, pieces: Iterator[pa.Table]) -> None:
         with contextlib.closing(prefetched(self._groups(pieces))) as groups:
-            write_groups(groups, target, self._report.advance, describe=self._describe, private=True)
+            write_groups(groups, criterion, self._report.advance, describe=self._describe, private=True)
 
     def _groups(self, pieces: Iterator[pa.Table]) -> Iterator[list[RowGroup]]:
         """Rows that are written together, put together while those before are written."""

@@ -1,6 +1,6 @@
 """Rows by their patterns of missing values, which rows of other patterns they match, and the measures of their cells.
 
-Keys are words of known columns, and a last word with the pattern above `bits` and the value of the target below.
+Keys are words of known columns, and a last word with the pattern above `bits` and the value of the scored column below.
 """
 
 from __future__ import annotations

@@ -20,28 +20,30 @@ from gpupif.errors import InputError
 def test_samples_are_real_subsets(columns, data):
     known = data.draw(st.integers(0, columns - 1))
     names = [f"c{place}" for place in range(columns)]
-    targets = data.draw(st.lists(st.integers(0, columns - 1), min_size=1, unique=True))
+    scored_columns = data.draw(st.lists(st.integers(0, columns - 1), min_size=1, unique=True))
     pool = data.draw(st.lists(st.integers(0, columns - 1), min_size=known, unique=True))
-    if any(len(set(pool) - {target}) < known for target in targets):
+    if any(len(set(pool) - {scored_column}) < known for scored_column in scored_columns):
         pool = list(range(columns))
     number, seed = data.draw(st.integers(1, 40)), data.draw(st.integers(0, 9))
-    subsets = choose_subsets(AnyKnown(known, subsets=number, seed=seed), names, targets, pool, 100)
-    for target in targets:
-        others = {names[place] for place in pool if place != target}
+    subsets = choose_subsets(AnyKnown(known, subsets=number, seed=seed), names, scored_columns, pool, 100)
+    for scored_column in scored_columns:
+        others = {names[place] for place in pool if place != scored_column}
         possible = math.comb(len(others), known)
-        some = subsets.of(names[target])
-        assert len(some) == len(set(some)) == min(number, possible) == subsets.scored[names[target]]
-        assert subsets.possible[names[target]] == possible
+        some = subsets.of(names[scored_column])
+        assert len(some) == len(set(some)) == min(number, possible) == subsets.scored[names[scored_column]]
+        assert subsets.possible[names[scored_column]] == possible
         assert all(len(set(each)) == known and set(each) <= others for each in some)
         if number >= possible:
             assert sorted(some) == sorted(combinations([name for name in names if name in others], known))
-    assert subsets.sampled == any(number < math.comb(len(set(pool) - {target}), known) for target in targets)
-    again = choose_subsets(AnyKnown(known, subsets=number, seed=seed), names, targets, pool, 100)
+    assert subsets.sampled == any(
+        number < math.comb(len(set(pool) - {scored_column}), known) for scored_column in scored_columns
+    )
+    again = choose_subsets(AnyKnown(known, subsets=number, seed=seed), names, scored_columns, pool, 100)
     assert again.sets == subsets.sets
 
 
 def test_samples_are_drawn_evenly():
-    """Each subset of a target is about as often drawn as any other."""
+    """Each subset of a scored column is about as often drawn as any other."""
     drawn = [
         known
         for seed in range(400)

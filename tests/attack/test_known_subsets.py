@@ -53,7 +53,7 @@ def worst_and_mean(of_subsets, measure):
 
 
 def check(scores, table, subsets, **arguments):
-    """Against the oracle; subsets: by target."""
+    """Against the oracle; subsets: by scored column."""
     for name, some in subsets.items():
         found = [naive_attack.score(table, columns=[name], known=list(known), **arguments) for known in some]
         for measure in scores.measures:
@@ -139,7 +139,7 @@ def test_slots_are_left_as_they_were():
         log2_priors=[log2_of_shares(counts, 500) for counts in prior],
         unit_bits=[LOG_BITS] * 5,
         accuracies=[1.0] * 5,
-        targets=list(range(5)),
+        scored_columns=list(range(5)),
         known=list(range(5)),
         measures=resolve_measures("cig"),
         dtype="float64",

@@ -85,7 +85,7 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
 def test_nothing_missing_is_the_category_to_the_bit():
     frame = gpupif.datasets.census(5_000)
     assert bits(gpupif.score(frame, ALL, missing="wildcard")) == bits(gpupif.score(frame, ALL))
-    # A target whose knowledge and values are whole, beside one with missing values.
+    # A scored column whose knowledge and values are whole, beside one with missing values.
     frame["income"] = pd.Series(np.arange(5_000) % 7).where(np.arange(5_000) % 3 > 0)
     asked = {"columns": ["age", "income", "region"], "known": ["age", "sex", "region"]}
     wild, category = (gpupif.score(frame, ALL, missing=word, **asked) for word in ("wildcard", "category"))
@@ -98,7 +98,9 @@ def test_nothing_missing_is_the_category_to_the_bit():
 
 
 def test_weight_of_a_partition_is_the_conditional_entropy():
-    """Only the target has missing values: its cohorts do not overlap, and H(X|known) is that of the other rows."""
+    """Only the scored column has missing values: its cohorts do not overlap, and H(X|known) is that of the other
+    rows.
+    """
     frame = gpupif.datasets.census(2_000)[["age", "sex", "region"]]
     frame["income"] = pd.Series(np.arange(2_000) % 5).where(np.arange(2_000) % 3 > 0)
     scores = gpupif.score(frame, "wcig", columns=["income"], known=["age", "sex"], missing="wildcard")
@@ -125,8 +127,8 @@ def test_larger_table_with_many_patterns_and_wide_keys():
     found = gpupif.score(frame, ["cohort_size", "posterior"], columns=["target"], known=known, missing="wildcard")
     table = frame[known].to_numpy()[:700]
     match = ((table[:, None] == table[None]) | np.isnan(table[:, None]) | np.isnan(table[None])).all(axis=2)
-    target = np.arange(700) % 3
-    size, same = match.sum(axis=1), (match & (target[:, None] == target[None])).sum(axis=1)
+    scored_column = np.arange(700) % 3
+    size, same = match.sum(axis=1), (match & (scored_column[:, None] == scored_column[None])).sum(axis=1)
     np.testing.assert_array_equal(found.cohort_size["target"][:700], size)
     np.testing.assert_array_equal(found.posterior["target"][:700], same / size)
     assert (found.cohort_size["target"][700:] == 1).all()

@@ -13,9 +13,9 @@ import pytest
 
 from benchmarks import arx, protect, protect_parts
 from benchmarks.protect_tables import GROUPS, SearchTable, adult, census_for_search, hierarchy_lines
+from gpupif.criteria.counted import CountedTable
 from gpupif.hierarchies.coded import CodedHierarchy
 from gpupif.hierarchies.open import open_hierarchy
-from gpupif.targets.counted import CountedTable
 from tests.helpers.checkout import ROOT
 
 QUICK = ["checks", "advice", "value_maps", "randomized", "comparison", "cells"]

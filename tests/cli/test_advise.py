@@ -16,9 +16,9 @@ def test_command(folder, run):
     assert (told.code, told.err) == (0, "")
     assert "drop" in told.out
     (folder / "h.toml").write_text(TOML)
-    told = run("advise", "people.csv", "--hierarchies", "h.toml", "--columns", "age,sex", "--target", "k", "--json")
+    told = run("advise", "people.csv", "--hierarchies", "h.toml", "--columns", "age,sex", "--criterion", "k", "--json")
     document = json.loads(told.out)
-    assert (told.code, document["input"], document["rows"], document["target"]) == (0, "people.csv", 5, "k")
+    assert (told.code, document["input"], document["rows"], document["criterion"]) == (0, "people.csv", 5, "k")
     assert document["columns"] == ["age", "sex"]
     changes = {(row["column"], row["do"], row["level"]) for row in document["changes"]}
     # Level 1 of sex is its top, which is the same as dropping.
@@ -31,11 +31,11 @@ def test_command(folder, run):
 
 def test_roles(folder, run):
     (folder / "r.toml").write_text('[roles]\nage = "quasi-identifier"\nsex = "quasi-identifier"\n"a=b" = "sensitive"\n')
-    told = run("advise", "people.csv", "--roles", "r.toml", "--target", "distinct_l", "--json")
+    told = run("advise", "people.csv", "--roles", "r.toml", "--criterion", "distinct_l", "--json")
     document = json.loads(told.out)
     assert told.code == 0
     assert document["columns"] == ["age", "sex", "a=b"]
-    options = ["--quasi-identifiers", "age,sex", "--sensitive", "a=b", "--target", "distinct_l", "--json"]
+    options = ["--quasi-identifiers", "age,sex", "--sensitive", "a=b", "--criterion", "distinct_l", "--json"]
     given = json.loads(run("advise", "people.csv", *options).out)
     assert (given["before"], given["changes"]) == (document["before"], document["changes"])
     assert "From r.toml: --quasi-identifiers" in run("advise", "people.csv", "--roles", "r.toml").out
@@ -45,7 +45,7 @@ def test_roles(folder, run):
     ("arguments", "words"),
     [
         (["none.csv"], "none.csv: no such file"),
-        (["people.csv", "--target", "pif"], "expected a percentile behind pif"),
+        (["people.csv", "--criterion", "pif"], "expected a percentile behind pif"),
         (["people.csv", "--columns", "age,job"], "--columns: no column 'job'"),
         (["people.csv", "--quasi-identifiers", "job"], "--quasi-identifiers: no column 'job'"),
         (["people.csv", "--sensitive", "job"], "--sensitive: no column 'job'"),

@@ -12,7 +12,7 @@ TABLE, ROLES = "census.csv", ("--roles", "roles.toml")
 ASKED = {
     "score": (TABLE, "--summary-only", "--measures", "cig"),
     "advise": (TABLE,),
-    "protect": (TABLE, "--target", "pif95<=100"),
+    "protect": (TABLE, "--require", "pif95<=100"),
     "compare": (TABLE, TABLE),
 }
 
@@ -67,7 +67,7 @@ def test_columns_are_those_that_are_looked_at(census, run):
 
 @pytest.mark.parametrize("option", ["--keep", "--pseudonymise", "--identifiers"])
 def test_no_option_takes_a_quasi_identifier_of_the_roles_from_the_attacker(census, run, option):
-    ended = run("protect", TABLE, *ROLES, option, "age", "--target", "k>=2")
+    ended = run("protect", TABLE, *ROLES, option, "age", "--require", "k>=2")
     assert ended.code == 2
     assert f"{option}: column 'age' is a quasi-identifier too. Name it in one of them only." in ended.err
 

@@ -222,7 +222,7 @@ def test_a_stream_that_is_closed_takes_nothing(run, monkeypatch, stream):
     [
         (["score", "people.csv", "-o", "a.csv", "--columns", "age", "--columns=sex"], "--columns"),
         (
-            ["protect", "people.csv", "--target", "k>=2", "--identifiers", "age", "--identifiers", "sex"],
+            ["protect", "people.csv", "--require", "k>=2", "--identifiers", "age", "--identifiers", "sex"],
             "--identifiers",
         ),
         (["nightly", "init", "people.csv", "-o", "a.toml", "--output", "b.toml"], "-o"),
@@ -238,5 +238,5 @@ def test_an_option_that_is_given_twice_is_refused(run, arguments, option):
 
 
 def test_options_that_may_be_repeated_and_flags_are_not_refused(run):
-    options = ["--target", "k>=1", "--target", "uniques<=5", "-q", "-q"]
+    options = ["--require", "k>=1", "--require", "uniques<=5", "-q", "-q"]
     assert run("protect", "people.csv", "--quasi-identifiers", "age", *options).code == 0

@@ -29,9 +29,9 @@ def table(folder):
 BASE = ("protect", "table.csv", "--hierarchies", "H.toml", "--sensitive", "ill")
 
 
-def test_plan_is_written_and_meets_the_targets(run, table):
+def test_plan_is_written_and_meets_the_criteria(run, table):
     ended = run(
-        *BASE, "--target", "k>=3", "--target", "nb: max csf(ill)<=0.5", "--attacker", "nb=age", "-o", "plan.toml"
+        *BASE, "--require", "k>=3", "--require", "nb: max csf(ill)<=0.5", "--attacker", "nb=age", "-o", "plan.toml"
     )
     assert ended.code == 0, ended.err
     assert "Plan written to plan.toml" in ended.out
@@ -40,7 +40,7 @@ def test_plan_is_written_and_meets_the_targets(run, table):
 
 
 def test_json_is_what_python_gives(run, table):
-    ended = run(*BASE, "--target", "k>=4", "--suppress", "0.05", "--weight", "age=2", "--json")
+    ended = run(*BASE, "--require", "k>=4", "--suppress", "0.05", "--weight", "age=2", "--json")
     assert ended.code == 0, ended.err
     document = json.loads(ended.out)
     found = gpupif.protect(
@@ -52,20 +52,23 @@ def test_json_is_what_python_gives(run, table):
 
 
 REFUSED = [
-    ((), "--target: expected at least one limit"),
-    (("--target", "k<=3"), "k is safe where it is high: write k>=3"),
-    (("--target", "k>=300"), "--target: no treatment meets them. 'k>=300' is not even met"),
-    (("--target", "k>=3", "--weight", "agee=2"), "--weight: column 'agee' is no quasi-identifier. Did you mean 'age'?"),
+    ((), "--require: expected at least one limit"),
+    (("--require", "k<=3"), "k is safe where it is high: write k>=3"),
+    (("--require", "k>=300"), "--require: no treatment meets them. 'k>=300' is not even met"),
     (
-        ("--target", "known=age,hair: k>=3", "--quasi-identifiers", "age"),
-        "target 'known=age,hair: k>=3': no column 'hair'",
+        ("--require", "k>=3", "--weight", "agee=2"),
+        "--weight: column 'agee' is no quasi-identifier. Did you mean 'age'?",
     ),
-    (("--target", "k>=3", "--weight", "age"), "--weight: expected COLUMN=NUMBER"),
-    (("--target", "k>=3", "--weight", "age=1", "--weight", "age=2"), "--weight: column 'age' is named twice"),
-    (("--target", "k>=3", "--suppress", "4"), "--suppress: expected a share of the rows"),
-    (("--target", "k>=3", "--attacker", "age"), "--attacker: expected NAME=COLUMN,COLUMN"),
-    (("--target", "k>=3", "--attacker-any", "nb=age"), "--attacker-any: expected NAME=NUMBER"),
-    (("--target", "k>=3", "-o", "people.csv"), "people.csv"),
+    (
+        ("--require", "known=age,hair: k>=3", "--quasi-identifiers", "age"),
+        "criterion 'known=age,hair: k>=3': no column 'hair'",
+    ),
+    (("--require", "k>=3", "--weight", "age"), "--weight: expected COLUMN=NUMBER"),
+    (("--require", "k>=3", "--weight", "age=1", "--weight", "age=2"), "--weight: column 'age' is named twice"),
+    (("--require", "k>=3", "--suppress", "4"), "--suppress: expected a share of the rows"),
+    (("--require", "k>=3", "--attacker", "age"), "--attacker: expected NAME=COLUMN,COLUMN"),
+    (("--require", "k>=3", "--attacker-any", "nb=age"), "--attacker-any: expected NAME=NUMBER"),
+    (("--require", "k>=3", "-o", "people.csv"), "people.csv"),
 ]
 
 
@@ -80,9 +83,9 @@ def test_mistakes_are_one_line(run, table, arguments, message):
 
 def test_nothing_existing_is_replaced(run, table, folder):
     (folder / "plan.toml").write_text("mine")
-    assert run(*BASE, "--target", "k>=3", "-o", "plan.toml").code == 2
+    assert run(*BASE, "--require", "k>=3", "-o", "plan.toml").code == 2
     assert (folder / "plan.toml").read_text() == "mine"
-    assert run(*BASE, "--target", "k>=3", "-o", "plan.toml", "--overwrite", "--quiet").out == ""
+    assert run(*BASE, "--require", "k>=3", "-o", "plan.toml", "--overwrite", "--quiet").out == ""
     assert "recode" in (folder / "plan.toml").read_text()
 
 
@@ -99,7 +102,7 @@ def named(table, folder):
     return made
 
 
-WITH_ROLES = ("protect", "table.csv", "--hierarchies", "H.toml", "--roles", "roles.toml", "--target", "k>=3")
+WITH_ROLES = ("protect", "table.csv", "--hierarchies", "H.toml", "--roles", "roles.toml", "--require", "k>=3")
 
 
 def test_identifiers_of_roles_are_dropped(run, named):
@@ -133,14 +136,14 @@ def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
 
 @pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
 def test_columns_that_look_like_identifiers_are_warned_of(run, named):
-    ended = run(*BASE, "--quasi-identifiers", "age,home", "--target", "k>=3")
+    ended = run(*BASE, "--quasi-identifiers", "age,home", "--require", "k>=3")
     assert ended.code == 0
     assert "columns 'person_id' (numbers of persons), 'email' (e-mail addresses) look like identifiers" in ended.err
     assert "Name in --identifiers what is to be dropped, in --pseudonymise what" in ended.err
     assert "and in --keep what may stay" in ended.err
     assert len(ended.err.strip().splitlines()) == 1
-    assert run(*BASE, "--quasi-identifiers", "age,home", "--target", "k>=3", "--keep", "person_id,email").err == ""
-    assert "--identifiers: no column 'emial'" in run(*BASE, "--target", "k>=3", "--identifiers", "emial").err
+    assert run(*BASE, "--quasi-identifiers", "age,home", "--require", "k>=3", "--keep", "person_id,email").err == ""
+    assert "--identifiers: no column 'emial'" in run(*BASE, "--require", "k>=3", "--identifiers", "emial").err
 
 
 @pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
@@ -161,7 +164,7 @@ def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
 @pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
 def test_an_index_of_a_file_does_not_get_out_without_a_word(run, named, folder):
     named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
-    plain = ("protect", "i.parquet", "--hierarchies", "H.toml", "--target", "k>=3", "--quasi-identifiers", "age,home")
+    plain = ("protect", "i.parquet", "--hierarchies", "H.toml", "--require", "k>=3", "--quasi-identifiers", "age,home")
     assert "column 'email' (e-mail addresses) looks like" in run(*plain).err
     document = json.loads(run("inspect", "i.parquet", "-o", "found.toml", "--json").out)
     assert document["roles"]["email"] == "identifier"
@@ -186,7 +189,7 @@ def test_a_cluster_drops_an_index_too(run, named):
     named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
     arguments = ("i.parquet", "--workers", "1", "--json")
     assert json.loads(run("inspect", *arguments).out)["roles"]["email"] == "identifier"
-    plain = ("protect", *arguments, "--hierarchies", "H.toml", "--target", "k>=3", "--sensitive", "ill")
+    plain = ("protect", *arguments, "--hierarchies", "H.toml", "--require", "k>=3", "--sensitive", "ill")
     assert "column 'email' (e-mail addresses) looks like" in run(*plain).err
     ended = run(*plain, "--identifiers", "email")
     assert json.loads(ended.out)["identifiers"] == {"email": "drop"}
@@ -196,7 +199,7 @@ def test_a_cluster_drops_an_index_too(run, named):
 @pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
 def test_a_cluster_drops_identifiers_too(run, named):
     named.to_parquet("table.parquet")
-    arguments = ("--quasi-identifiers", "age,home", "--identifiers", "person_id", "--target", "k>=3", "--workers", "1")
+    arguments = ("--quasi-identifiers", "age,home", "--identifiers", "person_id", "--require", "k>=3", "--workers", "1")
     ended = run("protect", "table.parquet", "--hierarchies", "H.toml", *arguments, "--json")
     assert json.loads(ended.out)["identifiers"] == {"person_id": "drop"}
     assert "column 'email' (e-mail addresses) looks like" in ended.err

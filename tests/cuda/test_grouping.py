@@ -66,8 +66,11 @@ def coarse():
 WAYS = {
     "all columns": (people, {}),
     "some columns known": (people, {"columns": ["age", "wide"], "known": ["age", "sex", "region"]}),
-    "a target that is not known": (people, {"columns": ["age"], "known": ["sex", "wide"]}),
-    "all but the target": (lambda: people()[["age", "sex", "wide"]], {"columns": ["age"], "known": ["sex", "wide"]}),
+    "a scored column that is not known": (people, {"columns": ["age"], "known": ["sex", "wide"]}),
+    "all but the scored column": (
+        lambda: people()[["age", "sex", "wide"]],
+        {"columns": ["age"], "known": ["sex", "wide"]},
+    ),
     "nothing known": (people, {"columns": ["age", "sex"], "known": []}),
     "any known": (
         people,
@@ -121,7 +124,7 @@ def test_ten_columns_take_eleven_groupings_and_no_sort(measures, weights):
     assert_same_scores(hashed, score(CpuEngine(), frame, measures, columns=columns, known=columns, **weights))
 
 
-@pytest.mark.parametrize("way", ["all columns", "all but the target", "any known", "wildcards"])
+@pytest.mark.parametrize("way", ["all columns", "all but the scored column", "any known", "wildcards"])
 def test_what_cudf_is_of_no_use_for_is_sorted(monkeypatch, way):
     """More rows than it can count, and measures that need the values of a cohort in order."""
     table, arguments = WAYS[way]
@@ -169,20 +172,22 @@ def test_distinct_rows_and_cohorts(name):
     np.testing.assert_array_equal(np.array(found)[number], codes[:, columns])
     assert grouping.serves(rows, columns, columns, [2, 0])
     assert not grouping.serves(rows, [*columns, 3], columns, [2, 0])
-    for target, runs in grouping.cohorts(rows, columns, [2, 0]):
+    for scored_column, runs in grouping.cohorts(rows, columns, [2, 0]):
         assert sorted(runs.order.tolist()) == list(range(rows.rows))
         assert (runs.order.dtype, runs.run_of.dtype, runs.sizes.dtype) == (np.int32, np.int32, np.int64)
         seen = set()
         for run in range(len(runs.sizes)):
             places = runs.order[runs.run_of == run + 1]
-            others = {tuple(by_column[column][place] for column in columns if column != target) for place in places}
+            others = {
+                tuple(by_column[column][place] for column in columns if column != scored_column) for place in places
+            }
             assert len(others) == 1
             assert not others & seen
             seen |= others
             assert runs.sizes[run] == rows.counts[places].sum()
             if name == "rotation":
                 assert places.tolist() == runs.order[runs.starts[run] : runs.starts[run + 1]].tolist()
-                assert (np.diff(by_column[target][places]) > 0).all()
+                assert (np.diff(by_column[scored_column][places]) > 0).all()
         assert (runs.starts is None) == (name == "cudf")
 
 

@@ -64,7 +64,7 @@ def assert_same(result, expected):
 
 @pytest.fixture
 def groups(monkeypatch):
-    """How many targets were scored at once."""
+    """How many scored columns were scored at once."""
     sizes = []
     real = cuda_any_known._DeviceRun.score
 
@@ -76,13 +76,15 @@ def groups(monkeypatch):
     return sizes
 
 
-def plan(job, sets, targets):
-    """Bytes that so many targets at once need on a table of different rows."""
-    return AnyKnownJob(job, sets, Total(), [], GROUPINGS["rotation"], 1, targets).bytes_needed(job.rows, targets)
+def plan(job, sets, scored_columns):
+    """Bytes that so many scored columns at once need on a table of different rows."""
+    return AnyKnownJob(job, sets, Total(), [], GROUPINGS["rotation"], 1, scored_columns).bytes_needed(
+        job.rows, scored_columns
+    )
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_targets_go_in_groups_that_fit(groups, devices):
+def test_scored_columns_go_in_groups_that_fit(groups, devices):
     frame = census(15, columns=5)
     job, sets, expected = question(frame)
     memory = plan(job, sets, 2)
@@ -109,7 +111,7 @@ def test_same_bits_however_much_memory_and_however_many_devices(groups):
 
 
 class Crowded(DeviceLibrary):
-    """A device without room for the accumulators of more than so many targets."""
+    """A device without room for the accumulators of more than so many scored columns."""
 
     def __init__(self, most):
         super().__init__()
@@ -138,7 +140,7 @@ def test_groups_that_do_not_fit_are_halved(groups):
 
 
 @pytest.mark.parametrize("share", [0, 1])
-def test_a_target_that_does_not_fit_is_one_clear_error(share):
+def test_a_scored_column_that_does_not_fit_is_one_clear_error(share):
     job, sets, _ = question(census(12, columns=2))
     with pytest.raises(DeviceError, match=r"single column, 12 different rows.* about .* GiB.* free.*device='cpu'"):
         score_sets(CudaEngine(libraries=[Crowded(0)], share=share), job, sets, Total())
@@ -175,8 +177,8 @@ def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     monkeypatch.setattr(cuda_grouping, "COUNTERS", 1)
     frame = census(1000, columns=columns)
     job, sets, _ = question(frame, 1, ["cig", "entropy"])
-    job = replace(job, targets=[0, 1])
-    sets = [replace(one, targets=one.columns) for one in sets if max(one.columns) < 3 and 0 in one.columns][:1]
+    job = replace(job, scored_columns=[0, 1])
+    sets = [replace(one, scored_columns=one.columns) for one in sets if max(one.columns) < 3 and 0 in one.columns][:1]
     # All is compiled before it is measured.
     score_sets(CudaEngine(), job, sets, Total())
     library = Measured()

@@ -78,10 +78,10 @@ ASKED = {"few": ["cig", "csf"], "ahead": ["cig", "hellinger", "renyi_2", "distin
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize(("columns", "targets"), [(6, 3), (25, 2)])
 @pytest.mark.parametrize("inside", [True, False])
-def test_each_stage_takes_what_is_planned_for_it(columns, targets, inside, weights):
+def test_each_stage_takes_what_is_planned_for_it(columns, scored_columns, inside, weights):
     frame = different(columns)
     names = list(frame.columns)
-    asked = {"columns": names[:targets], "known": names if inside else names[targets:]}
+    asked = {"columns": names[:scored_columns], "known": names if inside else names[scored_columns:]}
     hold_to_plan(job_of(frame, ASKED["few"], **asked), weights)
 
 
@@ -128,10 +128,10 @@ def test_blocks_take_what_is_planned_for_them(monkeypatch):
     CudaEngine(share=0).score(replace(job, codes=[codes[:9] for codes in job.codes]), Silent())
     library, real, taken = Measured(memory=126 * ROWS), cuda_blocks._score_rows, []
 
-    def measured(given, run, blocks, targets, out, first, last):
+    def measured(given, run, blocks, scored_columns, out, first, last):
         given.note()
         given.peak, before = 0, tracemalloc.get_traced_memory()[0]
-        tally = real(given, run, blocks, targets, out, first, last)
+        tally = real(given, run, blocks, scored_columns, out, first, last)
         given.note()
         # The tally is the host's.
         before += sum(array.nbytes for array in tally)

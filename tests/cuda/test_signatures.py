@@ -521,7 +521,7 @@ import sys
 from types import SimpleNamespace
 
 class Hidden:
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name, path=None, scored_column=None):
         if name.partition(".")[0] in ("cudf", "pylibcudf", "rmm"):
             raise ModuleNotFoundError(name)
 

@@ -86,7 +86,7 @@ def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share,
 @pytest.mark.parametrize("grouping", ["rotation", "cudf"])
 @pytest.mark.parametrize("share", [0, 1])
 def test_missing_values_that_match_every_value(monkeypatch, table, share, grouping):
-    """The last target has its cohorts to itself."""
+    """The last scored column has its cohorts to itself."""
     frame = census(12)[["age", "sex", "tenure"]]
     frame["age"] = frame["age"].where(np.arange(12) % 3 > 0)
     arguments = {"missing": "wildcard", "known": ["sex", "tenure"]}

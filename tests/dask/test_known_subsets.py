@@ -55,18 +55,18 @@ def test_worst_and_mean(frame, expected, tmp_path):
 
 
 def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
-    """Folded for one target after the other where there is room for no more."""
+    """Folded for one scored column after the other where there is room for no more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
     shares, real = [], one_part.share_memory
     monkeypatch.setattr(
         one_part, "share_memory", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1]
     )
     pd.testing.assert_frame_equal(scores.cig.compute(), expected.cig, check_exact=True)
-    # Room for the different rows, which both partitions have, with one target at a time.
+    # Room for the different rows, which both partitions have, with one scored column at a time.
     room = 680 << 10
     monkeypatch.setattr(one_part, "MOST_BYTES", room)
     pd.testing.assert_frame_equal(scores.mean.csf.compute(), expected.mean.csf, check_exact=True)
-    assert [share.targets for share in shares] == [5, 1]
+    assert [share.scored_columns for share in shares] == [5, 1]
     monkeypatch.setattr(one_part, "MOST_BYTES", room // 10)
     says = r"known: any 2 columns: .* one worker: [\d,]+ rows, .* take about .* at most [\d.]+ KiB"
     with pytest.raises(gpupif.InputError, match=says):

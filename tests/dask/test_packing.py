@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpupif.dask.packed_scores import PackedScores, Room, SentScores, pack_scores, unpack_target
+from gpupif.dask.packed_scores import PackedScores, Room, SentScores, pack_scores, unpack_scored_column
 from gpupif.dask.parcels import pack, parcel_rows, rows_in, unpack
 from gpupif.dask.words import WordReader, WordWriter
 from gpupif.rows.keys import KeyLayout
@@ -87,7 +87,7 @@ def scores_of(kind, value, source):
 def test_scores_arrive_as_they_are(rows, groups, kinds):
     """Bit by bit, from several parts, of columns with few values, one, and more than there are rows."""
     source, layout = np.random.default_rng(rows), KeyLayout.of([5, 1, 2**30])
-    sent, targets = SentScores(groups), [2, 0, 1]
+    sent, scored_columns = SentScores(groups), [2, 0, 1]
     parts, expected = [], []
     for _ in range(2):
         codes = [source.integers(0, size, rows) for size in (5, 1, 2**30)]
@@ -95,15 +95,17 @@ def test_scores_arrive_as_they_are(rows, groups, kinds):
             keys = layout.pack(codes, workers)
         # As they come from the engine: with other rows before them.
         values = {
-            name: np.array([scores_of(kind, np.append(0, codes[target]), source) for target in targets])
+            name: np.array(
+                [scores_of(kind, np.append(0, codes[scored_column]), source) for scored_column in scored_columns]
+            )
             for name, kind in kinds.items()
         }
-        words = pack_scores(sent, layout, keys, targets, values, 1, Room(rows, len(kinds)))
-        parts.append(PackedScores(sent, layout, keys, targets, np.concatenate(words)))
+        words = pack_scores(sent, layout, keys, scored_columns, values, 1, Room(rows, len(kinds)))
+        parts.append(PackedScores(sent, layout, keys, scored_columns, np.concatenate(words)))
         assert parts[-1].complete
         expected.append({name: scores[:, 1:] for name, scores in values.items()})
-    for place, target in enumerate(targets):
-        for group, found in zip(groups, unpack_target(sent, parts, target), strict=True):
+    for place, scored_column in enumerate(scored_columns):
+        for group, found in zip(groups, unpack_scored_column(sent, parts, scored_column), strict=True):
             for name, items in zip(group, found.items, strict=True):
                 scores = np.concatenate([one[name][place] for one in expected])
                 assert items[found.places].tolist() == scores.view(np.uint64).tolist()

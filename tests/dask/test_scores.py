@@ -42,7 +42,7 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
     edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
     heavy = data.draw(st.sampled_from([0.0, 0.5, 10.0]))
     with pytest.MonkeyPatch.context() as patch:
-        # At 0 every bin that can be cut finer is, down to single targets.
+        # At 0 every bin that can be cut finer is, down to single scored columns.
         patch.setattr(routes, "HEAVY", heavy)
         scores = gpupif.score(cut(frame, edges), list(MEASURES), **arguments)
         with gpupif.config(device="cpu"):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.disclosure.households import HouseholdSums
 from gpupif.disclosure.keyed_sums import KeyedSums
-from gpupif.disclosure.target import RiskLevels
+from gpupif.disclosure.risk_threshold import RiskLevels
 from gpupif.errors import ColumnNotFoundError, InputError
 from tests.helpers import naive, naive_disclosure
 from tests.helpers.dask_frames import cut
@@ -81,7 +81,7 @@ def test_as_defined(engine, question, target):
     table, frame, known, weights, households, how = question
     risks = risks_of(table, known, weights, how["missing"] == "wildcard")
     wanted = risk_of_households(risks, households)
-    found = gpupif.risk(frame, known, threshold=0.3, household="home", target_risk=target, **how)
+    found = gpupif.risk(frame, known, threshold=0.3, household="home", max_global_risk=target, **how)
     homes = found.households
     assert (homes.column, homes.households, homes.threshold) == ("home", len(wanted), 0.3)
     assert homes.risk.highest == pytest.approx(max(wanted.values()), rel=1e-12, abs=1e-300)
@@ -93,12 +93,12 @@ def test_as_defined(engine, question, target):
         assert homes.risk.at_risk == sum(risk > 0.3 for risk in wanted.values()) / len(wanted)
     of_rows = gpupif.household_risk(frame, known, "home", **how)
     assert of_rows.tolist() == pytest.approx([wanted[one] for one in households], rel=1e-12, abs=1e-300)
-    assert found.target.target == target
-    assert found.target.global_risk == pytest.approx(math.fsum(risks) / len(risks), rel=1e-12)
-    capped = math.fsum(min(risk, found.target.threshold) for risk in risks) / len(risks)
-    assert capped == pytest.approx(min(target, found.target.global_risk), rel=1e-9)
-    if all(abs(risk - found.target.threshold) > 1e-9 for risk in risks):
-        assert found.target.rows_above == sum(risk > found.target.threshold for risk in risks)
+    assert found.risk_threshold.max_global_risk == target
+    assert found.risk_threshold.global_risk == pytest.approx(math.fsum(risks) / len(risks), rel=1e-12)
+    capped = math.fsum(min(risk, found.risk_threshold.threshold) for risk in risks) / len(risks)
+    assert capped == pytest.approx(min(target, found.risk_threshold.global_risk), rel=1e-9)
+    if all(abs(risk - found.risk_threshold.threshold) > 1e-9 for risk in risks):
+        assert found.risk_threshold.rows_above == sum(risk > found.risk_threshold.threshold for risk in risks)
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_the_same_from_files_and_on_dask(question, sensitive, data, tmp_path_fac
     table, frame, known, _, _, how = question
     others = [name for name in table if name not in known and len(set(table[name])) > 1]
     asked = (known, others[:1] if sensitive else None)
-    options = {"household": "home", "target_risk": 0.2, "groups": 0, "device": "cpu", **how}
+    options = {"household": "home", "max_global_risk": 0.2, "groups": 0, "device": "cpu", **how}
     expected = outcome(frame, *asked, **options)
     edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=3))
     folder = write_parts(tmp_path_factory.mktemp("t") / "in", frame, edges)
@@ -133,12 +133,12 @@ def test_by_hand():
     scores = gpupif.score(TABLE, "individual_risk", columns=["age"], known=["age", "sex"], weights="w")
     assert scores.individual_risk["age"].tolist() == pytest.approx([three] * 3 + [two] * 2 + [one], rel=1e-14)
     homes = [1 - (1 - three) ** 2, 1 - (1 - three) * (1 - two), 1 - (1 - two) * (1 - one)]
-    found = gpupif.risk(TABLE, ["age", "sex"], weights="w", household="home", target_risk=0.1)
+    found = gpupif.risk(TABLE, ["age", "sex"], weights="w", household="home", max_global_risk=0.1)
     assert found.households.reidentified == pytest.approx(sum(homes), rel=1e-14)
     assert found.households.rows == pytest.approx(2 * sum(homes), rel=1e-14)
     # The two lowest risks stay as they are, the three highest are to be (6 / 10 - the others) / 3.
-    assert found.target.threshold == pytest.approx((0.6 - 2 * two - one) / 3, rel=1e-14)
-    assert (found.target.rows_above, found.target.share_above) == (3, 0.5)
+    assert found.risk_threshold.threshold == pytest.approx((0.6 - 2 * two - one) / 3, rel=1e-14)
+    assert (found.risk_threshold.rows_above, found.risk_threshold.share_above) == (3, 0.5)
     of_rows = gpupif.household_risk(TABLE, ["age", "sex"], "home", weights="w")
     assert of_rows.tolist() == pytest.approx([risk for risk in homes for _ in range(2)], rel=1e-14)
     assert of_rows.index.tolist() == TABLE.index.tolist()
@@ -217,8 +217,8 @@ def test_bad_input(dask_in_one_thread):
         gpupif.household_risk(TABLE, "age", "w", weights="w")
     with pytest.raises(ColumnNotFoundError, match=r"household: no column 'hom' in the table. Did you mean 'home'"):
         gpupif.risk(TABLE, "age", household="hom")
-    with pytest.raises(InputError, match=r"target_risk: expected a number above 0 and up to 1, got 2. Divide"):
-        gpupif.risk(TABLE, "age", target_risk=2)
+    with pytest.raises(InputError, match=r"max_global_risk: expected a number above 0 and up to 1, got 2. Divide"):
+        gpupif.risk(TABLE, "age", max_global_risk=2)
     lacking = TABLE.assign(home=["a", None, "b", "b", None, "c"])
     message = r"household: column 'home': expected a household in each row, got 2 missing values, which might be"
     for table in (lacking, cut(lacking, [])):
@@ -234,11 +234,11 @@ def test_bad_input(dask_in_one_thread):
 def test_command_line(run, folder):
     TABLE.to_csv(folder / "t.csv", index=False)
     command = ("risk", "t.csv", "--quasi-identifiers", "age,sex", "--weights", "w")
-    ended = run(*command, "--household", "home", "--target-risk", "0.1", "--json")
+    ended = run(*command, "--household", "home", "--max-global-risk", "0.1", "--json")
     assert (ended.code, ended.err) == (0, "")
-    expected = gpupif.risk(TABLE, ["age", "sex"], weights="w", household="home", target_risk=0.1).to_dict()
+    expected = gpupif.risk(TABLE, ["age", "sex"], weights="w", household="home", max_global_risk=0.1).to_dict()
     document = json.loads(ended.out)
-    assert {key: document[key] for key in ("households", "target")} == {
-        key: expected[key] for key in ("households", "target")
+    assert {key: document[key] for key in ("households", "risk_threshold")} == {
+        key: expected[key] for key in ("households", "risk_threshold")
     }
     assert run(*command, "--household", "w").err.startswith("gpupif: error: --household: expected a column that only")

@@ -56,7 +56,7 @@ def test_weights_with_cohorts_too_large_to_be_counted_by_number():
 
 
 @pytest.mark.parametrize("cache", [1, 1 << 20])
-def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
+def test_few_scored_columns_at_a_time_give_the_same_bits(monkeypatch, cache):
     frame = census(5_000)
     whole = gpupif.score(frame, list(MEASURES))
     monkeypatch.setattr("gpupif.engines.cpu.scorer.CACHED_BYTES", cache)
@@ -105,13 +105,13 @@ def scored(frame, *measures, **settings):
 def test_blocks_that_are_cut_again(monkeypatch, cache):
     """A frequent value in each column: blocks too large for two columns, cut by further ones."""
     cut = []
-    score_targets = cohort_scores.score_targets
+    score_scored_columns = cohort_scores.score_scored_columns
 
     def spy(run, blocks, *arguments):
         cut.append(len(blocks.children))
-        return score_targets(run, blocks, *arguments)
+        return score_scored_columns(run, blocks, *arguments)
 
-    monkeypatch.setattr(cohort_scores, "score_targets", spy)
+    monkeypatch.setattr(cohort_scores, "score_scored_columns", spy)
     monkeypatch.setattr("gpupif.engines.cpu.scorer.CACHED_BYTES", cache)
     random = np.random.default_rng(0)
     table = pd.DataFrame({name: random.integers(0, 2, 200) * np.arange(200) for name in "abcdef"})

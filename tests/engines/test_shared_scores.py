@@ -8,25 +8,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.engines.shared_scores import AT_ONCE, SharedScores, Taken, TargetScores, put_rows, take_rows, take_target
+from gpupif.engines.shared_scores import (
+    AT_ONCE,
+    ScoredColumnScores,
+    SharedScores,
+    Taken,
+    put_rows,
+    take_rows,
+    take_scored_column,
+)
 from gpupif.rows.threads import Workers
 
 ROWS = 5000
 
 
-def shared(kinds, targets=2, factor=3.0):
+def shared(kinds, scored_columns=2, factor=3.0):
     """Scores of each kind, and as arrays of all rows what they are by definition."""
     random = np.random.default_rng(1)
     found, arrays = [], {}
-    for _ in range(targets):
+    for _ in range(scored_columns):
         scores = random.integers(0, 2**20, (40, len(kinds))).astype(float)
         found.append(
-            TargetScores(scores, random.integers(0, 40, 70, np.uint32), random.integers(0, 70, ROWS, np.uint32))
+            ScoredColumnScores(scores, random.integers(0, 40, 70, np.uint32), random.integers(0, 70, ROWS, np.uint32))
         )
     made = {}
     for slot, kind in enumerate(kinds):
         name, own = f"{slot} {kind}", np.dtype(kind)
-        made[name] = SharedScores(found, [Taken(slot, factor, own)] * targets, own)
+        made[name] = SharedScores(found, [Taken(slot, factor, own)] * scored_columns, own)
         arrays[name] = np.array([one.scores[one.places[one.number], slot] * factor for one in found]).astype(own)
     return made, arrays
 
@@ -51,7 +59,9 @@ def test_any_rows_of_any_measures(kinds, start, size):
         assert_same(
             take_rows(made, start, stop, workers), {name: array[:, start:stop] for name, array in arrays.items()}
         )
-    assert_same(take_target(made, 1, start, stop), {name: array[1, start:stop] for name, array in arrays.items()})
+    assert_same(
+        take_scored_column(made, 1, start, stop), {name: array[1, start:stop] for name, array in arrays.items()}
+    )
 
 
 def test_beside_arrays():
@@ -59,7 +69,7 @@ def test_beside_arrays():
     both, (name,) = made | {"array": np.arange(2 * ROWS).reshape(2, ROWS)}, made
     with Workers(1) as workers:
         assert_same(take_rows(both, 7, 9, workers), {name: arrays[name][:, 7:9], "array": both["array"][:, 7:9]})
-    assert_same(take_target(both, 0, 7, 9), {name: arrays[name][0, 7:9], "array": np.array([7, 8])})
+    assert_same(take_scored_column(both, 0, 7, 9), {name: arrays[name][0, 7:9], "array": np.array([7, 8])})
 
 
 def test_no_scores_at_all():

@@ -27,15 +27,17 @@ def attacks(draw, most_rows=8 if SIMULATED else 14, lacks=("count",)):
     arguments = {"missing": "wildcard" if wild else "category"}
     if draw(st.booleans()):
         arguments["columns"] = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
-    targets = arguments.get("columns", names)
-    one = st.one_of(st.lists(st.sampled_from(names), unique=True), any_few(names, targets))
+    scored_columns = arguments.get("columns", names)
+    one = st.one_of(st.lists(st.sampled_from(names), unique=True), any_few(names, scored_columns))
     if draw(st.booleans()):
         arguments["attackers"] = draw(st.dictionaries(st.sampled_from(["a", "b c"]), one, min_size=1, max_size=2))
         asked = list(arguments["attackers"].values())
     else:
         arguments["known"] = draw(st.none() | one)
         asked = [arguments["known"]]
-    used = [name for name in names if any(name in {*targets, *known_by(known, targets)} for known in asked)]
+    used = [
+        name for name in names if any(name in {*scored_columns, *known_by(known, scored_columns)} for known in asked)
+    ]
     if draw(st.booleans()):
         table["people of"] = some_weights(draw, rows, WEIGHTS)
         arguments["weights"] = "people of"
@@ -59,13 +61,13 @@ def attacks(draw, most_rows=8 if SIMULATED else 14, lacks=("count",)):
     return table, arguments
 
 
-def any_few(names, targets):
+def any_few(names, scored_columns):
     """Attackers who know any few columns, of some of them or of those that are scored."""
     pools = st.none() | st.lists(st.sampled_from(names), min_size=1, unique=True)
 
     def few(pool):
-        there = targets if pool is None else pool
-        most = min(len(there) - (name in there) for name in targets)
+        there = scored_columns if pool is None else pool
+        most = min(len(there) - (name in there) for name in scored_columns)
         return st.builds(
             AnyKnown, st.integers(0, min(most, 2)), among=st.just(pool), subsets=st.sampled_from([None, None, 1, 2])
         )
@@ -73,24 +75,24 @@ def any_few(names, targets):
     return pools.flatmap(few)
 
 
-def known_by(known, targets):
+def known_by(known, scored_columns):
     """The columns that an attacker knows, or any few of."""
     if isinstance(known, int):
         known = AnyKnown(known)
     if isinstance(known, AnyKnown):
-        return targets if known.pool is None else known.pool
-    return targets if known is None else known
+        return scored_columns if known.pool is None else known.pool
+    return scored_columns if known is None else known
 
 
 def with_drawn(table, arguments):
     """The arguments with the subsets that were drawn, by scored column, in place of how many: for `naive_attack`."""
-    targets = arguments.get("columns", naive_attack.default_columns(table, arguments))
+    scored_columns = arguments.get("columns", naive_attack.default_columns(table, arguments))
 
     def drawn(known):
         if not isinstance(known, AnyKnown) or known.subsets is None:
             return known
-        subsets = gpupif.score(frame_of(table), "cohort_size", targets, known=known).subsets
-        return naive_attack.AnyOf(known_by(known, targets), {name: subsets.of(name) for name in targets})
+        subsets = gpupif.score(frame_of(table), "cohort_size", scored_columns, known=known).subsets
+        return naive_attack.AnyOf(known_by(known, scored_columns), {name: subsets.of(name) for name in scored_columns})
 
     if "attackers" in arguments:
         return arguments | {"attackers": {name: drawn(known) for name, known in arguments["attackers"].items()}}

@@ -71,15 +71,15 @@ def scores_of(rows, name, known, measure):
     return [one[measure] for one in cell_scores(rows, name, known)]
 
 
-def value(rows, target, known, sensitive):
-    """What rows have of a target."""
+def value(rows, criterion, known, sensitive):
+    """What rows have of a criterion."""
     scored = [*known, *sensitive]
-    figure = target.partition(":")[2].strip() or target
-    if target.startswith("known="):
-        number = int(target[6 : target.index(":")])
+    figure = criterion.partition(":")[2].strip() or criterion
+    if criterion.startswith("known="):
+        number = int(criterion[6 : criterion.index(":")])
         if figure.startswith("k>"):
             return min(smallest(rows, some) for some in itertools.combinations(known, number))
-        raise NotImplementedError(target)
+        raise NotImplementedError(criterion)
     if figure.startswith("k>"):
         return smallest(rows, known)
     if figure.startswith("uniques"):
@@ -101,18 +101,18 @@ def _measure(figure):
     return next((name for name in ("csf", "total_variation", "renyi_2") if name in figure), "cig")
 
 
-def is_met(found, target):
+def is_met(found, criterion):
     """Whether a value is within a limit, but for rounding."""
-    number = float(target.rpartition("=")[2])
-    return found <= number + 1e-9 if "<=" in target else found >= number - 1e-9
+    number = float(criterion.rpartition("=")[2])
+    return found <= number + 1e-9 if "<=" in criterion else found >= number - 1e-9
 
 
 def nodes(hierarchies):
     return itertools.product(*(range(len(next(iter(one.values()))) + 1) for one in hierarchies.values()))
 
 
-def best(table, hierarchies, targets, known, sensitive=(), weights=None, k=None, most=0):
-    """Return the node that costs least of those that meet all targets, and its loss; None if there is none.
+def best(table, hierarchies, criteria, known, sensitive=(), weights=None, k=None, most=0):
+    """Return the node that costs least of those that meet all criteria, and its loss; None if there is none.
 
     Of nodes that cost the same but for rounding it is that with the lowest levels. k, most: so many rows in classes of
     fewer than k may be suppressed.
@@ -130,6 +130,6 @@ def best(table, hierarchies, targets, known, sensitive=(), weights=None, k=None,
             if not left or len(rows) - len(left) > most:
                 continue
             rows = left
-        if all(is_met(value(rows, target, known, sensitive), target) for target in targets):
+        if all(is_met(value(rows, criterion, known, sensitive), criterion) for criterion in criteria):
             found = node, cost
     return found

@@ -23,12 +23,12 @@ def smallest(rows, columns, missing="category"):
     return min(sum(agree(a, b, columns) for b in rows) for a in rows)
 
 
-def holds(rows, targets, missing="category"):
-    """Whether all targets, (columns, k), hold of some rows."""
-    return all(smallest(rows, columns, missing) >= k for columns, k in targets)
+def holds(rows, criteria, missing="category"):
+    """Whether all criteria, (columns, k), hold of some rows."""
+    return all(smallest(rows, columns, missing) >= k for columns, k in criteria)
 
 
-def cells_that_can_be_restored(before, after, targets, missing="category"):
+def cells_that_can_be_restored(before, after, criteria, missing="category"):
     """The cells, (row, column), that may have their value again by themselves."""
     found = []
     for i, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -36,12 +36,12 @@ def cells_that_can_be_restored(before, after, targets, missing="category"):
             if value != new[column]:
                 rows = [list(row) for row in after]
                 rows[i][column] = value
-                if holds(rows, targets, missing):
+                if holds(rows, criteria, missing):
                     found.append((i, column))
     return found
 
 
-def fewest_cells(rows, targets, columns, missing="category"):
+def fewest_cells(rows, criteria, columns, missing="category"):
     """How many cells of some columns have to be suppressed at least, by trying all."""
     cells = [(i, column) for i in range(len(rows)) for column in columns if rows[i][column] is not MISSING]
     best = len(cells)
@@ -51,6 +51,6 @@ def fewest_cells(rows, targets, columns, missing="category"):
             for (i, column), one in zip(cells, chosen, strict=True):
                 if one:
                     tried[i][column] = MISSING
-            if holds(tried, targets, missing):
+            if holds(tried, criteria, missing):
                 best = sum(chosen)
     return best

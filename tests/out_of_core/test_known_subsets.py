@@ -29,7 +29,7 @@ FEW = ["cig", "wcig", "csf", "cohort_size"]
 
 @contextlib.contextmanager
 def room_for(distinct, chunk_rows=3):
-    """Chunks of so few rows, and room for so many different ones with one target at a time."""
+    """Chunks of so few rows, and room for so many different ones with one scored column at a time."""
     with in_pieces(chunk_rows), pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget.Budget, "any_known_bytes", lambda self, job, needs: needs.least(distinct))
         yield
@@ -58,10 +58,10 @@ def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     frame = frame_of(table)
     rows, place = len(frame), tmp_path_factory.mktemp("t")
     source = write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=2)))
-    targets, among = arguments.get("columns", list(table)), arguments.pop("known", None)
-    pool = targets if among is None else among
-    known = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
-    used = {*targets, *(pool if known else [])}
+    scored_columns, among = arguments.get("columns", list(table)), arguments.pop("known", None)
+    pool = scored_columns if among is None else among
+    known = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in scored_columns)))
+    used = {*scored_columns, *(pool if known else [])}
     for word, given_ in arguments.items():
         if isinstance(given_, dict):
             arguments[word] = {name: value for name, value in given_.items() if name in used}
@@ -94,10 +94,12 @@ def expected(census):
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [5, 1])
 def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
-    """Scored one target after the other, or all at once; read in chunks, and written in files of other sizes."""
+    """Scored one scored column after the other, or all at once; read in chunks, and written in files of other sizes."""
     calls = []
     real = one_part.score_attacker
-    monkeypatch.setattr(one_part, "score_attacker", lambda *given: calls.append(given[1].targets) or real(*given))
+    monkeypatch.setattr(
+        one_part, "score_attacker", lambda *given: calls.append(given[1].scored_columns) or real(*given)
+    )
     distinct = expected.distinct_rows
     assert distinct < 100
     with room_for(distinct if groups == 5 else 20 * distinct, 30):
@@ -155,23 +157,23 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
     def failing(*_):
         raise InputError("stop")
 
-    target = tmp_path / "out"
+    scored_column = tmp_path / "out"
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score_files(census, target, FEW, known=2, resume=True)
+            gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     others = (
         1,
         *(gpupif.AnyKnown(2, **one) for one in ({"subsets": 2}, {"seed": 5}, {"among": ["age", "sex", "region"]})),
     )
     for other in others:
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
-            gpupif.score_files(census, target, FEW, known=other, resume=True)
+            gpupif.score_files(census, scored_column, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
         patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
-        scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
+        scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     assert_same(scores, expected)
     assert nothing_left(tmp_path)
 
@@ -180,25 +182,25 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
 
-    target = tmp_path / "out"
+    scored_column = tmp_path / "out"
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score_files(census, target, FEW, known=2, resume=True)
+            gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
     with room_for(expected.distinct_rows, 30), pytest.raises(InputError, match=says):
-        gpupif.score_files(census, target, FEW, known=2, resume=True)
+        gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     with room_for(20 * expected.distinct_rows, 30):
-        assert_same(gpupif.score_files(census, target, FEW, known=2, resume=True), expected)
+        assert_same(gpupif.score_files(census, scored_column, FEW, known=2, resume=True), expected)
 
 
 def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
     """The last mark says what a run gives back that only has to clean up."""
-    target = tmp_path / "out"
+    scored_column = tmp_path / "out"
     with room_for(400, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._let_go())
-        gpupif.score_files(census, target, FEW, known=2, resume=True)
-    scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
+        gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
+    scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     assert scores.weights == expected.weights
     assert scores.mean.weights == expected.mean.weights
     assert scores.subsets.sets == expected.subsets.sets
@@ -210,11 +212,11 @@ def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 def test_killed_at_each_mark_and_resumed(census, expected, tmp_path, moment):
-    target = tmp_path / "out.parquet"
-    given_ = ("-o", target, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
+    scored_column = tmp_path / "out.parquet"
+    given_ = ("-o", scored_column, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
     die_at_each_mark(moment, census, *given_, rows=(90, 400))
     wanted = expected.to_arrow().replace_schema_metadata()
-    assert pq.read_table(target).replace_schema_metadata().equals(wanted)
+    assert pq.read_table(scored_column).replace_schema_metadata().equals(wanted)
     assert nothing_left(tmp_path)
 
 
@@ -263,22 +265,22 @@ def test_command_line(run, folder):
 
 @given(
     distinct=st.integers(1, 10**7),
-    targets=st.integers(1, 60),
+    scored_columns=st.integers(1, 60),
     combinations=st.integers(1, 10**9),
     widest=st.integers(1, 6),
     threads=st.integers(1, 32),
     more=st.floats(1, 1000),
 )
 @settings(max_examples=60, deadline=None)
-def test_no_more_memory_is_shared_than_there_is(distinct, targets, combinations, widest, threads, more):
+def test_no_more_memory_is_shared_than_there_is(distinct, scored_columns, combinations, widest, threads, more):
     needs = AnyKnownNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
     memory = int(more * needs.least(distinct))
-    shares = share_memory(needs, distinct, targets, threads, memory)
-    assert 1 <= shares.targets <= targets
+    shares = share_memory(needs, distinct, scored_columns, threads, memory)
+    assert 1 <= shares.scored_columns <= scored_columns
     assert 1 <= shares.threads <= threads
-    together, there = min(shares.targets, widest), min(distinct, combinations)
+    together, there = min(shares.scored_columns, widest), min(distinct, combinations)
     by_keys = 150 * distinct if shares.slots < combinations else 0
-    taken = distinct * (30 + (32 + 64) * shares.targets) + shares.batch
+    taken = distinct * (30 + (32 + 64) * shares.scored_columns) + shares.batch
     taken += shares.threads * (distinct * 20 + by_keys + there * (300 + 100 * together) + 8 * shares.slots)
     assert taken <= memory
     assert shares.batch >= distinct * 4 + there * 32 * together

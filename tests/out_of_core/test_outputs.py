@@ -87,10 +87,10 @@ def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, 
         monkeypatch.setattr(store, "RENAME_EXCHANGE", -1)
         real = Path.rename
 
-        def failing(self, target):
+        def failing(self, scored_column):
             if self.name == "scores":
                 raise KeyboardInterrupt
-            return real(self, target)
+            return real(self, scored_column)
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "rename", failing)
@@ -130,7 +130,7 @@ def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
 
 def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
-    target = tmp_path / "out.parquet"
+    scored_column = tmp_path / "out.parquet"
 
     def failing(*_):
         raise InputError("stop")
@@ -138,14 +138,14 @@ def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.publish", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score_files(source, target, MEASURES, resume=True)
-    target.write_text("precious")
+            gpupif.score_files(source, scored_column, MEASURES, resume=True)
+    scored_column.write_text("precious")
     with in_pieces(30, 40), pytest.raises(OutputError, match="exists already"):
-        gpupif.score_files(source, target, MEASURES, resume=True)
-    assert target.read_text() == "precious"
-    target.unlink()
+        gpupif.score_files(source, scored_column, MEASURES, resume=True)
+    assert scored_column.read_text() == "precious"
+    scored_column.unlink()
     with in_pieces(30, 40):
-        assert_same(gpupif.score_files(source, target, MEASURES, resume=True), gpupif.score(source, MEASURES))
+        assert_same(gpupif.score_files(source, scored_column, MEASURES, resume=True), gpupif.score(source, MEASURES))
 
 
 @pytest.mark.slow

@@ -208,8 +208,8 @@ KNOWN = {
     "one combination covers nine tenths": ({}, None),
     "nothing is known": ({"known": []}, None),
     "one column is known": ({"known": ["sex"]}, None),
-    "targets are not known": ({"known": ["sex", "region"], "columns": ["age", "occupation", "education"]}, None),
-    "one target": ({"columns": ["age"], "known": ["sex", "education", "region"]}, None),
+    "scored columns are not known": ({"known": ["sex", "region"], "columns": ["age", "occupation", "education"]}, None),
+    "one scored column": ({"columns": ["age"], "known": ["sex", "education", "region"]}, None),
 }
 
 

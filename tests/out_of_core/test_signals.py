@@ -25,10 +25,10 @@ from tests.helpers.runs_that_fail import MEASURES
 @pytest.mark.parametrize("output", ["out", "out.parquet"])
 def test_killed_at_each_mark_and_resumed(tmp_path, output, moment):
     """Killed at each step, it ends in the same bits, and leaves nothing else."""
-    source, target = census_folder(tmp_path / "in", rows=150), tmp_path / output
-    die_at_each_mark(moment, source, "-o", target, "--resume", "-q", "--temp", tmp_path)
+    source, scored_column = census_folder(tmp_path / "in", rows=150), tmp_path / output
+    die_at_each_mark(moment, source, "-o", scored_column, "--resume", "-q", "--temp", tmp_path)
     assert nothing_left(tmp_path)
-    files = [target] if target.is_file() else sorted(target.rglob("*"))
+    files = [scored_column] if scored_column.is_file() else sorted(scored_column.rglob("*"))
     found = pa.concat_tables(pq.read_table(file) for file in files)
     expected = gpupif.score(source, ["cig", "csf", "wcig"]).to_arrow()
     assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())

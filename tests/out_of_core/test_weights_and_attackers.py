@@ -120,8 +120,8 @@ def test_resume(tmp_path, monkeypatch, step, after):
     calls = []
     with in_pieces(40, 50), monkeypatch.context() as patch:
         module, _, name = step.rpartition(".")
-        target = parts.PartScorer if module.endswith("PartScorer") else __import__(module, fromlist=[name])
-        real = getattr(target, name)
+        scored_column = parts.PartScorer if module.endswith("PartScorer") else __import__(module, fromlist=[name])
+        real = getattr(scored_column, name)
 
         def failing(*given, **more):
             calls.append(1)
@@ -129,7 +129,7 @@ def test_resume(tmp_path, monkeypatch, step, after):
                 raise KilledError
             return real(*given, **more)
 
-        patch.setattr(target, name, failing)
+        patch.setattr(scored_column, name, failing)
         with pytest.raises(KilledError):
             gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
     with in_pieces(40, 50):

@@ -28,7 +28,7 @@ WITH = {
     "score_files": {"known": ["sex", "home"]},
     "risk": {"quasi_identifiers": ["sex", "home"]},
     "compare": {"after": TABLE.assign(sex="f"), "quasi_identifiers": ["sex", "home"]},
-    "protect": {"targets": "k>=2", "quasi_identifiers": ["sex", "home"], "suppress": 0.5},
+    "protect": {"criteria": "k>=2", "quasi_identifiers": ["sex", "home"], "suppress": 0.5},
     "advise": {},
     "global_risk": {"sampling_fraction": 0.5},
     "household_risk": {"household": "home"},
@@ -44,7 +44,7 @@ WITH = {
 # By function and argument: what it is given in place of that.
 INSTEAD = {
     ("advise", "sensitive"): {"quasi_identifiers": ["sex", "home"]},
-    ("Suppress", "sensitive"): {"columns": ["sex", "home"], "targets": ["k>=2", "distinct_l(religion)>=2"]},
+    ("Suppress", "sensitive"): {"columns": ["sex", "home"], "criteria": ["k>=2", "distinct_l(religion)>=2"]},
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
     ("SuppressRows", "known"): {"where": "csf > 0.1", "columns": ["sex"]},
 }

@@ -29,7 +29,7 @@ LAYERS = """
     marginals
     disclosure special_uniques inspection
     hierarchies
-    targets
+    criteria
     treatment
     comparison
     protection

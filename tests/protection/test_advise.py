@@ -103,16 +103,16 @@ def test_each_change_against_the_oracle(frame, with_attribute):
 
 @given(frames(), st.sampled_from(["pif95", "k", "max csf", "uniques", "mean cig"]))
 @FEW
-def test_the_order(frame, target):
+def test_the_order(frame, criterion):
     """What buys most per bit comes first, and nothing is bought for nothing."""
-    found = advise(frame, dict.fromkeys(frame, TREE), target)
-    changes, sign = found.changes, -1 if target == "k" else 1
+    found = advise(frame, dict.fromkeys(frame, TREE), criterion)
+    changes, sign = found.changes, -1 if criterion == "k" else 1
     assert (np.diff(changes["bought_per_bit"]) <= 0).all()
     assert (changes["bits"] >= 0).all()
-    assert changes["bought"].tolist() == (sign * (found.before[found.target] - changes[found.target])).tolist()
+    assert changes["bought"].tolist() == (sign * (found.before[found.criterion] - changes[found.criterion])).tolist()
     for _, row in changes.iterrows():
         assert row["bought_per_bit"] == pytest.approx(row["bought"] / row["bits"] if row["bought"] else 0.0, **CLOSE)
-    if target in ("k", "uniques"):
+    if criterion in ("k", "uniques"):
         # Classes only ever grow together.
         assert (changes["bought"] >= 0).all()
 
@@ -130,7 +130,7 @@ def people():
 def test_every_way_gives_the_same_bits(way):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NearlyUniqueWarning)
-        for options in ({}, {"target": "max csf", "quasi_identifiers": ["age", "sex"], "sensitive": ["region"]}):
+        for options in ({}, {"criterion": "max csf", "quasi_identifiers": ["age", "sex"], "sensitive": ["region"]}):
             expected = in_memory(advise, people(), **options)
             found = way(advise, people(), **options)
             assert found.before == expected.before
@@ -146,11 +146,11 @@ def test_every_kind_of_frame(tmp_path):
         pd.testing.assert_frame_equal(advise(other).changes, expected, check_exact=True)
 
 
-def test_a_target_that_rises():
+def test_a_criterion_that_rises():
     """A higher k is less risky, and is bought."""
     table = pd.DataFrame({"a": list("ccccdddd") * 2, "b": list("eeffeefg") + ["a"] * 8})
     found = advise(table, {"b": TREE | {"g": ["ef", "others"]}, "a": TREE}, "k>=2")
-    assert (found.target, found.before["k"]) == ("k", 1)
+    assert (found.criterion, found.before["k"]) == ("k", 1)
     first = found.changes.iloc[0]
     # Dropping the column makes classes of eight, but gives up more per row that is bought.
     assert (first["column"], first["level"], first["k"], first["bought"]) == ("b", 1, 4, 3)
@@ -166,7 +166,7 @@ def test_a_level_that_is_the_same_as_dropping_is_not_tried():
 
 def test_nothing_is_bought(capsys):
     table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "c": list("eeee")})
-    found = advise(table, target="max csf")
+    found = advise(table, criterion="max csf")
     assert (found.changes["bought"] == 0).all()
     assert (found.changes["bought_per_bit"] == 0).all()
     # What gives up least comes first then.
@@ -181,7 +181,7 @@ def test_a_level_that_is_the_same_as_to_drop_is_not_listed():
     assert set(by_change(found)) == {("a", 1), ("a", None), ("b", None)}
 
 
-def test_the_column_that_a_target_is_of_is_not_dropped():
+def test_the_column_that_a_criterion_is_of_is_not_dropped():
     table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "ill": list("efff")})
     found = advise(table, {}, "mean cig(ill)")
     assert ("ill", None) not in by_change(found)
@@ -211,10 +211,10 @@ def test_attackers_who_know_further_columns():
     """What is known of a column that is no quasi-identifier stays as it is."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "zip": list("eefff")})
     expected = {column: gpupif.score(table, "cig", [column], known=["zip"]).fig() for column in "ab"}
-    for target, attackers in (("known=zip: mean cig", None), ("seller: mean cig", {"seller": ["zip"]})):
-        found = advise(table, {}, target, quasi_identifiers=["a", "b"], attackers=attackers)
+    for criterion, attackers in (("known=zip: mean cig", None), ("seller: mean cig", {"seller": ["zip"]})):
+        found = advise(table, {}, criterion, quasi_identifiers=["a", "b"], attackers=attackers)
         assert found.columns == ["a", "b"]
-        assert by_change(found)["a", None][target] == pytest.approx(expected["b"]["b"] / 5, **CLOSE)
+        assert by_change(found)["a", None][criterion] == pytest.approx(expected["b"]["b"] / 5, **CLOSE)
         assert by_change(found)["a", None]["k"] == 2
     with pytest.raises(ColumnNotFoundError, match="zap"):
         advise(table, {}, "known=zap: k", quasi_identifiers=["a"])
@@ -229,7 +229,11 @@ def test_the_result(tmp_path):
     found = advise(gpupif.datasets.pif_example())
     document = json.loads(found.to_json())
     assert document == found.to_dict()
-    assert (document["rows"], document["target"], document["columns"]) == (7, "pif95", ["gender", "name", "eye_color"])
+    assert (document["rows"], document["criterion"], document["columns"]) == (
+        7,
+        "pif95",
+        ["gender", "name", "eye_color"],
+    )
     drop = next(row for row in document["changes"] if row["do"] == "drop")
     assert drop["level"] is None
     assert "PIF 95" in str(found)
@@ -258,13 +262,13 @@ def test_nearly_unique_columns_are_told_of():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"target": "pif"}, "expected a percentile behind pif"),
-        ({"target": "max cfs"}, "Did you mean 'csf'"),
-        ({"target": "k<=3"}, "write k>=3"),
-        ({"target": 3}, "expected limits as text"),
-        ({"target": "t"}, "name one with sensitive="),
-        ({"target": "known=5: k"}, "expected at most 3"),
-        ({"target": "neighbour: k"}, "no attacker 'neighbour'"),
+        ({"criterion": "pif"}, "expected a percentile behind pif"),
+        ({"criterion": "max cfs"}, "Did you mean 'csf'"),
+        ({"criterion": "k<=3"}, "write k>=3"),
+        ({"criterion": 3}, "expected limits as text"),
+        ({"criterion": "t"}, "name one with sensitive="),
+        ({"criterion": "known=5: k"}, "expected at most 3"),
+        ({"criterion": "neighbour: k"}, "no attacker 'neighbour'"),
         ({"columns": ["name"], "quasi_identifiers": ["gender"]}, "columns: expected columns to look at"),
         ({"quasi_identifiers": ["name"], "sensitive": ["name"]}, "sensitive: column 'name' is a quasi-identifier too"),
         ({"hierarchies": {"name": {"Anton": ["a"]}}}, "no place in its hierarchy"),

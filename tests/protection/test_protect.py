@@ -56,12 +56,12 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-@pytest.mark.parametrize(("targets", "arguments"), QUESTIONS)
-def test_best_of_all_nodes(targets, arguments, seed):
+@pytest.mark.parametrize(("criteria", "arguments"), QUESTIONS)
+def test_best_of_all_nodes(criteria, arguments, seed):
     table, hierarchies = people(seed)
     table = table if arguments else table[NAMES]
-    found = gpupif.protect(table, targets, hierarchies=given(hierarchies), **arguments)
-    node, loss = naive.best(rows_of(table), hierarchies, targets, NAMES, arguments.get("sensitive", ()))
+    found = gpupif.protect(table, criteria, hierarchies=given(hierarchies), **arguments)
+    node, loss = naive.best(rows_of(table), hierarchies, criteria, NAMES, arguments.get("sensitive", ()))
     assert tuple(found.levels.values()) == node
     assert found.loss == pytest.approx(loss, rel=1e-12)
     assert found.optimal
@@ -74,9 +74,9 @@ def test_best_of_all_nodes(targets, arguments, seed):
 def test_suppressed_rows(seed):
     table, hierarchies = people(seed)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
-    for targets in (["k>=3"], ["k>=3", "alpha<=0.8"]):
-        found = gpupif.protect(table, targets, **arguments)
-        node, loss = naive.best(rows_of(table), hierarchies, targets, NAMES, ["ill"], k=3, most=6)
+    for criteria in (["k>=3"], ["k>=3", "alpha<=0.8"]):
+        found = gpupif.protect(table, criteria, **arguments)
+        node, loss = naive.best(rows_of(table), hierarchies, criteria, NAMES, ["ill"], k=3, most=6)
         assert tuple(found.levels.values()) == node
         assert found.loss == pytest.approx(loss, rel=1e-12)
         assert found.suppressed_rows <= 6
@@ -121,8 +121,8 @@ def test_ties_go_to_the_lowest_levels():
         rng = np.random.default_rng(seed)
         rows = rng.choice(VALUES, (20, 3), p=np.arange(1, 17) / 136)
         table = pd.DataFrame([one for row in rows for one in itertools.permutations(row)], columns=list("pqr"))
-        for target in ("k>=6", "k>=12"):
-            found = gpupif.protect(table, target, hierarchies=given(dict.fromkeys("pqr", groups)))
+        for criterion in ("k>=6", "k>=12"):
+            found = gpupif.protect(table, criterion, hierarchies=given(dict.fromkeys("pqr", groups)))
             assert list(found.levels.values()) == sorted(found.levels.values())
             node = next(one for one in found.frontier if one.levels == found.levels)
             assert node.loss == found.loss
@@ -140,10 +140,10 @@ def test_weights_change_what_is_best():
 
 def test_treated_table_has_what_was_found():
     table, hierarchies = people(2)
-    targets = ["k>=2", "pif90<=3", "known=2: k>=4", "max csf(ill)<=0.7", "t<=0.7", "mean rig<=3", "known=1: pif95<=2"]
-    found = gpupif.protect(table, targets, hierarchies=given(hierarchies), sensitive="ill")
+    criteria = ["k>=2", "pif90<=3", "known=2: k>=4", "max csf(ill)<=0.7", "t<=0.7", "mean rig<=3", "known=1: pif95<=2"]
+    found = gpupif.protect(table, criteria, hierarchies=given(hierarchies), sensitive="ill")
     after = gpupif.treat(table, found.plan).table
-    value = {str(one.target): one.value for one in found.risk}
+    value = {str(one.criterion): one.value for one in found.risk}
     scores = gpupif.score(after, columns=[*NAMES, "ill"], known=NAMES)
     risk = gpupif.risk(after, NAMES, "ill")
     assert value["k>=2"] == risk.k
@@ -192,9 +192,9 @@ def test_cells_are_suppressed_in_place_of_rows():
 def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
     table, hierarchies = people(0)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
-    targets = ["k>=3", "max csf<=0.5"]
-    rows = gpupif.protect(table, targets, **arguments)
-    cells = gpupif.protect(table, targets, cells=True, **arguments)
+    criteria = ["k>=3", "max csf<=0.5"]
+    rows = gpupif.protect(table, criteria, **arguments)
+    cells = gpupif.protect(table, criteria, cells=True, **arguments)
     assert cells.is_met
     assert cells.rows_with_cells > 6 >= cells.suppressed_rows == rows.suppressed_rows
     assert (cells.suppressed_cells, cells.plan) == (0, rows.plan)
@@ -217,11 +217,11 @@ ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
 
 @pytest.mark.parametrize("cells", [False, True])
 @pytest.mark.parametrize(
-    ("target", "kind"),
+    ("criterion", "kind"),
     [("t(S)<=0.2", "memory"), ("t(S)<=0.2", "file"), ("t(S)<=0.2", "Dask"), ("basic_beta(S)<=0.2", "memory")],
 )
 @pytest.mark.usefixtures("on_cpu")
-def test_rows_that_are_left_may_have_one_sensitive_value(cells, target, kind, tmp_path):
+def test_rows_that_are_left_may_have_one_sensitive_value(cells, criterion, kind, tmp_path):
     from dask import dataframe as dd
 
     table = ONE_VALUE_LEFT
@@ -231,7 +231,7 @@ def test_rows_that_are_left_may_have_one_sensitive_value(cells, target, kind, tm
     elif kind == "Dask":
         table = dd.from_pandas(ONE_VALUE_LEFT, npartitions=2)
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S"}
-    found = gpupif.protect(table, ["k>=3", target], suppress=0.5, cells=cells, **arguments)
+    found = gpupif.protect(table, ["k>=3", criterion], suppress=0.5, cells=cells, **arguments)
     assert (found.levels, found.suppressed_rows, found.is_met) == ({"a": 0}, 2, True)
     assert found.rows_with_cells == (5 if cells else None)
     assert not found.cells_unreached
@@ -247,13 +247,13 @@ def test_nothing_is_learnt_of_one_value_whatever_the_distance():
         gpupif.protect(table.assign(S=1), ["k>=3", "t<=0.2"], **arguments)
 
 
-def test_rows_are_suppressed_where_no_cells_reach_a_target():
+def test_rows_are_suppressed_where_no_cells_reach_a_criterion():
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyzw", "*")}}, "sensitive": "S", "suppress": 0.7}
     rows = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], **arguments)
     cells = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], cells=True, **arguments)
     assert (cells.plan, cells.risk, cells.suppressed_rows) == (rows.plan, rows.risk, 3)
     assert (cells.cells_unreached, cells.rows_with_cells, rows.cells_unreached) == (True, None, False)
-    assert "No single cells meet all targets when suppressed" in str(cells)
+    assert "No single cells meet all criteria when suppressed" in str(cells)
 
 
 @pytest.mark.usefixtures("on_cpu")
@@ -266,19 +266,19 @@ def test_any_kind_of_table_has_the_same_plan(tmp_path):
     table.loc[::7, "job"] = None
     table.to_parquet(tmp_path / "people.parquet")
     arguments = {"hierarchies": given(hierarchies), "sensitive": "ill", "suppress": 0.05}
-    targets = ["k>=2", "pif90<=3.5"]
-    first = gpupif.protect(table, targets, **arguments)
+    criteria = ["k>=2", "pif90<=3.5"]
+    first = gpupif.protect(table, criteria, **arguments)
     kinds = [pa.Table.from_pandas(table), pl.from_pandas(table), dd.from_pandas(table, npartitions=3)]
     for other in (*kinds, tmp_path / "people.parquet", table.sample(frac=1, random_state=1)):
-        found = gpupif.protect(other, targets, **arguments)
+        found = gpupif.protect(other, criteria, **arguments)
         assert found.plan.to_dict() == first.plan.to_dict()
         assert (found.loss, found.checks, found.frontier) == (first.loss, first.checks, first.frontier)
         assert [one.value for one in found.risk] == [one.value for one in first.risk]
     for threads in (1, 3):
         with gpupif.config(threads=threads):
-            assert gpupif.protect(table, targets, **arguments).plan.to_dict() == first.plan.to_dict()
+            assert gpupif.protect(table, criteria, **arguments).plan.to_dict() == first.plan.to_dict()
     with gpupif.config(memory_limit="2GiB"):
-        found = gpupif.protect(tmp_path / "people.parquet", targets, **arguments)
+        found = gpupif.protect(tmp_path / "people.parquet", criteria, **arguments)
     assert found.plan.to_dict() == first.plan.to_dict()
 
 
@@ -287,9 +287,9 @@ def test_plan_is_saved_and_done_again(tmp_path):
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies))
     found.plan.save(tmp_path / "plan.toml")
     again = gpupif.treat(table[NAMES], tmp_path / "plan.toml").table
-    assert gpupif.risk(again, NAMES).k == {str(one.target): one.value for one in found.risk}["k>=3"]
+    assert gpupif.risk(again, NAMES).k == {str(one.criterion): one.value for one in found.risk}["k>=3"]
     document = json.loads(found.to_json())
-    assert document["risk"][0] == {"target": "k>=3", "value": found.risk[0].value, "is_met": True, "column": None}
+    assert document["risk"][0] == {"criterion": "k>=3", "value": found.risk[0].value, "is_met": True, "column": None}
     assert "Levels" in str(found)
     assert "optimal" in repr(found)
 
@@ -318,24 +318,24 @@ def test_what_is_there_already_needs_nothing():
 
 
 UNREACHABLE = [
-    ({"targets": "k>=100"}, "'k>=100' is not even met .* top level, where it is 60: the table has 60 rows"),
+    ({"criteria": "k>=100"}, "'k>=100' is not even met .* top level, where it is 60: the table has 60 rows"),
     (
-        {"targets": "alpha<=0.1", "sensitive": "ill"},
+        {"criteria": "alpha<=0.1", "sensitive": "ill"},
         r"column 'ill', which stands in the way: it is sensitive .* 3 different values, 'a' in \d+",
     ),
     (
-        {"targets": "nb: k>=50", "attackers": {"nb": ["age", "ill"]}, "sensitive": "ill"},
+        {"criteria": "nb: k>=50", "attackers": {"nb": ["age", "ill"]}, "sensitive": "ill"},
         "column 'ill' stands in the way",
     ),
     (
-        {"targets": "mean cohort_size(ill)>=61", "sensitive": "ill"},
+        {"criteria": "mean cohort_size(ill)>=61", "sensitive": "ill"},
         "top level, where it is 60: the table has 60 rows",
     ),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), UNREACHABLE)
-def test_unreachable_targets_say_why(arguments, message):
+def test_unreachable_criteria_say_why(arguments, message):
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(table, hierarchies=given(hierarchies), **arguments)
@@ -344,9 +344,9 @@ def test_unreachable_targets_say_why(arguments, message):
 def test_large_lattices_do_not_blame_the_time(monkeypatch):
     monkeypatch.setattr(searching, "MOST_NODES", 10)
     table, hierarchies = people(0)
-    with pytest.raises(gpupif.InputError, match=r"targets: no treatment meets them\. 'k>=100'"):
+    with pytest.raises(gpupif.InputError, match=r"criteria: no treatment meets them\. 'k>=100'"):
         gpupif.protect(table, "k>=100", hierarchies=given(hierarchies))
-    with pytest.raises(gpupif.InputError, match=r"targets: no treatment was found .* too many nodes"):
+    with pytest.raises(gpupif.InputError, match=r"criteria: no treatment was found .* too many nodes"):
         gpupif.protect(table, "pif95<=-1", hierarchies=given(hierarchies))
 
 
@@ -372,51 +372,51 @@ def test_columns_that_have_numbers_as_names():
 
 
 BAD = [
-    ({"targets": []}, "targets: expected at least one"),
-    ({"targets": 5}, "targets: expected limits as text"),
-    ({"targets": "k<=5"}, "k is safe where it is high: write k>=5"),
-    ({"targets": "t<=0.1"}, "t is of a sensitive attribute: name one"),
-    ({"targets": "nb: k>=2"}, "no attacker 'nb'"),
-    ({"targets": "known=ill: alpha<=0.9", "sensitive": "ill"}, "the attacker knows column 'ill' and has nothing"),
-    ({"targets": "known=9: k>=2"}, "known=9: k>=2.*at most 5"),
-    ({"targets": "known=agee: k>=2"}, "no column 'agee'.*'age'"),
-    ({"targets": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),
-    ({"targets": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
-    ({"targets": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
-    ({"targets": "k>=2", "sensitive": "illl", "quasi_identifiers": ["age"]}, "sensitive: no column 'illl'.*'ill'"),
-    ({"targets": "nb: k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
+    ({"criteria": []}, "criteria: expected at least one"),
+    ({"criteria": 5}, "criteria: expected limits as text"),
+    ({"criteria": "k<=5"}, "k is safe where it is high: write k>=5"),
+    ({"criteria": "t<=0.1"}, "t is of a sensitive attribute: name one"),
+    ({"criteria": "nb: k>=2"}, "no attacker 'nb'"),
+    ({"criteria": "known=ill: alpha<=0.9", "sensitive": "ill"}, "the attacker knows column 'ill' and has nothing"),
+    ({"criteria": "known=9: k>=2"}, "known=9: k>=2.*at most 5"),
+    ({"criteria": "known=agee: k>=2"}, "no column 'agee'.*'age'"),
+    ({"criteria": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),
+    ({"criteria": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
+    ({"criteria": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
+    ({"criteria": "k>=2", "sensitive": "illl", "quasi_identifiers": ["age"]}, "sensitive: no column 'illl'.*'ill'"),
+    ({"criteria": "nb: k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
     (
-        {"targets": "nb: k>=2", "attackers": {"nb": ["agee"]}, "quasi_identifiers": ["age"]},
+        {"criteria": "nb: k>=2", "attackers": {"nb": ["agee"]}, "quasi_identifiers": ["age"]},
         "attackers: 'nb': no column 'agee'.*'age'",
     ),
-    ({"targets": "k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
-    ({"targets": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
+    ({"criteria": "k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
+    ({"criteria": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
     (
-        {"targets": "known=age,hair: k>=5", "quasi_identifiers": ["age", "sex"]},
-        "^target 'known=age,hair: k>=5': no column 'hair' in the table",
+        {"criteria": "known=age,hair: k>=5", "quasi_identifiers": ["age", "sex"]},
+        "^criterion 'known=age,hair: k>=5': no column 'hair' in the table",
     ),
     (
-        {"targets": "nb: k>=5", "quasi_identifiers": ["age", "sex"], "attackers": {"nb": ["hair"]}},
+        {"criteria": "nb: k>=5", "quasi_identifiers": ["age", "sex"], "attackers": {"nb": ["hair"]}},
         "^attackers: 'nb': no column 'hair' in the table",
     ),
     (
-        {"targets": "k>=5", "quasi_identifiers": ["age", "sex"], "sensitive": "illl"},
+        {"criteria": "k>=5", "quasi_identifiers": ["age", "sex"], "sensitive": "illl"},
         "^sensitive: no column 'illl' in the table. Did you mean 'ill'",
     ),
-    ({"targets": "k>=2", "suppress": 1.0}, "suppress: expected a share"),
-    ({"targets": "k>=2", "suppress": 4}, "Divide percentages by 100"),
-    ({"targets": "pif95<=2", "suppress": 0.1}, "suppress: expected with a target on k"),
-    ({"targets": "k>=2", "cells": True}, "cells: expected with suppress="),
-    ({"targets": "k>=2", "weights": {"agee": 1}}, "weights: column 'agee' is no quasi-identifier.*'age'"),
-    ({"targets": "k>=2", "weights": {"age": 0}}, "weights: column 'age': expected a number above 0"),
-    ({"targets": "k>=2", "weights": [1]}, "weights: expected {column: importance}"),
-    ({"targets": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
-    ({"targets": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
+    ({"criteria": "k>=2", "suppress": 1.0}, "suppress: expected a share"),
+    ({"criteria": "k>=2", "suppress": 4}, "Divide percentages by 100"),
+    ({"criteria": "pif95<=2", "suppress": 0.1}, "suppress: expected with a criterion on k"),
+    ({"criteria": "k>=2", "cells": True}, "cells: expected with suppress="),
+    ({"criteria": "k>=2", "weights": {"agee": 1}}, "weights: column 'agee' is no quasi-identifier.*'age'"),
+    ({"criteria": "k>=2", "weights": {"age": 0}}, "weights: column 'age': expected a number above 0"),
+    ({"criteria": "k>=2", "weights": [1]}, "weights: expected {column: importance}"),
+    ({"criteria": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
+    ({"criteria": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
     (
-        {"targets": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}},
+        {"criteria": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}},
         "column 'age'.*have no place .* a place there[.]$",
     ),
-    ({"targets": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
+    ({"criteria": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
 ]
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpupif.criteria.counted import CountedTable
 from gpupif.hierarchies.open import open_hierarchies
 from gpupif.protection import lattice
 from gpupif.protection import search as searching
@@ -18,7 +19,6 @@ from gpupif.protection.levels import levels_of
 from gpupif.protection.roll_up import RollUp
 from gpupif.protection.search import Search
 from gpupif.rows.threads import Workers
-from gpupif.targets.counted import CountedTable
 
 
 class Checks:

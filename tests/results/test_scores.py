@@ -268,7 +268,7 @@ def test_scores_are_written_to_a_path(scores, write):
         getattr(scores, write)(3)
 
 
-def test_known_nothing_and_known_all_but_the_target():
+def test_known_nothing_and_known_all_but_the_scored_column():
     frame = pd.DataFrame(TABLE)
     nothing = gpupif.score(frame, ["cig", "cohort_size", "csf"], known=[])
     assert (nothing.cohort_size == 8).all(axis=None)

@@ -42,13 +42,13 @@ def test_keys_of_many_words(engine, columns):
     for row in range(0, 30, 2):
         rows[row, random.integers(columns)] = random.integers(0, 200)
     table = {f"c{j}": rows[:, j].tolist() for j in range(columns)}
-    targets = ["c0", f"c{columns // 2}", f"c{columns - 1}"]
-    scores = gpupif.score(pd.DataFrame(table), ALL, columns=targets, known=list(table))
-    assert_scores(scores, naive_attack.score(table, columns=targets, known=list(table)))
+    scored_columns = ["c0", f"c{columns // 2}", f"c{columns - 1}"]
+    scores = gpupif.score(pd.DataFrame(table), ALL, columns=scored_columns, known=list(table))
+    assert_scores(scores, naive_attack.score(table, columns=scored_columns, known=list(table)))
     # Without names all columns are scored; in the simulator, of many ones, that takes too long.
-    some = targets if SIMULATED and columns > 40 else None
+    some = scored_columns if SIMULATED and columns > 40 else None
     all_columns = gpupif.score(pd.DataFrame(table), ["cig"], columns=some, known=list(table))
-    np.testing.assert_array_equal(all_columns.cig[targets], scores.cig)
+    np.testing.assert_array_equal(all_columns.cig[scored_columns], scores.cig)
 
 
 @pytest.mark.slow

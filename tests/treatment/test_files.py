@@ -178,12 +178,12 @@ def test_killed_at_each_mark_and_resumed(tmp_path, kind, moment):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     expected = gpupif.treat(TABLE, tmp_path / "plan.toml")
-    target = tmp_path / ("out.parquet" if kind == "file" else "out")
+    criterion = tmp_path / ("out.parquet" if kind == "file" else "out")
     more = ["--rows-per-file", 30] if kind == "rows" else []
-    options = ["-o", target, "--plan", tmp_path / "plan.toml", "--record", tmp_path / "record.json", *more]
+    options = ["-o", criterion, "--plan", tmp_path / "plan.toml", "--record", tmp_path / "record.json", *more]
     die_at_each_mark(moment, source, *options, "--resume", "-q", command="treat")
     assert nothing_left(tmp_path)
-    assert_same(read(target), expected.table)
+    assert_same(read(criterion), expected.table)
     record = json.loads((tmp_path / "record.json").read_text())
     assert record["treatments"] == expected.record.to_dict()["treatments"]
 
@@ -266,7 +266,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan, seed=1).table)
 
 
-def test_suppression_until_targets_hold_counts_what_it_takes(tmp_path):
+def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
     rows = 300_000
     pd.DataFrame({"a": [1, 2, 3] * (rows // 3), "b": [1, 2] * (rows // 2)}).to_parquet(tmp_path / "in.parquet")
     plan = [gpupif.Suppress(["a", "b"], k=3)]

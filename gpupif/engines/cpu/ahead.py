@@ -126,10 +126,22 @@ def _scoring(measures: Sequence[str]) -> list[Example]:
     asked, memory = (wanted.measures, wanted.places, wanted.unit), blocks.memory_for(1, rows.dtype, wanted.kinds)
     _, scratch, ordered = memory
     starts, found, cells = scratch.starts, scratch.found, scratch.cells
-    targets = blocks.Targets(keys, values, axes, scores, integers, integers)
+    scored_columns = blocks.ScoredColumns(keys, values, axes, scores, integers, integers)
     distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.of(1, 1, 1))
     out = blocks.Out(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
-    whole = (blocks.NONE_ALONE, distinct, integers, (0, 1), integers, targets, wanted, memory, sizes, integers, out)
+    whole = (
+        blocks.NONE_ALONE,
+        distinct,
+        integers,
+        (0, 1),
+        integers,
+        scored_columns,
+        wanted,
+        memory,
+        sizes,
+        integers,
+        out,
+    )
     statistics = (starts, 1, 0, values, axes, wanted, cells, ordered, found)
     measured = (1, 0, values, asked, wanted.orders, (starts, scratch.runs, found, cells), scratch.order, rows, scores)
     return [(blocks.score_blocks, whole), (blocks.find_statistics, statistics), (blocks.score_cells, measured)]

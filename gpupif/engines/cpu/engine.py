@@ -10,7 +10,7 @@ from ...rows.partition import BLOCK_ROWS
 from ...rows.threads import Workers
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_run import BlockRun
-from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
+from ..block_scoring import score_in_blocks, shared_by_scored_columns, working_memory
 from ..individual_risk import score_rows_and_people
 from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
@@ -32,7 +32,9 @@ class CpuEngine:
     shares_distinct_rows = True
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""
+        """Score all scored columns of the job (see `Engine`). Raises InputError for too many patterns of missing
+        values.
+        """
         return score_rows_and_people(self._score_any, job, progress)
 
     def _score_any(self, job: Job, progress: Progress) -> EngineResult:
@@ -41,21 +43,23 @@ class CpuEngine:
         def usual(given: Job) -> EngineResult:
             return score_zero_weights(given, lambda counted: self._score(counted, progress))
 
-        return score_apart(job, lambda given, targets: self._score_matching(given, targets, progress), usual)
+        return score_apart(
+            job, lambda given, scored_columns: self._score_matching(given, scored_columns, progress), usual
+        )
 
     def _score(self, job: Job, progress: Progress) -> EngineResult:
         job, scorer = job.on_host().with_ordered_codes(), CpuScorer()
-        of_rows = shared_by_targets(job)
+        of_rows = shared_by_scored_columns(job)
         rest = replace(job, measures=[measure for measure in job.measures if measure not in of_rows])
-        memory = working_memory(rest, scorer.targets_at_once(job.rows, len(rest.measures)))
+        memory = working_memory(rest, scorer.scored_columns_at_once(job.rows, len(rest.measures)))
         with Workers(self.threads, memory) as workers:
             result = score_in_blocks(BlockRun(rest, progress, workers, self.block_rows, scorer), of_rows)
         return replace(result, values={one.name: result.values[one.name] for one in job.measures if result.values})
 
-    def _score_matching(self, job: Job, targets: Sequence[int], progress: Progress) -> EngineResult:
+    def _score_matching(self, job: Job, scored_columns: Sequence[int], progress: Progress) -> EngineResult:
         with Workers(self.threads) as workers:
             job = replace(job.on_host().with_ordered_codes(), scores_on="host")
-            return score_matching(BlockRun(job, progress, workers, self.block_rows, CpuScorer()), targets)
+            return score_matching(BlockRun(job, progress, workers, self.block_rows, CpuScorer()), scored_columns)
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None

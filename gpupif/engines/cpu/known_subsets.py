@@ -1,6 +1,6 @@
 """Attackers who know any few of the columns: each cell's worst and mean score over all of them, on one plan.
 
-A set of r + 1 columns serves each of them as the target, against the attacker who knows the r others. Rows are
+A set of r + 1 columns serves each of them as the scored column, against the attacker who knows the r others. Rows are
 collapsed to distinct ones; the combinations of values of a set, which are fewer still, are numbered once and scored as
 the distinct rows of a table of their own; then each row takes its combination's scores.
 """
@@ -33,7 +33,7 @@ from ..block_run import BlockRun
 from ..cohort_sizes import CohortSizes
 from ..known_subsets import DistinctRun
 from ..known_subsets_memory import MOST_SLOTS
-from .scorer import CpuScorer, CpuTargets
+from .scorer import CpuScoredColumns, CpuScorer
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
 # For more, rows are grouped by keys.
@@ -46,8 +46,8 @@ SETS_PER_THREAD, SETS_PER_TASK = 16, 4
 
 @dataclass(frozen=True)
 class _Scored:
-    """A set: the number of each row's combination; scores (targets, pairs of measures, combinations, 2), weighted, and
-    negative where low is worst; weights, by target.
+    """A set: the number of each row's combination; scores (scored columns, pairs of measures, combinations, 2),
+    weighted, and negative where low is worst; weights, by scored column.
     """
 
     number: npt.NDArray[Any]
@@ -69,12 +69,16 @@ class AnyKnownRun(DistinctRun):
         job = job.on_host().with_ordered_codes()
         super().__init__(job, progress, workers)
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
-        self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.targets)
+        self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.scored_columns)
         if shares is not None:
-            self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
-        # Only its scorer's description of the targets is used, no arrays for results.
+            self._slots, self._batch, self._at_once = (
+                shares.slots,
+                min(self._batch, shares.batch),
+                shares.scored_columns,
+            )
+        # Only its scorer's description of the scored columns is used, no arrays for results.
         self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
-        described = CpuScorer().describe(self._run, job.targets, job.layout)
+        described = CpuScorer().describe(self._run, job.scored_columns, job.layout)
         kernel, self._wanted = described.kernel, described.wanted
         # Combinations of a set are few: scores by number of rows are not worth it.
         self._kernel = kernel._replace(few=np.ones_like(kernel.few))
@@ -89,17 +93,17 @@ class AnyKnownRun(DistinctRun):
         self._spare: deque[_ThreadBuffers] = deque()
 
     def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
-        """Worst and mean scores over the sets that each target is in."""
+        """Worst and mean scores over the sets that each scored column is in."""
         job = self.job
         at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
-        for first in range(0, len(job.targets), at_once):
-            group = job.targets[first : first + at_once]
-            mine = [KnownSubset(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
-            self._score_group(group, [one for one in mine if one.targets])
+        for first in range(0, len(job.scored_columns), at_once):
+            group = job.scored_columns[first : first + at_once]
+            mine = [KnownSubset(one.columns, tuple(t for t in one.scored_columns if t in group)) for one in sets]
+            self._score_group(group, [one for one in mine if one.scored_columns])
         return self.results.finished(self.rows)
 
     def _score_group(self, group: Sequence[int], sets: Sequence[KnownSubset]) -> None:
-        """Score some targets on the sets that serve them, and put what is found where it belongs."""
+        """Score some scored columns on the sets that serve them, and put what is found where it belongs."""
         job, weights = self.job, self.results.weights
         found = np.empty((len(group), len(self._signs), self.rows, 4))
         found[..., :2], found[..., 2:] = -np.inf, 0.0
@@ -107,14 +111,14 @@ class AnyKnownRun(DistinctRun):
             each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
             tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
             scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
-            places = [np.array([group.index(column) for column in one.targets]) for one in batch]
+            places = [np.array([group.index(column) for column in one.scored_columns]) for one in batch]
             for one, scores in zip(batch, scored, strict=True):
-                for column, weight in zip(one.targets, scores.weights, strict=True):
+                for column, weight in zip(one.scored_columns, scores.weights, strict=True):
                     weights[column].append(weight)
 
             def fold(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
-                for one, targets in zip(scored, places, strict=True):
-                    kernels.fold_set(one.number[start:stop], one.scores, targets, found[:, :, start:stop])
+                for one, scored_columns in zip(scored, places, strict=True):
+                    kernels.fold_set(one.number[start:stop], one.scores, scored_columns, found[:, :, start:stop])
 
             self.workers.run(fold, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
@@ -132,7 +136,7 @@ class AnyKnownRun(DistinctRun):
         taken = 0
         for one in sets:
             most = min(self.rows, math.prod(self.cardinalities[column] for column in one.columns))
-            needed = 4 * self.rows + 16 * pairs * len(one.targets) * most
+            needed = 4 * self.rows + 16 * pairs * len(one.scored_columns) * most
             if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
                 yield batch
                 batch, taken = [], 0
@@ -190,16 +194,16 @@ class AnyKnownRun(DistinctRun):
         hashes = np.empty(combinations if layout.words > 1 else 0, np.uint64)
         if layout.words > 1:
             full_hashes(keys, np.full(layout.words, ~np.uint64(0)), hashes)
-        which = np.array([job.targets.index(column) for column in one.targets])
+        which = np.array([job.scored_columns.index(column) for column in one.scored_columns])
         fields = np.zeros_like(self._kernel.fields)
-        for target, column in zip(which, one.targets, strict=True):
-            fields[target] = layout.fields[one.columns.index(column)]
+        for scored_column, column in zip(which, one.scored_columns, strict=True):
+            fields[scored_column] = layout.fields[one.columns.index(column)]
         values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
         out = blocks.Out(
             np.empty((len(which), combinations + values, len(self._wanted.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
-        CpuTargets(one.targets, which, self._kernel, values, self._wanted).put_values(out)
+        CpuScoredColumns(one.scored_columns, which, self._kernel, values, self._wanted).put_values(out)
         cohorts = CohortSizes.of(len(which), self.total, combinations)
         memory = desk.memory_for(combinations, counts.dtype, self._wanted.kinds)
         whole = ((keys, counts, hashes), np.array([0, combinations]), (0, 1), which)
@@ -208,15 +212,15 @@ class AnyKnownRun(DistinctRun):
         asked = (kernel, self._wanted)
         blocks.score_blocks(blocks.NONE_ALONE, *whole, *asked, memory, tuple(cohorts), ends, out)
         scores = np.empty((len(which), pairs, combinations, 2))
-        for target, places in enumerate(out.places):
-            take_pairs(out.scores[target], np.array(run.slots), places, scores[target])
+        for scored_column, places in enumerate(out.places):
+            take_pairs(out.scores[scored_column], np.array(run.slots), places, scores[scored_column])
         if len(job.measures) % 2:
             # The second of the last pair is none.
             scores[:, -1, :, 1] = 0.0
         distinct = CohortSizes.of_counts(counts, self.total).log_sum(0)
         weights = [
             column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self.total), run.results.entropies[column])
-            for t, column in enumerate(one.targets)
+            for t, column in enumerate(one.scored_columns)
         ]
         if self._factored:
             for part, weight in zip(scores, weights, strict=True):

@@ -21,45 +21,45 @@ from ..kernel_inputs import kernel_values
 if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Wanted
 
-# So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
+# So many scored columns are scored and spread to all rows before the next ones that a cache holds their scores.
 CACHED_BYTES = 1 << 24
 # Rows that are all of their cohort share scores by value and number, of up to so many.
 FEW = 16
 
 
 @dataclass(frozen=True)
-class CpuTargets:
-    """Target columns, which they are of those that the kernels know, and what these are.
+class CpuScoredColumns:
+    """Scored column columns, which they are of those that the kernels know, and what these are.
 
-    values: see `Targets`.
+    values: see `ScoredColumns`.
     """
 
     columns: Sequence[int]
     which: npt.NDArray[np.int64]
-    kernel: kernels.Targets
+    kernel: kernels.ScoredColumns
     values: int
     wanted: Wanted
 
-    def only(self, places: list[int]) -> CpuTargets:
-        """See `Targets`."""
+    def only(self, places: list[int]) -> CpuScoredColumns:
+        """See `ScoredColumns`."""
         return replace(self, columns=[self.columns[place] for place in places], which=self.which[places])
 
     def put_values(self, out: kernels.Out) -> None:
-        """See `Targets`."""
+        """See `ScoredColumns`."""
         rows, first = out.places.shape[1], self.kernel.values.first
-        for scores, target in zip(out.scores, self.which.tolist(), strict=True):
-            alone = self.kernel.alone[first[target] : first[target + 1]]
-            kernels.put_values(alone, self.wanted, self.kernel.few[target], scores[rows:])
+        for scores, scored_column in zip(out.scores, self.which.tolist(), strict=True):
+            alone = self.kernel.alone[first[scored_column] : first[scored_column + 1]]
+            kernels.put_values(alone, self.wanted, self.kernel.few[scored_column], scores[rows:])
 
 
 class CpuScorer:
     """Scores blocks with the CPU's kernels (see `Scorer`)."""
 
-    def targets_at_once(self, rows: int, measures: int) -> int:
+    def scored_columns_at_once(self, rows: int, measures: int) -> int:
         """See `Scorer`."""
         return max(1, CACHED_BYTES // (8 * rows * measures))
 
-    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuScoredColumns:
         """See `Scorer`."""
         job = run.job
         values, axes, wanted = kernels.only_needed(kernel_values(job, columns), run.wanted)
@@ -69,32 +69,34 @@ class CpuScorer:
         most = FEW if any(measure.is_size for measure in job.measures) else 1
         few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
         alone = np.empty((values.first[-1], len(wanted.measures)))
-        kernel = kernels.Targets(fields, values, axes, alone, few, run.logs)
+        kernel = kernels.ScoredColumns(fields, values, axes, alone, few, run.logs)
 
-        def score_values(target: int, start: int, stop: int) -> None:
-            kernels.score_values(target, start, stop, kernel, wanted, index_type(run.results.total + 1))
+        def score_values(scored_column: int, start: int, stop: int) -> None:
+            kernels.score_values(scored_column, start, stop, kernel, wanted, index_type(run.results.total + 1))
 
         tasks = [
-            (target, *edges)
-            for target, column in enumerate(columns)
+            (scored_column, *edges)
+            for scored_column, column in enumerate(columns)
             for edges in run.workers.ranges(len(job.priors[column]))
         ]
         run.workers.run(score_values, tasks)
-        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), wanted)
+        return CpuScoredColumns(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), wanted)
 
-    def score(self, run: BlockRun, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[CohortSizes]:
+    def score(
+        self, run: BlockRun, blocks: CohortBlocks, scored_columns: CpuScoredColumns, out: kernels.Out
+    ) -> list[CohortSizes]:
         """See `Scorer`."""
         part = blocks.blocks
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
 
         def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
-            memory = kernels.memory_for(largest, part.rows.counts.dtype, targets.wanted.kinds)
+            memory = kernels.memory_for(largest, part.rows.counts.dtype, scored_columns.wanted.kinds)
             rows_here = int(part.offsets[last] - part.offsets[first])
-            cohort_sizes = CohortSizes.of(len(targets.columns), run.results.total, rows_here)
-            place = (rows, part.offsets, (first, last), targets.which)
-            ends = np.full(len(targets.columns), part.offsets[first])
-            asked = (targets.kernel, targets.wanted)
+            cohort_sizes = CohortSizes.of(len(scored_columns.columns), run.results.total, rows_here)
+            place = (rows, part.offsets, (first, last), scored_columns.which)
+            ends = np.full(len(scored_columns.columns), part.offsets[first])
+            asked = (scored_columns.kernel, scored_columns.wanted)
             kernels.score_blocks(kernels.NONE_ALONE, *place, *asked, memory, tuple(cohort_sizes), ends, out)
             return cohort_sizes
 

@@ -21,8 +21,8 @@ from ..base import EngineResult
 from ..block_run import BlockRun
 from ..block_scoring import collapse_job, places_in, project
 from ..kernel_inputs import kernel_values
-from ..shared_scores import TargetScores
-from ..wildcards import WildcardColumns, set_target_weight
+from ..shared_scores import ScoredColumnScores
+from ..wildcards import WildcardColumns, set_scored_column_weight
 
 # Keys scored at once are so few that their links to all patterns are at most so many.
 MOST_LINKS = 1 << 23
@@ -30,14 +30,14 @@ LEAST_KEYS = 1 << 10
 BATCH_CELLS = 1 << 14
 
 
-def score_matching(run: BlockRun, targets: Sequence[int]) -> EngineResult:
-    """Score some targets of a run. Raises InputError where it has too many patterns of missing values."""
+def score_matching(run: BlockRun, scored_columns: Sequence[int]) -> EngineResult:
+    """Score some scored columns of a run. Raises InputError where it has too many patterns of missing values."""
     job, layout = run.job, run.results.layout
     table = collapse_job(job, run.results.total, run.workers)
     asked, rows = WildcardColumns.of(job, layout), len(table.rows.keys)
-    asked.check_work(len(targets), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
-    inside = [column for column in targets if column in job.known]
-    for group in [[column] for column in targets if column not in job.known] + ([inside] if inside else []):
+    asked.check_work(len(scored_columns), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
+    inside = [column for column in scored_columns if column in job.known]
+    for group in [[column] for column in scored_columns if column not in job.known] + ([inside] if inside else []):
         columns = sorted({*job.known, *group})
         whole = len(columns) == len(job.codes)
         part, words = (table, layout) if whole else project(run, table, layout, columns)
@@ -47,7 +47,7 @@ def score_matching(run: BlockRun, targets: Sequence[int]) -> EngineResult:
 
 
 def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> None:
-    """Score one target on the distinct rows over it and the known columns."""
+    """Score one scored column on the distinct rows over it and the known columns."""
     job, workers = run.job, run.workers
     known, order = _by_pattern(run, table.rows, layout, column)
     size, (values, axes, wanted) = len(job.priors[column]), only_needed(kernel_values(job, [column]), run.wanted)
@@ -64,8 +64,8 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
         kernels.score_patterns(asked, np.array(segments[first:last]), memory, results)
 
     workers.run(score, _tasks(segments, known.offsets, workers.threads))
-    set_target_weight(run.results, column, np.sort(losses))
-    run.put(column, TargetScores(scores, places_in(order, workers), table.number))
+    set_scored_column_weight(run.results, column, np.sort(losses))
+    run.put(column, ScoredColumnScores(scores, places_in(order, workers), table.number))
     run.progress.advance(job.rows)
 
 
@@ -110,10 +110,10 @@ def _patterns(
 
 
 def _by_pattern(
-    run: BlockRun, rows: Rows, layout: KeyLayout, target: int
+    run: BlockRun, rows: Rows, layout: KeyLayout, scored_column: int
 ) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
     """Distinct rows sorted by their keys, these by pattern; and where each row stood."""
-    workers, asked = run.workers, WildcardColumns.of(run.job, layout, target)
+    workers, asked = run.workers, WildcardColumns.of(run.job, layout, scored_column)
     masks = layout.masks(asked.columns)
     masked = workers.empty(rows.keys.shape, np.uint64)
     workers.run(lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked)))
@@ -123,7 +123,7 @@ def _by_pattern(
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     row_order, starts = _sorted_by(place[found.number], len(order))
-    word, shift, mask = layout.fields[target]
+    word, shift, mask = layout.fields[scored_column]
     values = np.empty(len(row_order), np.int64)
     pack.unpack_column(rows.keys[row_order, word], shift, mask, values)
     known = cohorts.Keys(found.rows.keys[order], asked.keep(patterns), offsets, starts, values, rows.counts[row_order])

@@ -1,6 +1,7 @@
 """The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
 
-A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
+A table that fits is there as a whole, once on each device, and each scores its share of the scored columns. Any other
+stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole, and the devices score one
 run of blocks after the other. Against any attacker (see `known_subsets`) distinct rows have to fit.
 """
@@ -27,7 +28,7 @@ from ..wildcards import score_apart
 from ..zero_weights import score_zero_weights
 from .counting import CudaCounting
 from .grouping import Grouping, choose_grouping
-from .known_subsets import AnyKnownJob, TargetsTooManyError, score_distinct_rows, score_on_devices
+from .known_subsets import AnyKnownJob, ScoredColumnsTooManyError, score_distinct_rows, score_on_devices
 from .memory import (
     OVERSIZED_BLOCKS,
     block_rows_that_fit,
@@ -74,7 +75,7 @@ class CudaEngine:
         return frame_library(self.devices[0]) if self.with_frames else None
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job (see `Engine`).
+        """Score all scored columns of the job (see `Engine`).
 
         Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
         """
@@ -96,7 +97,7 @@ class CudaEngine:
             else:
                 streams = _by_device(libraries)
                 grouping = choose_grouping(self.grouping, job)
-                asked = AnyKnownJob(job, sets, onward, streams, grouping, self.share, len(job.targets))
+                asked = AnyKnownJob(job, sets, onward, streams, grouping, self.share, len(job.scored_columns))
                 result = self._score_sets(asked, onward, libraries)
             worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
             return replace(result, worst=worst, mean=mean)
@@ -138,8 +139,8 @@ class CudaEngine:
             )
             return replace(result, values=self._brought(result.values, given, libraries[0]))
 
-        def matching(given: Job, targets: Sequence[int]) -> EngineResult:
-            return self._score_matching(given, targets, libraries, _ResumedProgress(progress))
+        def matching(given: Job, scored_columns: Sequence[int]) -> EngineResult:
+            return self._score_matching(given, scored_columns, libraries, _ResumedProgress(progress))
 
         return score_apart(job, matching, usual)
 
@@ -152,7 +153,7 @@ class CudaEngine:
         if there is not None:
             try:
                 score = partial(score_cohorts, grouping=grouping)
-                return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
+                return score_table(replace(job, scores_on=there), job.scored_columns, progress, streams, score)
             except DeviceMemoryError:
                 ran_out, rows = True, min(rows, job.rows // 2)
                 _release(libraries)
@@ -183,7 +184,7 @@ class CudaEngine:
         fits = needed <= memory
         if fits:
             there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
-            with contextlib.suppress(DeviceMemoryError, TargetsTooManyError):
+            with contextlib.suppress(DeviceMemoryError, ScoredColumnsTooManyError):
                 return score_on_devices(asked, there)
             _release(libraries)
         why = f"through the host, which found distinct rows: {_why(needed, memory, ran_out=fits)}"
@@ -194,25 +195,25 @@ class CudaEngine:
                 progress.restart()
                 try:
                     return replace(score_distinct_rows(asked, table, workers), through_host=why)
-                except TargetsTooManyError as error:
-                    if refused is not None and error.targets >= refused:
+                except ScoredColumnsTooManyError as error:
+                    if refused is not None and error.scored_columns >= refused:
                         raise self._too_many(asked, error) from None
-                    refused = error.targets
+                    refused = error.scored_columns
                     asked = asked._replace(most=max(1, refused // 2))
                 _release(libraries)
 
-    def _too_many(self, asked: AnyKnownJob, error: TargetsTooManyError) -> DeviceError:
+    def _too_many(self, asked: AnyKnownJob, error: ScoredColumnsTooManyError) -> DeviceError:
         what = f"the worst and mean scores of a single column, {error.rows:,} different rows"
-        needed = asked.bytes_needed(error.rows, error.targets)
+        needed = asked.bytes_needed(error.rows, error.scored_columns)
         return self._ran_out(error.library, what, needed, "ask for fewer measures")
 
     def _score_matching(
-        self, job: Job, targets: Sequence[int], libraries: Sequence[Library], progress: _ResumedProgress
+        self, job: Job, scored_columns: Sequence[int], libraries: Sequence[Library], progress: _ResumedProgress
     ) -> EngineResult:
-        """Score targets that meet missing values, on devices that hold the whole table."""
+        """Score scored columns that meet missing values, on devices that hold the whole table."""
         memory = self._memory(libraries)
-        # What the other targets are scored to is then brought to its place among these.
-        scores = score_bytes(job) * (1 if len(targets) == len(job.targets) else 2)
+        # What the other scored columns are scored to is then brought to its place among these.
+        scores = score_bytes(job) * (1 if len(scored_columns) == len(job.scored_columns) else 2)
         room = memory - matching_bytes(job)
         either = ["device", "host"] if scores <= room else ["host"]
         places, needed = {"either": either}.get(job.scores_on, [job.scores_on]), matching_bytes(job)
@@ -220,9 +221,11 @@ class CudaEngine:
         for there in places:
             progress.restart()
             left = max(0, room - (scores if there == "device" else 0))
-            score = partial(score_matching, memory=left, targets=len(targets), grouping=grouping)
+            score = partial(score_matching, memory=left, scored_columns=len(scored_columns), grouping=grouping)
             try:
-                return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
+                return score_table(
+                    replace(job, scores_on=there), scored_columns, progress, _by_device(libraries), score
+                )
             except KeyTooLargeError as key:
                 needed = matching_bytes(job) + key.nbytes
             except DeviceMemoryError:
@@ -240,7 +243,7 @@ class CudaEngine:
             progress.restart()
             try:
                 scorer = CudaScorer(libraries, grouping)
-                with Workers(None, working_memory(job, len(job.targets))) as workers:
+                with Workers(None, working_memory(job, len(job.scored_columns))) as workers:
                     block_rows = max(1, rows // OVERSIZED_BLOCKS)
                     result = score_in_blocks(BlockRun(job, progress, workers, block_rows, scorer))
                 parts = "1 part" if scorer.parts == 1 else f"{scorer.parts:,} parts"

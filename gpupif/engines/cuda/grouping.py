@@ -1,4 +1,5 @@
-"""How rows that agree are found on the device: distinct rows, the cohorts of each target, and numbers of combinations.
+"""How rows that agree are found on the device: distinct rows, the cohorts of each scored column, and numbers of
+combinations.
 
 "cudf": keys are hashed, by cuDF's group-by and join, which compare whole keys, so that nothing is left to a hash.
 "rotation": rows are sorted. What comes out is the same but for the order of distinct rows, of cohorts and of the rows
@@ -38,7 +39,7 @@ WIDE_ROWS = 1 << 32
 class Grouping(ABC):
     """A way to find rows that agree, known by its name.
 
-    columns: the targets, in the order in which they are asked for, and all else.
+    columns: the scored columns, in the order in which they are asked for, and all else.
     """
 
     name: str
@@ -49,20 +50,24 @@ class Grouping(ABC):
 
     @abstractmethod
     def serves(
-        self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
+        self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], scored_columns: Sequence[int]
     ) -> bool:
-        """Whether distinct rows over the columns `collapsed` are fit for the cohorts of these targets as they are."""
+        """Whether distinct rows over the columns `collapsed` are fit for the cohorts of these scored columns as they
+        are.
+        """
 
     @abstractmethod
-    def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
-        """Yield each target with its cohorts, for rows that `collapse` made of `columns`.
+    def cohorts(
+        self, rows: DeviceRows, columns: Sequence[int], scored_columns: Sequence[int]
+    ) -> Iterator[tuple[int, Runs]]:
+        """Yield each scored column with its cohorts, for rows that `collapse` made of `columns`.
 
         Where runs lie side by side, the values of each ascend.
         """
 
 
 class Rotation(Grouping):
-    """Sorts by one column for each target.
+    """Sorts by one column for each scored column.
 
     Rows sorted by one column after another, stably, are sorted with the first of these columns as the lowest: rows that
     agree on all others are neighbours, the cohorts of that column. Sorting by that column alone makes the next one the
@@ -75,17 +80,19 @@ class Rotation(Grouping):
         return collapse(rows, columns)
 
     def serves(
-        self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
+        self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], scored_columns: Sequence[int]
     ) -> bool:
-        """See `Grouping`: the targets have to be the lowest columns, in their order."""
-        return set(collapsed) == set(columns) and list(collapsed[: len(targets)]) == list(targets)
+        """See `Grouping`: the scored columns have to be the lowest columns, in their order."""
+        return set(collapsed) == set(columns) and list(collapsed[: len(scored_columns)]) == list(scored_columns)
 
-    def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
+    def cohorts(
+        self, rows: DeviceRows, columns: Sequence[int], scored_columns: Sequence[int]
+    ) -> Iterator[tuple[int, Runs]]:
         order = rows.library.xp.arange(rows.rows, dtype=place_type(rows.rows))
         for column in columns:
-            if column in targets:
+            if column in scored_columns:
                 yield column, self._runs(rows, order, _masks(rows, columns, column))
-            if column == targets[-1]:
+            if column == scored_columns[-1]:
                 return
             with rows.library.stage("group"):
                 order = sort_by(rows, order, column)
@@ -116,14 +123,16 @@ class Hashing(Grouping):
         return DeviceRows(library, layout, keys, groups.counts), groups.of_row
 
     def serves(
-        self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
+        self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], scored_columns: Sequence[int]
     ) -> bool:
         return set(collapsed) == set(columns)
 
-    def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
+    def cohorts(
+        self, rows: DeviceRows, columns: Sequence[int], scored_columns: Sequence[int]
+    ) -> Iterator[tuple[int, Runs]]:
         order = rows.library.xp.arange(rows.rows, dtype="int32")
-        for target in targets:
-            yield target, self._runs(rows, order, _masks(rows, columns, target))
+        for scored_column in scored_columns:
+            yield scored_column, self._runs(rows, order, _masks(rows, columns, scored_column))
 
     def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
         """Return the groups of rows that agree on what the masks keep; without a name, so that they can be freed."""
@@ -146,8 +155,8 @@ def _words(rows: DeviceRows, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:
     }
 
 
-def _masks(rows: DeviceRows, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
-    return rows.layout.masks([column for column in columns if column != target])
+def _masks(rows: DeviceRows, columns: Sequence[int], scored_column: int) -> npt.NDArray[np.uint64]:
+    return rows.layout.masks([column for column in columns if column != scored_column])
 
 
 def collapse_table(library: Library, grouping: Grouping, job: Job, columns: Sequence[int]) -> tuple[DeviceRows, Any]:

@@ -2,7 +2,7 @@
 
 As on the CPU (see `cpu/known_subsets.py`), rows are collapsed to distinct ones, and for each set of columns these to
 combinations of its values, which are scored as a table of their own; then each row takes its combination's scores.
-Devices share the targets, so that each target's sums run in the order of the sets.
+Devices share the scored columns, so that each scored column's sums run in the order of the sets.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from ..known_subsets import FoldedScores
 from .grouping import Grouping, RowNumberer, collapse_table, numbering_bytes
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .rows import DeviceRows, sizes_of, upload_rows
-from .scores import TargetUploader, score_targets
+from .scores import ScoredColumnUploader, score_scored_columns
 from .whole_table import Outbox
 
 # Arrays of scores of all rows, of 8 bytes each, that are there at once while they go to where they are kept.
 SPREAD_ARRAYS = 4
 
 
-class TargetsTooManyError(Exception):
-    """So many targets at once do not fit beside so many distinct rows."""
+class ScoredColumnsTooManyError(Exception):
+    """So many scored columns at once do not fit beside so many distinct rows."""
 
-    def __init__(self, library: Library, targets: int, rows: int) -> None:
-        self.library, self.targets, self.rows = library, targets, rows
+    def __init__(self, library: Library, scored_columns: int, rows: int) -> None:
+        self.library, self.scored_columns, self.rows = library, scored_columns, rows
 
 
 class AnyKnownJob(NamedTuple):
     """One run: what is asked, and how it is done.
 
-    streams: the libraries of each device. share: of the devices' free memory what is planned with. most: targets at
-    once at most.
+    streams: the libraries of each device. share: of the devices' free memory what is planned with. most: scored
+    columns at once at most.
     """
 
     job: Job
@@ -54,11 +54,11 @@ class AnyKnownJob(NamedTuple):
     share: float
     most: int
 
-    def bytes_needed(self, rows: int, targets: int) -> int:
-        """Bytes beside so many distinct rows, to score so many targets at once."""
+    def bytes_needed(self, rows: int, scored_columns: int) -> int:
+        """Bytes beside so many distinct rows, to score so many scored columns at once."""
         columns = max(len(one.columns) for one in self.sets)
         scored = rows * row_bytes(self.job, self.grouping.name) + fixed_bytes(all_values(self.job))
-        accumulators = targets * accumulator_bytes(self.job, rows)
+        accumulators = scored_columns * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
         return scored + numbering_bytes(rows, columns) + accumulators + spread
 
@@ -66,7 +66,7 @@ class AnyKnownJob(NamedTuple):
 def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     """Rows are collapsed on each device, and scores spread there to all rows; on_device: they stay on the first one.
 
-    Raises DeviceMemoryError or TargetsTooManyError.
+    Raises DeviceMemoryError or ScoredColumnsTooManyError.
     """
     job, home = asked.job, asked.streams[0][0]
     with home.active():
@@ -87,7 +87,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
 def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -> AnyKnownResult:
     """Only distinct rows, which the host found, are brought to the devices; scores are spread to all rows on the host.
 
-    Raises TargetsTooManyError.
+    Raises ScoredColumnsTooManyError.
     """
     results = FoldedScores(asked.job)
 
@@ -104,23 +104,23 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
 
 
 def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[Library], Outbox], _DeviceRun]) -> int:
-    """Score a share of the targets on each device; returns the number of distinct rows."""
-    streams, targets = asked.streams, asked.job.targets
+    """Score a share of the scored columns on each device; returns the number of distinct rows."""
+    streams, scored_columns = asked.streams, asked.job.scored_columns
 
     def score(device: Sequence[Library], own: Sequence[int]) -> int:
         at_once, rows = 1, asked.job.rows
         try:
             with device[0].active(), Outbox(device, streams[0][0]) as outbox:
                 run = begin(device, outbox)
-                rows, at_once = run.rows.rows, min(len(own), run.targets_at_once())
+                rows, at_once = run.rows.rows, min(len(own), run.scored_columns_at_once())
                 for first in range(0, len(own), at_once):
                     run.score(own[first : first + at_once])
                 outbox.empty()
                 return rows
         except DeviceMemoryError as error:
-            raise TargetsTooManyError(device[0], at_once, rows) from error
+            raise ScoredColumnsTooManyError(device[0], at_once, rows) from error
 
-    tasks = [(device, targets[first :: len(streams)]) for first, device in enumerate(streams)]
+    tasks = [(device, scored_columns[first :: len(streams)]) for first, device in enumerate(streams)]
     with Workers(len(streams)) as workers:
         return int(workers.run(score, [task for task in tasks if task[1]])[0])
 
@@ -148,17 +148,17 @@ class _DeviceRun:
         # Where the lowest score is the worst: sizes are above 0 here, see `needs_whole_engine`.
         self._lows = rows.library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
-        self._describe = cache(TargetUploader(rows.library, job))
+        self._describe = cache(ScoredColumnUploader(rows.library, job))
 
-    def targets_at_once(self) -> int:
-        """How many targets fit beside all else."""
+    def scored_columns_at_once(self) -> int:
+        """How many scored columns fit beside all else."""
         memory = int(self._asked.share * self.library.free_bytes())
         rows = self.rows.rows
         rest = memory - self._asked.bytes_needed(rows, 0)
         return max(1, min(self._asked.most, rest // accumulator_bytes(self.job, rows)))
 
     def score(self, group: Sequence[int]) -> None:
-        """Score some targets on the sets that serve them, and bring what is found to its places."""
+        """Score some scored columns on the sets that serve them, and bring what is found to its places."""
         job, xp, rows = self.job, self.library.xp, self.rows.rows
         worst, total = (xp.zeros((len(group), len(job.measures), rows)) for _ in range(2))
         for k, measure in enumerate(job.measures):
@@ -166,10 +166,10 @@ class _DeviceRun:
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
         numbers = RowNumberer(self.rows, job.cardinalities, self._asked.grouping)
         for one in self._asked.sets:
-            targets = [column for column in one.targets if column in found]
-            if targets:
-                self._score_set(one.columns, targets, numbers, found)
-                self._asked.progress.advance(job.rows * len(targets))
+            scored_columns = [column for column in one.scored_columns if column in found]
+            if scored_columns:
+                self._score_set(one.columns, scored_columns, numbers, found)
+                self._asked.progress.advance(job.rows * len(scored_columns))
         del numbers
         for column in group:
             lowest_or_highest, sums = found[column]
@@ -178,7 +178,11 @@ class _DeviceRun:
                 self._spread(scores, self.results.places(column, measure))
 
     def _score_set(
-        self, columns: Sequence[int], targets: Sequence[int], numbers: RowNumberer, found: dict[int, tuple[Any, Any]]
+        self,
+        columns: Sequence[int],
+        scored_columns: Sequence[int],
+        numbers: RowNumberer,
+        found: dict[int, tuple[Any, Any]],
     ) -> None:
         """Score some of a set's columns, each against the attacker who knows the others."""
         library, job, total = self.library, self.job, self._total
@@ -188,15 +192,19 @@ class _DeviceRun:
             numbered = numbers.over(columns)
             combinations = numbers.combinations(numbered, order)
             joint = sizes_of(library, combinations.counts, total).log_sum()
-        turns = [column for column in order if column in targets]
-        for target, sizes, scores in score_targets(self._describe, combinations, order, turns, self._asked.grouping):
+        turns = [column for column in order if column in scored_columns]
+        for scored_column, sizes, scores in score_scored_columns(
+            self._describe, combinations, order, turns, self._asked.grouping
+        ):
             conditional = conditional_entropy(sizes_of(library, sizes, total).log_sum(), joint, total)
-            weight = column_weight(conditional, self._entropies[target])
-            self.results.weights[target].append(weight)
+            weight = column_weight(conditional, self._entropies[scored_column])
+            self.results.weights[scored_column].append(weight)
             for k, measure in enumerate(job.measures):
                 if measure.weighted:
                     scores[k] *= weight
             with library.stage("fold"):
-                library.launch(kernels.fold_scores, self.rows.rows, numbered.of_row, scores, self._lows, *found[target])
+                library.launch(
+                    kernels.fold_scores, self.rows.rows, numbered.of_row, scores, self._lows, *found[scored_column]
+                )
             # Before the next ones are made.
             del scores

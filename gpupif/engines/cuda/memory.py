@@ -39,8 +39,10 @@ class RowBytes(NamedTuple):
 
     codes: as the caller has them, 0 where that is on the device. key: all words; field: the widest column's values
     while rows are sorted by them. place: a row's number. times: how often it occurs, 0 where none is given. cell: of a
-    cohort; sums: of a cohort, and how many cells it has; found: its statistics. scores: of all measures of a target
-    while they are made; kept: where they are kept. projects: whether rows are collapsed once more for some targets.
+    cohort; sums: of a cohort, and how many cells it has; found: its statistics. scores: of all measures of a scored
+    column
+    while they are made; kept: where they are kept. projects: whether rows are collapsed once more for some scored
+    columns.
     """
 
     codes: int
@@ -60,7 +62,7 @@ class RowBytes(NamedTuple):
         """Of a job's table."""
         widest = max(1, *((len(counts) - 1).bit_length() for counts in job.counts))
         kinds = wanted_of(job.measures, job.unit).kinds
-        ahead = any(looks_ahead(kinds, job.accuracies[target]) for target in job.targets)
+        ahead = any(looks_ahead(kinds, job.accuracies[scored_column]) for scored_column in job.scored_columns)
         return cls(
             codes=max(0 if hasattr(codes, "get") else codes.dtype.itemsize for codes in job.codes),
             key=8 * key_words(job),
@@ -138,7 +140,7 @@ GROUPING_ARRAYS: Mapping[str, Callable[[RowBytes, int], GroupingArrays]] = {
 def stages(row: RowBytes, grouping: str, to_host: bool) -> list[Stage]:
     """All stages of scoring a table where every row is different, which takes the most.
 
-    grouping: one of `GROUPING_ARRAYS`. to_host: scores of a target go to the host while the next ones are made.
+    grouping: one of `GROUPING_ARRAYS`. to_host: scores of a scored column go to the host while the next ones are made.
     """
     rows = {"keys": row.key, "times": row.times}
     distinct = {"distinct keys": row.key, "counts": 8, "distinct row of each row": row.place}
@@ -152,7 +154,7 @@ def stages(row: RowBytes, grouping: str, to_host: bool) -> list[Stage]:
         distinct |= {f"{name}, projected": size for name, size in distinct.items()}
         found.append(Stage("collapse", distinct | way | {"projected row of each distinct row": row.place, **LOOK_UP}))
     found += [Stage("group", distinct | way | arrays) for arrays in GROUPING_ARRAYS[grouping](row, 8).cohorts]
-    found += [Stage(name, distinct | way | arrays) for name, arrays in _of_target(row, grouping)]
+    found += [Stage(name, distinct | way | arrays) for name, arrays in _of_scored_column(row, grouping)]
     return found
 
 
@@ -175,8 +177,8 @@ def _collapsed(row: RowBytes) -> dict[str, int]:
     return rows | {"distinct row of each row": row.place, "first rows": row.place, **LOOK_UP}
 
 
-def _of_target(row: RowBytes, grouping: str) -> list[tuple[str, dict[str, int]]]:
-    """Return name and arrays of what is done for one target, beside distinct rows."""
+def _of_scored_column(row: RowBytes, grouping: str) -> list[tuple[str, dict[str, int]]]:
+    """Return name and arrays of what is done for one scored column, beside distinct rows."""
     order, scores = {"order": row.place}, {"scores": row.scores}
     runs = {"run of each row": row.place, "sizes": 8} | ({"starts": row.place} if grouping == "rotation" else {})
     cells = order | runs | {"cells": row.cell, "found": row.found}
@@ -201,19 +203,19 @@ def key_words(job: Job) -> int:
 
 
 def _projects(job: Job) -> bool:
-    """Whether some targets are scored against other columns than those that rows are collapsed over."""
-    inside = [column for column in job.targets if column in job.known]
-    return len(inside) < len(job.targets) or {*inside, *job.known} != {*range(len(job.codes))}
+    """Whether some scored columns are scored against other columns than those that rows are collapsed over."""
+    inside = [column for column in job.scored_columns if column in job.known]
+    return len(inside) < len(job.scored_columns) or {*inside, *job.known} != {*range(len(job.codes))}
 
 
 def row_bytes(job: Job, grouping: str) -> int:
-    """Bytes a row of a block: distinct rows brought from the host, collapsed, and scored for one target."""
+    """Bytes a row of a block: distinct rows brought from the host, collapsed, and scored for one scored column."""
     row = RowBytes.of(job)._replace(codes=0, times=8, projects=False)
     return max(_most(stages(row, grouping, to_host=False)), 2 * row.key + row.times)
 
 
 def table_bytes(job: Job, grouping: str, to_host: bool = True) -> int:
-    """Bytes for scoring the whole table on the device, priors included, without the scores of all targets.
+    """Bytes for scoring the whole table on the device, priors included, without the scores of all scored columns.
 
     to_host: whether these go to the host.
     """
@@ -238,7 +240,9 @@ def scores_on(job: Job, memory: int, grouping: str) -> str | None:
 
 
 def whole_bytes(job: Job, there: str, grouping: str) -> int:
-    """Bytes for scoring the whole table on the device, with the scores of all targets on the "device" or "host"."""
+    """Bytes for scoring the whole table on the device, with the scores of all scored columns on the "device" or
+    "host".
+    """
     if there == "host":
         return table_bytes(job, grouping)
     return table_bytes(job, grouping, to_host=False) + score_bytes(job)
@@ -250,7 +254,9 @@ def typical_rows_that_fit(memory: int) -> int:
 
 
 def matching_bytes(job: Job) -> int:
-    """Bytes for scoring where missing values match every value, without those of batches and the scores of targets."""
+    """Bytes for scoring where missing values match every value, without those of batches and the scores of scored
+    columns.
+    """
     row = 8 * (4 * key_words(job) + MATCHING_ARRAYS + 4 * len(job.measures))
     return job.rows * row + fixed_bytes(all_values(job))
 
@@ -276,12 +282,12 @@ def cell_bytes(job: Job) -> int:
 
 
 def score_bytes(job: Job) -> int:
-    """Bytes of the scores of all targets."""
-    return 0 if job.extremes_only else cell_bytes(job) * job.rows * len(job.targets)
+    """Bytes of the scores of all scored columns."""
+    return 0 if job.extremes_only else cell_bytes(job) * job.rows * len(job.scored_columns)
 
 
 def accumulator_bytes(job: Job, rows: int) -> int:
-    """Bytes of the worst scores and the sums of a target over many attackers, for so many distinct rows."""
+    """Bytes of the worst scores and the sums of a scored column over many attackers, for so many distinct rows."""
     return 2 * 8 * rows * len(job.measures)
 
 

@@ -17,7 +17,7 @@ from ..block_run import BlockRun
 from ..cohort_sizes import CohortSizes
 from .grouping import Grouping
 from .rows import upload_rows
-from .scores import TargetUploader, score_targets
+from .scores import ScoredColumnUploader, score_scored_columns
 
 if TYPE_CHECKING:
     from gpupif.kernels.blocks import Out
@@ -32,20 +32,20 @@ class BlockTooLargeError(Exception):
 
 
 @dataclass(frozen=True)
-class CudaTargets:
-    """Target columns, where their bits are, and how cohorts are found."""
+class CudaScoredColumns:
+    """Scored column columns, where their bits are, and how cohorts are found."""
 
     columns: Sequence[int]
     layout: KeyLayout
     grouping: Grouping
     values: int = 0
 
-    def only(self, places: list[int]) -> CudaTargets:
-        """See `Targets`."""
-        return CudaTargets([self.columns[place] for place in places], self.layout, self.grouping)
+    def only(self, places: list[int]) -> CudaScoredColumns:
+        """See `ScoredColumns`."""
+        return CudaScoredColumns([self.columns[place] for place in places], self.layout, self.grouping)
 
     def put_values(self, out: Out) -> None:
-        """See `Targets`: there are none, each row has scores of its own."""
+        """See `ScoredColumns`: there are none, each row has scores of its own."""
 
 
 class CudaScorer:
@@ -62,15 +62,17 @@ class CudaScorer:
         for library in libraries:
             self._idle.put(library)
 
-    def targets_at_once(self, rows: int, measures: int) -> int:
+    def scored_columns_at_once(self, rows: int, measures: int) -> int:
         """See `Scorer`: all, for they share what is found of their rows."""
         return 1 << 30
 
-    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CudaScoredColumns:
         """See `Scorer`."""
-        return CudaTargets(columns, layout, self.grouping)
+        return CudaScoredColumns(columns, layout, self.grouping)
 
-    def score(self, run: BlockRun, blocks: CohortBlocks, targets: CudaTargets, out: Out) -> Sequence[CohortSizes]:
+    def score(
+        self, run: BlockRun, blocks: CohortBlocks, scored_columns: CudaScoredColumns, out: Out
+    ) -> Sequence[CohortSizes]:
         """See `Scorer`. Raises BlockTooLargeError; runs of several blocks that do not fit are halved."""
         offsets = blocks.blocks.offsets
 
@@ -80,7 +82,7 @@ class CudaScorer:
             library = self._idle.get()
             try:
                 with library.active():
-                    return [_score_rows(library, run, blocks.blocks, targets, out, first, last)]
+                    return [_score_rows(library, run, blocks.blocks, scored_columns, out, first, last)]
             except DeviceMemoryError as error:
                 library.release()
                 if last - first == 1:
@@ -103,21 +105,23 @@ def _score_rows(
     library: Library,
     run: BlockRun,
     blocks: Blocks,
-    targets: CudaTargets,
+    scored_columns: CudaScoredColumns,
     out: Out,
     first: int,
     last: int,
 ) -> CohortSizes:
     """Score the blocks first to last - 1 on one device."""
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
-    columns = targets.columns
+    columns = scored_columns.columns
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     rows = Rows(blocks.rows.keys[start:stop], blocks.rows.counts[start:stop])
-    distinct, number = targets.grouping.collapse(upload_rows(library, rows, targets.layout), known)
+    distinct, number = scored_columns.grouping.collapse(upload_rows(library, rows, scored_columns.layout), known)
     cohort_sizes = CohortSizes.of(len(columns), run.results.total, stop - start)
-    describe = TargetUploader(library, run.job)
-    for target, sizes, values in score_targets(describe, distinct, known, columns, targets.grouping):
-        place = columns.index(target)
+    describe = ScoredColumnUploader(library, run.job)
+    for scored_column, sizes, values in score_scored_columns(
+        describe, distinct, known, columns, scored_columns.grouping
+    ):
+        place = columns.index(scored_column)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
         out.places[place, start:stop] = np.arange(start, stop)

@@ -1,4 +1,4 @@
-"""Cohorts on the device scored: one target after the other, on rows grouped by `rows`."""
+"""Cohorts on the device scored: one scored column after the other, on rows grouped by `rows`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Group = TypeVar("Group", bound=tuple[Any, ...])
 LEAST = rank_of_float.py_func(-math.inf)
 
 
-class DeviceTarget(NamedTuple):
-    """A target and the measures as kernels know them, on the device.
+class DeviceScoredColumn(NamedTuple):
+    """A scored column and the measures as kernels know them, on the device.
 
     walks: whether any statistic is a walk; ahead: whether any looks ahead, see `looks_ahead`. logs: of small counts,
     see `log2_count`.
@@ -43,8 +43,8 @@ class DeviceTarget(NamedTuple):
     logs: Any
 
 
-class TargetUploader:
-    """Describes the targets of a job, one at a time; brings what they have in common to the device once."""
+class ScoredColumnUploader:
+    """Describes the scored columns of a job, one at a time; brings what they have in common to the device once."""
 
     def __init__(self, library: Library, job: Job) -> None:
         self._library, self._job = library, job
@@ -54,11 +54,11 @@ class TargetUploader:
         self._wanted = _brought(library, wanted)
         self._logs = library.bring(small_logs())
 
-    def __call__(self, target: int) -> DeviceTarget:
-        """What the kernels have to know of a target and the job's measures."""
-        values = _brought(self._library, kernel_values(self._job, [target]))
-        ahead = looks_ahead(self._kinds, self._job.accuracies[target])
-        return DeviceTarget(values, self._wanted, self._walks, ahead, self._logs)
+    def __call__(self, scored_column: int) -> DeviceScoredColumn:
+        """What the kernels have to know of a scored column and the job's measures."""
+        values = _brought(self._library, kernel_values(self._job, [scored_column]))
+        ahead = looks_ahead(self._kinds, self._job.accuracies[scored_column])
+        return DeviceScoredColumn(values, self._wanted, self._walks, ahead, self._logs)
 
 
 def looks_ahead(kinds: Iterable[int], accuracy: float) -> bool:
@@ -72,34 +72,36 @@ def _brought(library: Library, group: Group) -> Group:
     return type(group)(*(_brought(library, part) if isinstance(part, tuple) else library.bring(part) for part in group))
 
 
-def score_targets(
-    describe: Callable[[int], DeviceTarget],
+def score_scored_columns(
+    describe: Callable[[int], DeviceScoredColumn],
     rows: DeviceRows,
     columns: Sequence[int],
-    targets: Sequence[int],
+    scored_columns: Sequence[int],
     grouping: Grouping,
 ) -> Iterator[tuple[int, Any, Any]]:
-    """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
+    """Scored column, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each scored column
+    in turn.
 
-    describe: a `TargetUploader`, or what remembers what it says. rows: distinct over `columns`, as the grouping made
-    them; columns: the targets, in this order, and all else the attacker knows.
+    describe: a `ScoredColumnUploader`, or what remembers what it says. rows: distinct over `columns`, as the grouping
+    made them; columns: the scored columns, in this order, and all else the attacker knows.
     """
-    for target, runs in grouping.cohorts(rows, columns, targets):
+    for scored_column, runs in grouping.cohorts(rows, columns, scored_columns):
         with rows.library.stage("score"):
-            scores = _score(describe(target), rows, runs, rows.layout.fields[target])
+            scores = _score(describe(scored_column), rows, runs, rows.layout.fields[scored_column])
         sizes = runs.sizes
         # Before what is found is spread, and before the next ones are made.
         del runs
-        yield target, sizes, scores
+        yield scored_column, sizes, scores
         del sizes, scores
 
 
 def describe_cohorts(
-    library: Library, described: DeviceTarget, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
+    library: Library, described: DeviceScoredColumn, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
 ) -> tuple[Cells, Any]:
     """Return the cells of cohorts in their order, and (runs, statistics) the statistics of the cohorts.
 
-    words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
+    words: by row the word that holds the value of the scored column, where `field` (shift, mask) says; and the row's
+    count.
     """
     xp, (values, wanted, walks, ahead, logs) = library.xp, described
     size, number, kinds = len(runs.order), len(runs.sizes), len(wanted.kinds)
@@ -118,7 +120,7 @@ def describe_cohorts(
     return cells, found
 
 
-def _score(described: DeviceTarget, rows: DeviceRows, runs: Runs, field: Field) -> Any:
+def _score(described: DeviceScoredColumn, rows: DeviceRows, runs: Runs, field: Field) -> Any:
     library, values, wanted = rows.library, described.values, described.wanted
     words = (rows.keys[field.word], rows.counts)
     cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))

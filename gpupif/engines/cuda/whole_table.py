@@ -1,4 +1,4 @@
-"""A table scored on devices that hold all of it: each scores its share of the targets."""
+"""A table scored on devices that hold all of it: each scores its share of the scored columns."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from ..base import EngineResult, Job, Progress
 from ..block_run import Results
 from .grouping import Grouping, collapse_table
 from .rows import DeviceRows, sizes_of
-from .scores import TargetUploader, score_targets
+from .scores import ScoredColumnUploader, score_scored_columns
 
 
 def score_table(
     job: Job,
-    targets: Sequence[int],
+    scored_columns: Sequence[int],
     progress: Progress,
     streams: Sequence[Sequence[Library]],
     score: Callable[[TableRun], int],
 ) -> EngineResult:
-    """Score these targets of the job; all scores lie on the host, or on the first device, as the job wants.
+    """Score these scored columns of the job; all scores lie on the host, or on the first device, as the job wants.
 
-    streams: the libraries of each device. score: scores the targets of one device; returns how many distinct rows there
-    are. Raises DeviceMemoryError.
+    streams: the libraries of each device. score: scores the scored columns of one device; returns how many distinct
+    rows there are. Raises DeviceMemoryError.
     """
     home = streams[0][0]
     with home.active():
         results = Results(job, home.empty if job.scores_on == "device" else np.empty)
 
-    def score_on(device: Sequence[Library], targets: Sequence[int]) -> int:
+    def score_on(device: Sequence[Library], scored_columns: Sequence[int]) -> int:
         with device[0].active(), Outbox(device, home) as outbox:
-            distinct = score(TableRun(job, targets, results, progress, device[0], outbox))
+            distinct = score(TableRun(job, scored_columns, results, progress, device[0], outbox))
             outbox.empty()
             return distinct
 
-    tasks = [(device, targets[first :: len(streams)]) for first, device in enumerate(streams)]
+    tasks = [(device, scored_columns[first :: len(streams)]) for first, device in enumerate(streams)]
     with Workers(len(streams)) as workers:
         distinct = workers.run(score_on, [task for task in tasks if task[1]])
     return results.finished(distinct[0])
@@ -48,75 +48,78 @@ def score_table(
 
 @dataclass(frozen=True)
 class TableRun:
-    """What the steps of one run on one device share. targets: that this device scores."""
+    """What the steps of one run on one device share. scored columns: that this device scores."""
 
     job: Job
-    targets: Sequence[int]
+    scored_columns: Sequence[int]
     results: Results
     progress: Progress
     library: Library
     outbox: Outbox
 
-    def put(self, target: int, scores: Any, number: Any) -> None:
-        """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
+    def put(self, scored_column: int, scores: Any, number: Any) -> None:
+        """Put the scores (measures, distinct rows) of a scored column into the results, before weighting its weighted
+        ones.
 
         number: which distinct row each row of the table is.
         """
         library, results = self.library, self.results
-        place = self.job.targets.index(target)
+        place = self.job.scored_columns.index(scored_column)
         outs = [values[place] for values in results.values]
         with library.stage("spread"):
             of_rows = [
                 (values if factor == 1.0 else factor * values)[number].astype(out.dtype, copy=False)
-                for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
+                for factor, values, out in zip(results.factors(scored_column), scores, outs, strict=True)
             ]
             self.outbox.put(of_rows, outs)
         self.progress.advance(self.job.rows)
 
 
 def score_cohorts(run: TableRun, grouping: Grouping) -> int:
-    """Score the targets among the known on the same distinct rows, each of the others on its own; returns how many
-    distinct rows the table has.
+    """Score the scored columns among the known on the same distinct rows, each of the others on its own; returns how
+    many distinct rows the table has.
     """
-    job, describe = run.job, TargetUploader(run.library, run.job)
-    inside = [column for column in run.targets if column in job.known]
+    job, describe = run.job, ScoredColumnUploader(run.library, run.job)
+    inside = [column for column in run.scored_columns if column in job.known]
     first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
     distinct, number = collapse_table(run.library, grouping, job, first)
-    for targets in (inside, *([column] for column in run.targets if column not in job.known)):
-        if targets:
-            _score_projection(run, describe, distinct, number, targets, first, grouping)
+    for scored_columns in (inside, *([column] for column in run.scored_columns if column not in job.known)):
+        if scored_columns:
+            _score_projection(run, describe, distinct, number, scored_columns, first, grouping)
     return distinct.rows
 
 
 def _score_projection(
     run: TableRun,
-    describe: TargetUploader,
+    describe: ScoredColumnUploader,
     distinct: DeviceRows,
     number: Any,
-    targets: Sequence[int],
+    scored_columns: Sequence[int],
     collapsed: Sequence[int],
     grouping: Grouping,
 ) -> None:
-    """Score targets against the known columns; `distinct` are rows over the columns `collapsed`, in that order."""
+    """Score scored columns against the known columns; `distinct` are rows over the columns `collapsed`, in that
+    order.
+    """
     library, job, results = run.library, run.job, run.results
-    columns = [*targets, *(column for column in job.known if column not in targets)]
-    if not grouping.serves(distinct, collapsed, columns, targets):
+    columns = [*scored_columns, *(column for column in job.known if column not in scored_columns)]
+    if not grouping.serves(distinct, collapsed, columns, scored_columns):
         with library.stage("collapse"):
             distinct, narrow = grouping.collapse(distinct, columns)
             number = narrow[number]
             del narrow
     with library.stage("weigh"):
         joint = sizes_of(library, distinct.counts, results.total)
-    for target, sizes, scores in score_targets(describe, distinct, columns, targets, grouping):
+    for scored_column, sizes, scores in score_scored_columns(describe, distinct, columns, scored_columns, grouping):
         with library.stage("weigh"):
-            results.weigh(target, sizes_of(library, sizes, results.total), joint)
+            results.weigh(scored_column, sizes_of(library, sizes, results.total), joint)
         del sizes
         if job.extremes_only:
             low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
-            results.add_extremes(target, low, high)
+            results.add_extremes(scored_column, low, high)
             run.progress.advance(job.rows)
         else:
-            run.put(target, scores, number)
+            run.put(scored_column, scores, number)
         # Before the next ones are made.
         del scores
 

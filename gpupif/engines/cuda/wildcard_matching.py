@@ -87,9 +87,9 @@ def count_patterns(rows: DeviceRows, asked: WildcardColumns) -> int:
     return len(_by_pattern(rows, asked)[0].starts) - 1
 
 
-def by_pattern(rows: DeviceRows, asked: WildcardColumns, target: int) -> PatternRows:
-    """Rows that are distinct over a target and what is known, sorted with the target as the lowest."""
-    library, xp, layout, field = rows.library, rows.library.xp, rows.layout, rows.layout.fields[target]
+def by_pattern(rows: DeviceRows, asked: WildcardColumns, scored_column: int) -> PatternRows:
+    """Rows that are distinct over a scored column and what is known, sorted with the scored column as the lowest."""
+    library, xp, layout, field = rows.library, rows.library.xp, rows.layout, rows.layout.fields[scored_column]
     runs, patterns = _by_pattern(rows, asked)
     order = runs.order
     bits = max(1, field.mask.bit_length())

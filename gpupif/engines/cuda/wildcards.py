@@ -9,11 +9,11 @@ import numpy as np
 from gpupif.kernels.cuda import wildcards as kernels
 
 from ...gpu.base import DeviceMemoryError, Library
-from ..wildcards import WildcardColumns, set_target_weight
+from ..wildcards import WildcardColumns, set_scored_column_weight
 from .grouping import Grouping, collapse_table
 from .memory import link_bytes, match_bytes
 from .rows import Runs, collapse, find_runs, place_type
-from .scores import DeviceTarget, TargetUploader, describe_cohorts
+from .scores import DeviceScoredColumn, ScoredColumnUploader, describe_cohorts
 from .whole_table import TableRun
 from .wildcard_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 
@@ -28,44 +28,46 @@ class KeyTooLargeError(DeviceMemoryError):
         self.nbytes = nbytes
 
 
-def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping) -> int:
-    """Score the targets of a run; returns distinct rows.
+def score_matching(run: TableRun, memory: int, scored_columns: int, grouping: Grouping) -> int:
+    """Score the scored columns of a run; returns distinct rows.
 
-    memory: bytes to plan with for the keys that are scored at once. targets: how many all devices score. Raises
+    memory: bytes to plan with for the keys that are scored at once. scored columns: how many all devices score. Raises
     KeyTooLargeError, and InputError where there are too many patterns of missing values.
     """
     library, job, layout = run.library, run.job, run.results.layout
     distinct, number = collapse_table(library, grouping, job, range(len(job.codes)))
-    everything, describe = WildcardColumns.of(job, layout), TargetUploader(library, job)
-    everything.check_work(targets, count_patterns(distinct, everything), distinct.rows)
-    for target in run.targets:
-        asked = WildcardColumns.of(job, layout, target)
+    everything, describe = WildcardColumns.of(job, layout), ScoredColumnUploader(library, job)
+    everything.check_work(scored_columns, count_patterns(distinct, everything), distinct.rows)
+    for scored_column in run.scored_columns:
+        asked = WildcardColumns.of(job, layout, scored_column)
         with library.stage("group"):
             # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
-            part, place = collapse(distinct, [target, *asked.columns])
+            part, place = collapse(distinct, [scored_column, *asked.columns])
             place = place[number]
-            rows = by_pattern(part, asked, target)
+            rows = by_pattern(part, asked, scored_column)
         del part
-        scorer = _Scorer(library, rows, describe(target), len(job.priors[target]), memory)
+        scorer = _Scorer(library, rows, describe(scored_column), len(job.priors[scored_column]), memory)
         for pattern in range(len(rows.keep)):
             scorer.score(pattern)
-        set_target_weight(run.results, target, library.to_host(library.xp.sort(scorer.losses)))
+        set_scored_column_weight(run.results, scored_column, library.to_host(library.xp.sort(scorer.losses)))
         scores = scorer.scores
         del rows, scorer
-        run.put(target, scores, place)
+        run.put(scored_column, scores, place)
         # Before the next ones are made.
         del scores, place
     return distinct.rows
 
 
 class _Scorer:
-    """Scores one target, as many keys at once as there is memory for; no result depends on how many.
+    """Scores one scored column, as many keys at once as there is memory for; no result depends on how many.
 
     missing: the code of missing values. scores (measures, distinct rows): weighted ones before weighting; losses: see
     the kernel `score_rows`.
     """
 
-    def __init__(self, library: Library, rows: PatternRows, described: DeviceTarget, missing: int, memory: int) -> None:
+    def __init__(
+        self, library: Library, rows: PatternRows, described: DeviceScoredColumn, missing: int, memory: int
+    ) -> None:
         self._library = library
         self._rows = rows
         self._described = described
@@ -128,7 +130,7 @@ class _Scorer:
         xp, (words,), counts = library.xp, *cohorts
         keys = find_runs(library, *cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         named = words & rows.mask != self._missing
-        # Missing values of the target are the highest of all.
+        # Missing values of the scored column are the highest of all.
         ends = keys.starts[1:] - 1
         lacking = xp.where(named[ends], 0, counts[ends])
         certain = keys.sizes - lacking

@@ -1,6 +1,6 @@
-"""Cells suppressed by their scores, until targets of all kinds hold; those that are not needed are restored.
+"""Cells suppressed by their scores, until criteria of all kinds hold; those that are not needed are restored.
 
-In rounds: of each row that breaks a target one cell is suppressed, that which breaks it, or where it is suppressed
+In rounds: of each row that breaks a criterion one cell is suppressed, that which breaks it, or where it is suppressed
 already, or may not be, one of what is known of the row. Where a row has none left, others are suppressed with it.
 """
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...errors import UnreachableError
 from .keyed_rows import KeyedRows
-from .measured_targets import Breaking, MeasuredTargets, is_met
+from .measured_criteria import Breaking, MeasuredCriteria, is_met
 
 Numbers = npt.NDArray[np.int64]
 
@@ -22,17 +22,17 @@ class ByScores:
     """Cells suppressed by their scores. importance: by column, of those that may be suppressed; names: of all."""
 
     def __init__(
-        self, rows: KeyedRows, targets: MeasuredTargets, importance: Mapping[int, float], names: Sequence[Hashable]
+        self, rows: KeyedRows, criteria: MeasuredCriteria, importance: Mapping[int, float], names: Sequence[Hashable]
     ) -> None:
-        self._rows, self._targets, self._importance, self._names = rows, targets, importance, list(names)
+        self._rows, self._criteria, self._importance, self._names = rows, criteria, importance, list(names)
         self._others = 1
 
     def round(self) -> bool:
-        """Suppress a cell of each row that breaks a target; return whether there are any.
+        """Suppress a cell of each row that breaks a criterion; return whether there are any.
 
         Raises UnreachableError if no cell is left.
         """
-        found, number = self._targets.breaking(self._rows)
+        found, number = self._criteria.breaking(self._rows)
         if not found:
             return False
         suppressed = stuck = 0
@@ -85,7 +85,7 @@ class ByScores:
         return sorted(self._importance, key=lambda column: (self._importance[column], -sizes[column], column))
 
     def _unreachable(self) -> UnreachableError:
-        values = self._targets.values(self._rows)
+        values = self._criteria.values(self._rows)
         reading, broken = next(
             (reading, one) for reading, several in values.items() for one in several if not is_met(one, reading)
         )
@@ -93,7 +93,7 @@ class ByScores:
         value = "not defined" if broken.value is None else f"{broken.value:.6g}"
         how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
         return UnreachableError(
-            f"targets: {str(broken.target)!r} cannot be reached: with all cells of columns= suppressed it is "
+            f"criteria: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
             f"{value}{where}, where missing values {how}. Name more columns, or recode before."
         )
 
@@ -101,8 +101,8 @@ class ByScores:
 class Restoring:
     """Values put back, those of the most important columns first, until no single one can be."""
 
-    def __init__(self, rows: KeyedRows, targets: MeasuredTargets, importance: Mapping[int, float]) -> None:
-        self._rows, self._targets = rows, targets
+    def __init__(self, rows: KeyedRows, criteria: MeasuredCriteria, importance: Mapping[int, float]) -> None:
+        self._rows, self._criteria = rows, criteria
         self._columns = sorted(importance, key=lambda column: (-importance[column], column))
         # Cells that could not be restored since one was: as cells of equal rows are alike, what they are.
         self._needed: set[tuple[bytes, int, int]] = set()
@@ -118,12 +118,12 @@ class Restoring:
         return np.flatnonzero(self._rows.suppressed(column))
 
     def _try(self, cells: Numbers, column: int) -> bool:
-        """Put these cells of a column back where all targets hold then; whether they do."""
+        """Put these cells of a column back where all criteria hold then; whether they do."""
         kind = self._rows.keys[cells[0]].tobytes(), column, int(self._rows.codes[column][cells[0]])
         if len(cells) == 1 and kind in self._needed:
             return False
         self._rows.put_back(cells, column)
-        if self._targets.hold(self._rows):
+        if self._criteria.hold(self._rows):
             self._needed.clear()
             return True
         self._rows.suppress(cells, [column])

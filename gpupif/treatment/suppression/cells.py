@@ -13,7 +13,7 @@ from ...errors import UnreachableError
 from ...rows.keys import code_type
 from ...rows.threads import Workers
 from ...utils.display import plural
-from .class_targets import ClassTarget, without_implied
+from .class_criteria import ClassCriterion, without_implied
 from .grouping import Grouping
 from .keyed_rows import KeyedRows
 from .matching import MatchingRows
@@ -25,7 +25,7 @@ MOST_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Suppressed:
-    """cells (columns, rows): whether a value was taken away. rounds: times that all targets were looked at.
+    """cells (columns, rows): whether a value was taken away. rounds: times that all criteria were looked at.
 
     restored: values that were taken away on the way, and put back.
     """
@@ -49,32 +49,32 @@ def with_missing(codes: npt.NDArray[Any], cells: npt.NDArray[np.bool_], size: in
 def suppress_cells(
     codes: Sequence[npt.NDArray[Any]],
     sizes: Sequence[int],
-    targets: Sequence[ClassTarget],
+    criteria: Sequence[ClassCriterion],
     importance: Mapping[int, float],
     names: Sequence[Any] | None = None,
     missing: str = "category",
 ) -> Suppressed:
-    """Suppress cells until all targets hold, such that none of them holds any more where a single cell is restored.
+    """Suppress cells until all criteria hold, such that none of them holds any more where a single cell is restored.
 
-    missing: "category": a missing value is a value of its own; then targets hold also under "wildcard", where it
+    missing: "category": a missing value is a value of its own; then criteria hold also under "wildcard", where it
     matches every value, for more rows match than are equal.
 
     codes: by column, the missing value above all others, whose number is in `sizes`. importance: of the columns that
     may be suppressed, above 0: of two cells that would do, that of the less important column is. names: what messages
-    call columns. Raises UnreachableError for a target that cannot be reached.
+    call columns. Raises UnreachableError for a criterion that cannot be reached.
     """
-    needed, names = without_implied(targets), range(len(codes)) if names is None else names
+    needed, names = without_implied(criteria), range(len(codes)) if names is None else names
     with Workers() as workers:
         if missing == "wildcard":
             matching = MatchingRows(codes, sizes, needed, importance, workers)
             rounds = matching.suppress()
-            for target, short in zip(needed, matching.short(), strict=True):
-                _refuse(target, short, len(codes[0]), importance, names)
+            for criterion, short in zip(needed, matching.short(), strict=True):
+                _refuse(criterion, short, len(codes[0]), importance, names)
             restored, suppressed = matching.restore(), matching.suppressed
         else:
             rows = KeyedRows(codes, sizes, workers)
-            for target in needed:
-                check_reached(rows, target, importance, names)
+            for criterion in needed:
+                check_reached(rows, criterion, importance, names)
             rounds, restored, suppressed = (
                 make_groups(rows, needed, importance),
                 restore(rows, needed, importance),
@@ -84,42 +84,47 @@ def suppress_cells(
     return Suppressed(cells, rounds, restored)
 
 
-def make_groups(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[int, float]) -> int:
-    """Make groups of rows until all targets hold; how often all of them were looked at."""
+def make_groups(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance: Mapping[int, float]) -> int:
+    """Make groups of rows until all criteria hold; how often all of them were looked at."""
     rounds, short = 0, True
     while short:
         rounds, short = rounds + 1, False
-        for target in targets:
-            grouping = Grouping(rows, target, importance)
+        for criterion in criteria:
+            grouping = Grouping(rows, criterion, importance)
             if len(grouping.short):
                 short = True
                 if rounds > MOST_ROUNDS:
                     # A few rows go from one set of columns to the other: those that lack all are alike on each of them.
                     rows.suppress(grouping.short, list(importance))
-                    grouping = Grouping(rows, target, importance)
+                    grouping = Grouping(rows, criterion, importance)
                 grouping.run()
     return rounds
 
 
-def check_reached(rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float], names: Sequence[Any]) -> None:
-    """Raise UnreachableError if a target does not hold whatever is suppressed."""
-    sizes = rows.class_sizes(column for column in target.columns if column not in importance)
-    _refuse(target, int(np.count_nonzero(sizes < target.k)), len(rows), importance, names)
+def check_reached(
+    rows: KeyedRows, criterion: ClassCriterion, importance: Mapping[int, float], names: Sequence[Any]
+) -> None:
+    """Raise UnreachableError if a criterion does not hold whatever is suppressed."""
+    sizes = rows.class_sizes(column for column in criterion.columns if column not in importance)
+    _refuse(criterion, int(np.count_nonzero(sizes < criterion.k)), len(rows), importance, names)
 
 
-def _refuse(target: ClassTarget, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]) -> None:
+def _refuse(
+    criterion: ClassCriterion, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]
+) -> None:
     """Raise UnreachableError where so many rows stay in classes that are too small whatever is suppressed."""
     if not short:
         return
-    said = target.text or f"k>={target.k}"
-    fixed = [repr(names[column]) for column in target.columns if column not in importance]
+    said = criterion.text or f"k>={criterion.k}"
+    fixed = [repr(names[column]) for column in criterion.columns if column not in importance]
     if not fixed:
         raise UnreachableError(
-            f"targets: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
-            f"{target.k:,}. Ask for a lower k."
+            f"criteria: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
+            f"{criterion.k:,}. Ask for a lower k."
         )
     raise UnreachableError(
-        f"targets: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than {target.k:,} "
+        f"criteria: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than "
+        f"{criterion.k:,} "
         f"that agree on {', '.join(fixed)}, which may not be suppressed. Add {'it' if len(fixed) == 1 else 'them'} to "
         "columns=, or recode before."
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .class_targets import ClassTarget
+from .class_criteria import ClassCriterion
 from .keyed_rows import KeyedRows, Keys
 
 # Sets of columns that are tried: all of so many columns, and of more columns the smallest.
@@ -32,12 +32,12 @@ class Trial(NamedTuple):
 
 
 class Grouping:
-    """Rows grouped on the columns of a target. importance: by column, of those that may be suppressed."""
+    """Rows grouped on the columns of a criterion. importance: by column, of those that may be suppressed."""
 
-    def __init__(self, rows: KeyedRows, target: ClassTarget, importance: Mapping[int, float]) -> None:
-        self._rows, self._k = rows, target.k
-        self._importance = {column: importance[column] for column in target.columns if column in importance}
-        self._seen = rows.masks(target.columns)
+    def __init__(self, rows: KeyedRows, criterion: ClassCriterion, importance: Mapping[int, float]) -> None:
+        self._rows, self._k = rows, criterion.k
+        self._importance = {column: importance[column] for column in criterion.columns if column in importance}
+        self._seen = rows.masks(criterion.columns)
         found = rows.distinct(rows.keys & self._seen)
         self._number = found.number
         self._classes: Keys = np.array(found.rows.keys)

@@ -13,7 +13,7 @@ from gpupif.kernels import matching_rows as kernels
 from ...errors import InputError
 from ...rows.partition import index_type
 from ...rows.threads import Workers
-from .class_targets import ClassTarget
+from .class_criteria import ClassCriterion
 from .grouping import sets_to_try
 from .keyed_rows import KeyedRows
 
@@ -48,7 +48,7 @@ class Index(NamedTuple):
 
 
 class MatchingRows:
-    """Rows of a table in which cells are suppressed, and how many match each, for each target.
+    """Rows of a table in which cells are suppressed, and how many match each, for each criterion.
 
     importance: of the columns that may be suppressed. Raises InputError for too many columns.
     """
@@ -57,34 +57,34 @@ class MatchingRows:
         self,
         codes: Sequence[npt.NDArray[Any]],
         sizes: Sequence[int],
-        targets: Sequence[ClassTarget],
+        criteria: Sequence[ClassCriterion],
         importance: Mapping[int, float],
         workers: Workers,
     ) -> None:
         if len(codes) > MOST_COLUMNS:
             raise InputError(
-                f"targets: expected at most {MOST_COLUMNS} columns where missing values match every value, got "
+                f"criteria: expected at most {MOST_COLUMNS} columns where missing values match every value, got "
                 f"{len(codes)}. Let fewer be known, or leave missing= out."
             )
-        self._targets, self._importance = targets, importance
+        self._criteria, self._importance = criteria, importance
         self._before = np.stack([_signed(*column) for column in zip(codes, sizes, strict=True)], axis=1)
         self.codes = self._before.copy()
-        self._seen = np.array([_bits(target.columns) for target in targets], np.uint64)
-        self._limits = np.array([target.k for target in targets], np.int64)
+        self._seen = np.array([_bits(criterion.columns) for criterion in criteria], np.uint64)
+        self._limits = np.array([criterion.k for criterion in criteria], np.int64)
         self._found = np.empty(len(self.codes), np.int64)
         self._index = Index.of(codes, sizes)
         rows = KeyedRows(codes, sizes, workers)
-        self._counts = np.array([rows.class_sizes(target.columns) for target in targets])
+        self._counts = np.array([rows.class_sizes(criterion.columns) for criterion in criteria])
         kernels.add_matches(self.codes, self._seen, self._index, self._counts, self._found)
 
     def suppress(self) -> int:
-        """Suppress cells until all targets hold; how often all of them were looked at."""
-        for t, target in enumerate(self._targets):
-            columns = [column for column in target.columns if column in self._importance]
+        """Suppress cells until all criteria hold; how often all of them were looked at."""
+        for t, criterion in enumerate(self._criteria):
+            columns = [column for column in criterion.columns if column in self._importance]
             columns.sort(key=lambda column: (self._importance[column], -len(np.unique(self.codes[:, column])), column))
             cost = {some: sum(self._importance[column] for column in some) for some in sets_to_try(columns)}
             for some in sorted(cost, key=lambda some: cost[some]):
-                short = np.flatnonzero(self._counts[t] < target.k)
+                short = np.flatnonzero(self._counts[t] < criterion.k)
                 if not len(short):
                     break
                 kernels.suppress_where(
@@ -95,7 +95,7 @@ class MatchingRows:
         return 1
 
     def short(self) -> list[int]:
-        """By target the rows that match too few."""
+        """By criterion the rows that match too few."""
         return [int(np.count_nonzero(counts < k)) for counts, k in zip(self._counts, self._limits, strict=True)]
 
     def restore(self) -> int:

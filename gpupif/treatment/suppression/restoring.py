@@ -11,21 +11,21 @@ from gpupif.kernels import class_counts as kernels
 
 from ...errors import InputError
 from ...utils.memory import free_bytes, shown
-from .class_targets import ClassTarget
+from .class_criteria import ClassCriterion
 from .keyed_rows import KeyedRows, Keys
 
 
-def restore(rows: KeyedRows, targets: Sequence[ClassTarget], importance: Mapping[int, float]) -> int:
+def restore(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance: Mapping[int, float]) -> int:
     """Put values back, those of the most important columns first, until none can be; how many were.
 
-    Afterwards no value of a suppressed cell can be put back by itself. All targets have to hold.
+    Afterwards no value of a suppressed cell can be put back by itself. All criteria have to hold.
     """
     cells = _cells(rows, importance)
     if not len(cells[0]):
         return 0
-    masks = np.array([rows.masks(target.columns) for target in targets])
-    tables = _tables(rows, targets, masks, cells[1])
-    limits = np.array([target.k for target in targets])
+    masks = np.array([rows.masks(criterion.columns) for criterion in criteria])
+    tables = _tables(rows, criteria, masks, cells[1])
+    limits = np.array([criterion.k for criterion in criteria])
     fields = np.array([rows.layout.fields[column] for column in range(len(rows.codes))], np.uint64)
     entries = kernels.count_rows(rows.keys, *tables)
     restored = np.zeros(len(cells[0]), bool)
@@ -48,19 +48,19 @@ def _cells(rows: KeyedRows, importance: Mapping[int, float]) -> tuple[npt.NDArra
 
 
 def _tables(
-    rows: KeyedRows, targets: Sequence[ClassTarget], masks: Keys, columns: npt.NDArray[np.int64]
+    rows: KeyedRows, criteria: Sequence[ClassCriterion], masks: Keys, columns: npt.NDArray[np.int64]
 ) -> tuple[Keys, npt.NDArray[np.int64], npt.NDArray[np.int64], Keys, npt.NDArray[np.int64]]:
     """Tables as `kernels.class_counts` has them, for all classes and those that restored cells may make."""
     by_column = np.bincount(columns, minlength=len(rows.codes))
     numbers = [
-        len(rows.distinct(rows.keys & mask).rows.keys) + int(by_column[list(target.columns)].sum())
-        for mask, target in zip(masks, targets, strict=True)
+        len(rows.distinct(rows.keys & mask).rows.keys) + int(by_column[list(criterion.columns)].sum())
+        for mask, criterion in zip(masks, criteria, strict=True)
     ]
     slots = [1 << (2 * number).bit_length() for number in numbers]
     needed, free = 8 * (sum(slots) + sum(numbers) * (masks.shape[1] + 1)), free_bytes()
     if needed > free:
         raise InputError(
-            f"targets: counting the classes of {len(targets):,} sets of columns takes {shown(needed)}, of which "
+            f"criteria: counting the classes of {len(criteria):,} sets of columns takes {shown(needed)}, of which "
             f"{shown(free)} are free. Let fewer columns be known, or treat fewer rows."
         )
     return (

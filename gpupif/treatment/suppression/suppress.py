@@ -1,4 +1,4 @@
-"""Cells suppressed: where a condition on their scores holds, or until targets hold and no further."""
+"""Cells suppressed: where a condition on their scores holds, or until criteria hold and no further."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...criteria.criterion import read_criteria
+from ...criteria.criterion_set import CriterionSet, CriterionValue
 from ...errors import InputError
-from ...targets.target import read_targets
-from ...targets.target_set import TargetSet, TargetValue
 from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
 from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
 from .cells import with_missing
-from .measured_targets import READINGS
+from .measured_criteria import READINGS
 from .scored_condition import as_names, cells_where, check_condition
-from .to_targets import suppress_to_targets
+from .to_criteria import suppress_to_criteria
 
-WAYS = ("where", "k", "targets")
-# Of a row, and of each of its columns that targets need, while cells are suppressed until these hold; measured.
+WAYS = ("where", "k", "criteria")
+# Of a row, and of each of its columns that criteria need, while cells are suppressed until these hold; measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
 
 
 @dataclass(frozen=True)
 class Suppress(Treatment):
-    """Cells suppressed, so that they are missing: where a condition on their scores holds, or until targets hold.
+    """Cells suppressed, so that they are missing: where a condition on their scores holds, or until criteria hold.
 
-    One of ``where``, ``k`` and ``targets`` is given. Where a cell is missing already it stays so.
+    One of ``where``, ``k`` and ``criteria`` is given. Where a cell is missing already it stays so.
 
     Parameters
     ----------
@@ -36,39 +36,40 @@ class Suppress(Treatment):
     where:
         A condition on any of gpupif's measures, as of `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size <
         5"``. The table is scored as it is treated so far; the cells for which it holds are suppressed, all at once. A
-        cell that is suppressed changes the scores of others: to reach a limit use ``targets``.
+        cell that is suppressed changes the scores of others: to reach a limit use ``criteria``.
     k:
-        Short for ``targets=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
-    targets:
+        Short for ``criteria=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
+    criteria:
         Limits on risk, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
         ``"uniques<=0"``. In rounds the cells that break them are suppressed; then each that is not needed is restored,
         so that no single one can be. Cells of rows, not rows of a class, are suppressed: of equal rows the last ones.
     quasi_identifiers:
-        With k and targets: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
+        With k and criteria: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
         that are not in `columns` stay as they are, so that classes are within their values (sdcMicro's strata).
     sensitive:
-        With targets: sensitive attributes, for ``distinct_l``, ``t`` and others.
+        With criteria: sensitive attributes, for ``distinct_l``, ``t`` and others.
     known:
         With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, and a number is any
         so many of these.
     attackers:
-        With where and targets: several attackers, as of `gpupif.score`; targets name them.
+        With where and criteria: several attackers, as of `gpupif.score`; criteria name them.
     weights:
         With where: the column of sampling weights, as of `gpupif.score`.
     missing:
         How missing values are read, those that were there too: "category", as a value of their own, or "wildcard", as
-        any value. Default: with where "category"; with targets both, the worse of which counts, for a hole is seen
+        any value. Default: with where "category"; with criteria both, the worse of which counts, for a hole is seen
         too. With "wildcard" alone fewer cells are needed (sdcMicro's ``alpha=1``), and rows of few holes may be told
         apart by these; the work grows with the square of the rows.
     importance:
-        With k and targets: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
+        With k and criteria: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
 
     Raises
     ------
     InputError
-        None or several of where, k and targets; what is no condition, target or measure; a column that is not there;
-        importance that is not above 0; a target that cannot be reached, with the columns that stand in the way; with
-        k and targets, a table that does not fit into memory.
+        None or several of where, k and criteria; what is no condition, criterion or measure; a column that is not
+        there;
+        importance that is not above 0; a criterion that cannot be reached, with the columns that stand in the way; with
+        k and criteria, a table that does not fit into memory.
 
     Notes
     -----
@@ -84,7 +85,7 @@ class Suppress(Treatment):
     columns: Sequence[Hashable]
     where: str | None = None
     k: int | None = None
-    targets: Sequence[str] | str | None = None
+    criteria: Sequence[str] | str | None = None
     quasi_identifiers: Sequence[Hashable] | None = None
     sensitive: Sequence[Hashable] | None = None
     known: Any = None
@@ -95,7 +96,7 @@ class Suppress(Treatment):
 
     def check(self) -> None:
         names = as_names("columns", self.columns)
-        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "targets": (*_OF_K, *_OF_TARGETS)})
+        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "criteria": (*_OF_K, *_OF_CRITERIA)})
         if self.missing is not None:
             check_word("missing", self.missing, READINGS)
         if self.quasi_identifiers is not None:
@@ -105,7 +106,7 @@ class Suppress(Treatment):
         elif way == "k":
             whole_number("k", self.k, "rows")
         else:
-            read_targets(self.targets)
+            read_criteria(self.criteria)
         _check_importance(self.importance, names)
 
     def named(self) -> Sequence[Hashable]:
@@ -127,18 +128,18 @@ class Suppress(Treatment):
         sensitive = [] if self.sensitive is None else as_names("sensitive", self.sensitive)
         check_exist("quasi_identifiers", known, table.names)
         check_exist("sensitive", sensitive, table.names)
-        asked = [f"k>={self.k}"] if self.targets is None else self.targets
-        targets = TargetSet.of(asked, known, sensitive, self.attackers, names=table.names)
-        needed = [name for name in table.names if name in {*targets.columns, *names}]
+        asked = [f"k>={self.k}"] if self.criteria is None else self.criteria
+        criteria = CriterionSet.of(asked, known, sensitive, self.attackers, names=table.names)
+        needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
-        found, values = suppress_to_targets(codes, needed, targets, importance, self.missing)
+        found, values = suppress_to_criteria(codes, needed, criteria, importance, self.missing)
         facts = table.facts_of({str(place): found.cells[needed.index(name)] for place, name in enumerate(names)})
         return SuppressStep(names, facts, found.rounds, found.restored, values, int(found.cells.any(axis=0).sum()))
 
 
 _OF_K = ("quasi_identifiers", "importance")
-_OF_TARGETS = ("sensitive",)
+_OF_CRITERIA = ("sensitive",)
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
@@ -173,15 +174,15 @@ def _check_importance(importance: Any, names: Sequence[Hashable]) -> None:
 class SuppressStep(Step):
     """Suppression prepared. facts: by place of a column which of its cells become missing.
 
-    rounds, restored, values: of targets, see `Suppressed` and `MeasuredTargets.values`; rows: those with a cell that is
-    suppressed.
+    rounds, restored, values: of criteria, see `Suppressed` and `MeasuredCriteria.values`; rows: those with a cell that
+    is suppressed.
     """
 
     columns: Sequence[Hashable]
     facts: RowFacts
     rounds: int | None = None
     restored: int | None = None
-    values: Mapping[str, Sequence[TargetValue]] | None = None
+    values: Mapping[str, Sequence[CriterionValue]] | None = None
     rows: int | None = None
 
     def apply(self, piece: Piece) -> None:
@@ -192,11 +193,11 @@ class SuppressStep(Step):
     def record(self) -> dict[str, Any]:
         if self.values is None:
             return {}
-        targets: dict[str, dict[str, float | None]] = {}
+        criteria: dict[str, dict[str, float | None]] = {}
         for reading, several in self.values.items():
             for one in several:
-                targets.setdefault(str(one.target), {})[reading] = None if one.value is None else float(one.value)
-        return {"rounds": self.rounds, "restored": self.restored, "rows": self.rows, "targets": targets}
+                criteria.setdefault(str(one.criterion), {})[reading] = None if one.value is None else float(one.value)
+        return {"rounds": self.rounds, "restored": self.restored, "rows": self.rows, "criteria": criteria}
 
     def revealing(self) -> Sequence[str]:
         return ("rounds", "restored", "rows")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ...errors import InputError
 from ...utils.validation import brief, check_exist, check_word, whole_number
 from ..base import Piece, RowFacts, Step, Tools, Treatment, WorkingTable
-from .measured_targets import READINGS
+from .measured_criteria import READINGS
 from .scored_condition import as_names, cells_where, check_condition
 from .suppress import check_way, suppress_in
 

@@ -1,4 +1,4 @@
-"""Cells suppressed until targets of classes hold: against the definition, and no cell too many by itself."""
+"""Cells suppressed until criteria of classes hold: against the definition, and no cell too many by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.treatment.suppression.cells import suppress_cells
-from gpupif.treatment.suppression.class_targets import ClassTarget, without_implied
+from gpupif.treatment.suppression.class_criteria import ClassCriterion, without_implied
 from tests.helpers import naive_suppression as naive
 
 READINGS = ("category", "wildcard")
@@ -24,12 +24,12 @@ def coded(rows, sizes):
     ]
 
 
-def treated(rows, sizes, targets, importance=None, missing="category"):
+def treated(rows, sizes, criteria, importance=None, missing="category"):
     """The rows with cells suppressed, and what was found."""
     if importance is None:
         importance = dict.fromkeys(range(len(sizes)), 1.0)
     found = suppress_cells(
-        coded(rows, sizes), sizes, [ClassTarget(*one) for one in targets], importance, missing=missing
+        coded(rows, sizes), sizes, [ClassCriterion(*one) for one in criteria], importance, missing=missing
     )
     after = [
         [None if found.cells[column, i] else value for column, value in enumerate(row)] for i, row in enumerate(rows)
@@ -39,35 +39,35 @@ def treated(rows, sizes, targets, importance=None, missing="category"):
 
 @st.composite
 def questions(draw):
-    """Rows with missing values, their columns' sizes, targets, and what may be suppressed."""
+    """Rows with missing values, their columns' sizes, criteria, and what may be suppressed."""
     columns = draw(st.integers(1, 4))
     sizes = [draw(st.integers(1, 4)) for _ in range(columns)]
     row = st.tuples(*(st.one_of(st.integers(0, size - 1), st.none()) for size in sizes))
     rows = [list(one) for one in draw(st.lists(row, min_size=1, max_size=14))]
     sets = st.lists(st.integers(0, columns - 1), min_size=1, unique=True).map(lambda one: tuple(sorted(one)))
-    targets = draw(st.lists(st.tuples(sets, st.integers(1, 4)), min_size=1, max_size=3))
+    criteria = draw(st.lists(st.tuples(sets, st.integers(1, 4)), min_size=1, max_size=3))
     importance = {
         column: draw(st.sampled_from([0.5, 1.0, 3.0])) for column in range(columns) if draw(st.integers(0, 4))
     }
-    return rows, sizes, targets, importance
+    return rows, sizes, criteria, importance
 
 
 @pytest.mark.parametrize("missing", READINGS)
 @settings(max_examples=200, deadline=None)
 @given(question=questions())
-def test_targets_hold_and_no_cell_can_be_restored(missing, question):
-    rows, sizes, targets, importance = question
+def test_criteria_hold_and_no_cell_can_be_restored(missing, question):
+    rows, sizes, criteria, importance = question
     bare = [[None if column in importance else value for column, value in enumerate(row)] for row in rows]
-    if not naive.holds(bare, targets, missing):
+    if not naive.holds(bare, criteria, missing):
         with pytest.raises(gpupif.InputError, match="cannot be reached"):
-            treated(rows, sizes, targets, importance, missing)
+            treated(rows, sizes, criteria, importance, missing)
         return
-    after, found = treated(rows, sizes, targets, importance, missing)
-    assert naive.holds(after, targets, missing)
-    assert naive.holds(after, targets, "wildcard")
-    assert naive.cells_that_can_be_restored(rows, after, targets, missing) == []
+    after, found = treated(rows, sizes, criteria, importance, missing)
+    assert naive.holds(after, criteria, missing)
+    assert naive.holds(after, criteria, "wildcard")
+    assert naive.cells_that_can_be_restored(rows, after, criteria, missing) == []
     assert not found.cells[[column for column in range(len(sizes)) if column not in importance]].any()
-    if naive.holds(rows, targets, missing):
+    if naive.holds(rows, criteria, missing):
         assert not found.cells.any()
 
 
@@ -77,10 +77,10 @@ def test_targets_hold_and_no_cell_can_be_restored(missing, question):
 def test_not_many_more_cells_than_are_needed(missing, rows, k):
     if len(rows) < k:
         return
-    targets = [((0, 1), k)]
-    _, found = treated(rows, [3, 3], targets, missing=missing)
+    criteria = [((0, 1), k)]
+    _, found = treated(rows, [3, 3], criteria, missing=missing)
     # Found by a heuristic: the problem is NP-hard (Meyerson & Williams 2004).
-    assert found.cells.sum() <= 2 * naive.fewest_cells(rows, targets, (0, 1), missing)
+    assert found.cells.sum() <= 2 * naive.fewest_cells(rows, criteria, (0, 1), missing)
 
 
 # A table of the shape of the five rows of issue 225 of sdcMicro: a value that one row has, others that two have. There
@@ -105,12 +105,12 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("missing", READINGS)
-def test_all_pairs_reach_their_target_together(missing):
-    targets = [(columns, 3) for columns in combinations(range(4), 2)]
-    assert sum(naive.smallest(PAIRS, columns) < 3 for columns, _ in targets) > 1
-    after, _ = treated(PAIRS, [3, 2, 2, 3], targets, missing=missing)
-    assert naive.holds(after, targets, missing)
-    assert naive.cells_that_can_be_restored(PAIRS, after, targets, missing) == []
+def test_all_pairs_reach_their_criterion_together(missing):
+    criteria = [(columns, 3) for columns in combinations(range(4), 2)]
+    assert sum(naive.smallest(PAIRS, columns) < 3 for columns, _ in criteria) > 1
+    after, _ = treated(PAIRS, [3, 2, 2, 3], criteria, missing=missing)
+    assert naive.holds(after, criteria, missing)
+    assert naive.cells_that_can_be_restored(PAIRS, after, criteria, missing) == []
 
 
 def test_less_important_columns_are_suppressed_first():
@@ -124,10 +124,10 @@ def test_less_important_columns_are_suppressed_first():
 def test_many_columns():
     random = np.random.default_rng(5)
     rows = random.integers(0, 3, (20, 14)).tolist()
-    targets = [(tuple(range(14)), 3)]
-    after, _ = treated(rows, [3] * 14, targets)
-    assert naive.holds(after, targets)
-    assert naive.cells_that_can_be_restored(rows, after, targets) == []
+    criteria = [(tuple(range(14)), 3)]
+    after, _ = treated(rows, [3] * 14, criteria)
+    assert naive.holds(after, criteria)
+    assert naive.cells_that_can_be_restored(rows, after, criteria) == []
 
 
 def test_the_same_whatever_the_threads():
@@ -139,11 +139,13 @@ def test_the_same_whatever_the_threads():
     found = []
     for threads in (1, 3):
         with gpupif.config(threads=threads):
-            found.append(suppress_cells(codes, sizes, [ClassTarget((0, 1, 2, 3), 100)], dict.fromkeys(range(4), 1.0)))
+            found.append(
+                suppress_cells(codes, sizes, [ClassCriterion((0, 1, 2, 3), 100)], dict.fromkeys(range(4), 1.0))
+            )
     assert found[0].cells.any()
     assert np.array_equal(found[0].cells, found[1].cells)
 
 
-def test_targets_that_others_imply_are_left_out():
-    one, two, three = ClassTarget((0, 1), 5), ClassTarget((0,), 5), ClassTarget((0,), 6)
+def test_criteria_that_others_imply_are_left_out():
+    one, two, three = ClassCriterion((0, 1), 5), ClassCriterion((0,), 5), ClassCriterion((0,), 6)
     assert without_implied([one, two, three]) == [one, three]

@@ -1,4 +1,4 @@
-"""Suppression as a treatment of a table: by conditions on scores, and until targets hold."""
+"""Suppression as a treatment of a table: by conditions on scores, and until criteria hold."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import gpupif
+from gpupif.criteria.counted import CountedTable
+from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.errors import InputError
-from gpupif.targets.counted import CountedTable
-from gpupif.targets.target_set import TargetSet
 from tests.helpers import naive_suppression as naive
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.every_engine
 KNOWN = ["home", "sex"]
 
 
-def values_of(frame, targets, columns=COLUMNS, missing="category", sensitive=()):
+def values_of(frame, criteria, columns=COLUMNS, missing="category", sensitive=()):
     counted = CountedTable.of(frame, [*columns, *sensitive])
     engine = gpupif.engines.cpu.engine.CpuEngine()
-    return TargetSet.of(targets, columns, sensitive, missing=missing).measure(counted, engine)
+    return CriterionSet.of(criteria, columns, sensitive, missing=missing).measure(counted, engine)
 
 
 class TestWhere:
@@ -84,7 +84,7 @@ class TestWhere:
         assert (both["sex"].isna() == small).all()
 
 
-class TestTargets:
+class TestCriteria:
     @pytest.mark.parametrize("missing", [None, "category", "wildcard"])
     def test_k(self, missing):
         table = people()
@@ -93,12 +93,12 @@ class TestTargets:
         assert naive.smallest(rows, range(3), missing or "category") >= 3
         assert naive.smallest(rows, range(3), "wildcard") >= 3
         assert naive.cells_that_can_be_restored(before, rows, [(range(3), 3)], missing or "category") == []
-        found = done.record.to_dict()["treatments"][0]["found"]["targets"]["k>=3"]
+        found = done.record.to_dict()["treatments"][0]["found"]["criteria"]["k>=3"]
         assert found == {reading: naive.smallest(rows, range(3), reading) for reading in ("category", "wildcard")}
 
     def test_of_any_two_columns_and_of_named_ones(self):
         table = people(30)
-        after = treat(table, gpupif.Suppress(COLUMNS, targets=["known=2: k>=3", "known=age: k>=5", "uniques<=0"]))
+        after = treat(table, gpupif.Suppress(COLUMNS, criteria=["known=2: k>=3", "known=age: k>=5", "uniques<=0"]))
         rows = tuples(after)
         assert naive.holds(rows, [((0, 1), 3), ((0, 2), 3), ((1, 2), 3), ((1,), 5), ((0, 1, 2), 2)])
 
@@ -113,21 +113,21 @@ class TestTargets:
         "missing", [None, *(pytest.param(one, marks=pytest.mark.slow) for one in ("category", "wildcard"))]
     )
     @pytest.mark.parametrize(
-        "targets",
+        "criteria",
         [["max csf<=0.5"], ["pif90<=1.5", "k>=2"], ["mean cig(age)<=0.5"], ["share_below_k(2)<=0.2"]],
         ids=str,
     )
-    def test_targets_of_scores(self, targets, missing):
+    def test_criteria_of_scores(self, criteria, missing):
         table = people(12, seed=8)
         readings = ("category", "wildcard") if missing is None else (missing,)
-        assert not all(one.is_met for one in values_of(table, targets))
-        done = gpupif.treat(table, [gpupif.Suppress(COLUMNS, targets=targets, missing=missing)])
+        assert not all(one.is_met for one in values_of(table, criteria))
+        done = gpupif.treat(table, [gpupif.Suppress(COLUMNS, criteria=criteria, missing=missing)])
 
         def met(frame):
             return all(
                 one.is_met or (reading == "wildcard" and one.value is None)
                 for reading in readings
-                for one in values_of(frame, targets, missing=reading)
+                for one in values_of(frame, criteria, missing=reading)
             )
 
         assert met(done.table)
@@ -136,17 +136,17 @@ class TestTargets:
                 again = done.table.astype(object)
                 again.loc[row, name] = table.loc[row, name]
                 assert not met(again), f"{name} of row {row} may stay"
-        found = done.record.to_dict()["treatments"][0]["found"]["targets"]
+        found = done.record.to_dict()["treatments"][0]["found"]["criteria"]
         for reading in readings:
-            values = {str(one.target): one.value for one in values_of(done.table, targets, missing=reading)}
-            assert {target: value[reading] for target, value in found.items()} == values
+            values = {str(one.criterion): one.value for one in values_of(done.table, criteria, missing=reading)}
+            assert {criterion: value[reading] for criterion, value in found.items()} == values
 
     def test_of_a_sensitive_attribute(self):
         table = people(16, seed=9)
-        targets = ["distinct_l(pay)>=2"]
-        assert not values_of(table, targets, sensitive=["pay"])[0].is_met
-        after = treat(table, gpupif.Suppress(COLUMNS, targets=targets, sensitive=["pay"], missing="category"))
-        assert values_of(after, targets, sensitive=["pay"])[0].is_met
+        criteria = ["distinct_l(pay)>=2"]
+        assert not values_of(table, criteria, sensitive=["pay"])[0].is_met
+        after = treat(table, gpupif.Suppress(COLUMNS, criteria=criteria, sensitive=["pay"], missing="category"))
+        assert values_of(after, criteria, sensitive=["pay"])[0].is_met
         pd.testing.assert_series_equal(after["pay"], table["pay"])
 
     def test_missing_values_stay_and_importance_decides(self):
@@ -160,7 +160,7 @@ class TestTargets:
     @pytest.mark.parametrize("kind", [pa.Table.from_pandas, pl.from_pandas], ids=["arrow", "polars"])
     @pytest.mark.parametrize(
         "treatment",
-        [{"k": 3}, pytest.param({"targets": ["max csf<=0.7"]}, marks=pytest.mark.slow), {"where": "csf > 0.7"}],
+        [{"k": 3}, pytest.param({"criteria": ["max csf<=0.7"]}, marks=pytest.mark.slow), {"where": "csf > 0.7"}],
         ids=str,
     )
     def test_the_same_cells_in_any_kind_of_table(self, kind, treatment):
@@ -173,7 +173,7 @@ class TestTargets:
 
 
 BAD = {
-    "none of three ways": ({}, "expected one of where, k or targets, got none"),
+    "none of three ways": ({}, "expected one of where, k or criteria, got none"),
     "two ways": ({"k": 2, "where": "csf > 1"}, "got where and k"),
     "k below 1": ({"k": 0}, "k: expected a whole number of rows, 1 or more; got 0"),
     "an unknown measure": ({"where": "csv > 0.9"}, "where: .*'csv'. Did you mean 'csf'?"),
@@ -183,23 +183,23 @@ BAD = {
     ),
     "a column's score": ({"where": "csf_age > 0.9"}, "where: expected the name of a measure"),
     "no condition": ({"where": "csf = 0.9"}, "There is no '=='"),
-    "no target": ({"targets": ["q>=2"]}, "'q' is nothing that is measured"),
-    "no targets": ({"targets": []}, "expected at least one limit"),
+    "no criterion": ({"criteria": ["q>=2"]}, "'q' is nothing that is measured"),
+    "no criteria": ({"criteria": []}, "expected at least one limit"),
     "importance below 0": ({"k": 2, "importance": {"age": -1}}, "importance: column 'age': expected a number above 0"),
     "importance of another column": ({"k": 2, "importance": {"pay": 1}}, "importance: no column 'pay'"),
     "importance of what a condition chooses": (
         {"where": "csf > 1", "importance": {"age": 1}},
-        "importance goes with k or targets, and means nothing with where",
+        "importance goes with k or criteria, and means nothing with where",
     ),
-    "what is known where targets say it": ({"k": 2, "known": ["age"]}, "known goes with where"),
+    "what is known where criteria say it": ({"k": 2, "known": ["age"]}, "known goes with where"),
     "an unknown reading": ({"k": 2, "missing": "any"}, "missing: expected 'category' or 'wildcard', got 'any'"),
     "no rows enough": ({"k": 41}, "'k>=41' cannot be reached: the table has 40 rows"),
     "columns that stay": (
         {"k": 20, "quasi_identifiers": [*COLUMNS, "pay"]},
         "'k>=20' cannot be reached: .* rows .* agree on 'pay'",
     ),
-    "a limit below what is possible": ({"targets": ["max csf<=-1"]}, "'max csf<=-1' cannot be reached"),
-    "an attacker who is not there": ({"targets": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
+    "a limit below what is possible": ({"criteria": ["max csf<=-1"]}, "'max csf<=-1' cannot be reached"),
+    "an attacker who is not there": ({"criteria": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
     "a column that is not there": ({"k": 2, "quasi_identifiers": ["agee"]}, "no column 'agee'.*Did you mean 'age'?"),
 }
 
@@ -219,7 +219,7 @@ def test_no_columns():
         treat(people(), gpupif.Suppress([], k=2))
 
 
-@pytest.mark.parametrize("asked", [{"k": 1}, {"k": 3}, {"targets": ["max csf<=0.5"]}, {"where": "csf > 0.5"}])
+@pytest.mark.parametrize("asked", [{"k": 1}, {"k": 3}, {"criteria": ["max csf<=0.5"]}, {"where": "csf > 0.5"}])
 def test_a_table_without_rows_is_refused(asked):
     table = pd.DataFrame({"a": ["x", "y"], "b": ["x", "y"]})
     plan = [gpupif.SuppressRows(k=2, quasi_identifiers=["a"]), gpupif.Suppress(["a", "b"], **asked)]

@@ -13,7 +13,7 @@ import nvidia
 HERE = Path(__file__).parent
 ENTRY = "kernel"
 # Lines that say which GPU and which IR it is, and what the linker is to keep.
-ONLY_GPU = re.compile(r'^(target |; ModuleID|source_filename|!nvvm|!"nvvm|@"?llvm\.used).*\n?', re.MULTILINE)
+ONLY_GPU = re.compile(r'^(scored column |; ModuleID|source_filename|!nvvm|!"nvvm|@"?llvm\.used).*\n?', re.MULTILINE)
 # Functions of Numba, and their environments.
 NUMBA_NAME = re.compile(r'"?(_ZN[\w$.]+)"?')
 DEFINED = re.compile(r'^define [^@]*@"?(_ZN[\w$.]+)', re.MULTILINE)

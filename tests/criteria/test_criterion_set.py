@@ -1,4 +1,4 @@
-"""What counted rows have of targets, and which targets coarser values never hurt."""
+"""What counted rows have of criteria, and which criteria coarser values never hurt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
+from gpupif.criteria.counted import ColumnGroups, CountedTable
+from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.engines.choose import choose_engine, requested_device
-from gpupif.targets.counted import ColumnGroups, CountedTable
-from gpupif.targets.target_set import TargetSet
 from tests.helpers import naive_protection as naive
 
 pytestmark = pytest.mark.every_engine
@@ -61,9 +61,9 @@ def merged(table, rng):
 
 
 def measured(table, texts):
-    targets = TargetSet.of(texts, KNOWN, ["ill"])
-    found = targets.measure(CountedTable.of(table, targets.columns), choose_engine(requested_device()))
-    return targets, [one.value for one in found]
+    criteria = CriterionSet.of(texts, KNOWN, ["ill"])
+    found = criteria.measure(CountedTable.of(table, criteria.columns), choose_engine(requested_device()))
+    return criteria, [one.value for one in found]
 
 
 @settings(max_examples=40, deadline=None)
@@ -73,12 +73,12 @@ def test_coarser_values_never_hurt(seed):
     table = table_of(rng, int(rng.integers(6, 40)))
     if table["ill"].nunique() < 2:
         return
-    targets, before = measured(table, IMPROVING)
+    criteria, before = measured(table, IMPROVING)
     _, after = measured(merged(table, rng), IMPROVING)
-    for target, old, new in zip(targets.targets, before, after, strict=True):
-        assert targets.only_improves(target)
-        worse = new - old if target.at_most else old - new
-        assert not worse > 1e-9, str(target)
+    for criterion, old, new in zip(criteria.criteria, before, after, strict=True):
+        assert criteria.only_improves(criterion)
+        worse = new - old if criterion.at_most else old - new
+        assert not worse > 1e-9, str(criterion)
 
 
 @pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 18), ("delta<=1", 545)])
@@ -93,9 +93,9 @@ def test_coarser_values_may_hurt_the_others(text, seed):
     table = pd.DataFrame(columns)
     name = KNOWN[rng.integers(3)]
     one, two = rng.choice(sorted(set(table[name])), 2, replace=False)
-    targets, [before] = measured(table, [text])
+    criteria, [before] = measured(table, [text])
     _, [after] = measured(table.assign(**{name: table[name].replace({one: two})}), [text])
-    assert not targets.only_improves(targets.targets[0])
+    assert not criteria.only_improves(criteria.criteria[0])
     assert after > before + 1e-6
 
 
@@ -105,17 +105,17 @@ def test_coarser_values_may_hurt_surprise():
     rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
     rows += [("r", "u")] * 700 + [("r", name) for name in others * 10]
     table = pd.DataFrame(rows, columns=["a", "ill"])
-    targets = TargetSet.of("max csf(ill)<=0.5", ["a"], ["ill"])
+    criteria = CriterionSet.of("max csf(ill)<=0.5", ["a"], ["ill"])
     engine = choose_engine(requested_device())
-    [before] = targets.measure(CountedTable.of(table), engine)
-    [after] = targets.measure(CountedTable.of(table.replace({"a": {"p": "q"}})), engine)
-    assert not targets.only_improves(targets.targets[0])
+    [before] = criteria.measure(CountedTable.of(table), engine)
+    [after] = criteria.measure(CountedTable.of(table.replace({"a": {"p": "q"}})), engine)
+    assert not criteria.only_improves(criteria.criteria[0])
     assert before.value < 0.2 < 0.5 < after.value
 
 
 def test_an_attacker_by_name_says_what_improves():
-    targets = TargetSet.of(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
-    assert [targets.only_improves(one) for one in targets.targets] == [True, False]
+    criteria = CriterionSet.of(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
+    assert [criteria.only_improves(one) for one in criteria.criteria] == [True, False]
 
 
 VALUES = ["k>=2", "uniques<=3", "distinct_l>=2", "alpha<=0.5", "pif90<=3", "max csf<=0.9", "mean cig(ill)<=1"]
@@ -168,7 +168,7 @@ def test_groups_and_kept_rows():
 
 
 def test_too_little_memory_is_said(monkeypatch):
-    from gpupif.targets import counted
+    from gpupif.criteria import counted
 
     monkeypatch.setattr(counted, "MEMORY_SHARE", 0.0)
     with pytest.raises(gpupif.InputError, match="memory_limit: the different rows of the table over these 2 columns"):

@@ -1,4 +1,4 @@
-"""The threshold of the individual risk that brings the global risk of a table down to a target."""
+"""The threshold of the individual risk that brings the global risk of a table down to a limit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .keyed_sums import KeyedSums
 
 
 @dataclass(frozen=True)
-class TargetRisk(Record):
-    """What is to be protected so that the global risk of a table is at most a target.
+class RiskThreshold(Record):
+    """What is to be protected so that the global risk of a table is at most a limit.
 
-    The global risk is the mean risk of the rows: expected re-identifications per row. target: the highest acceptable.
-    global_risk: as the table is. threshold: the highest r at which the mean of min(risk, r) is at most the target: once
-    all rows above it are protected so far that their risk is at most r, the target holds. The highest risk of all where
+    The global risk is the mean risk of the rows: expected re-identifications per row. max_global_risk: the highest
+    acceptable.
+    global_risk: as the table is. threshold: the highest r at which the mean of min(risk, r) is at most the limit: once
+    all rows above it are protected so far that their risk is at most r, the limit holds. The highest risk of all where
     it holds as it is. rows_above, share_above: rows with a risk above the threshold.
 
     Definition: Polettini & Seri 2003, Guidelines for the protection of social micro-data using individual risk
@@ -29,7 +30,7 @@ class TargetRisk(Record):
     risk that occurs in the table for it, with the same rows above.
     """
 
-    target: float
+    max_global_risk: float
     global_risk: float
     threshold: float
     rows_above: int
@@ -51,11 +52,11 @@ class RiskLevels(NamedTuple):
         """Of several parts together."""
         return cls(KeyedSums.total(part.sums for part in parts))
 
-    def threshold(self, target: float) -> TargetRisk:
-        """The threshold that the target takes; exact, but for the last rounding."""
+    def threshold(self, max_global_risk: float) -> RiskThreshold:
+        """The threshold that the max_global_risk takes; exact, but for the last rounding."""
         risks, (rows,) = self.sums.whole()
         total = int(rows.sum())
-        allowed = Fraction(target) * total
+        allowed = Fraction(max_global_risk) * total
         above = total - np.cumsum(rows)
 
         def safe(levels: int) -> Fraction:
@@ -70,4 +71,4 @@ class RiskLevels(NamedTuple):
             low, high = (middle, high) if capped <= allowed else (low, middle - 1)
         left = int(above[low - 1]) if low else total
         threshold = float((allowed - safe(low)) / left) if left else float(risks[-1])
-        return TargetRisk(target, float(safe(len(risks)) / total), threshold, left, left / total)
+        return RiskThreshold(max_global_risk, float(safe(len(risks)) / total), threshold, left, left / total)

@@ -1,4 +1,4 @@
-"""Targets checked against the columns of a table, and what counted rows have of what they limit."""
+"""Criteria checked against the columns of a table, and what counted rows have of what they limit."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from ..utils.row_sums import sum_rows
 from ..utils.validation import check_exist
 from .counted import CountedTable
 from .counted_scores import CellScores, class_sizes, columns_of, score_counted
+from .criterion import Criterion, read_criteria
 from .quantities import OfClasses, OfModel, OfScores
-from .target import Target, read_targets
 
 # Classes that overlap have no number: what is not known of them.
 _OVERLAPPING = ClassSizes({1: 1}, overlapping=True)
 
 
-class TargetValue(NamedTuple):
-    """What a table has of what a target limits, and whether that is safe; column: which is worst, of several."""
+class CriterionValue(NamedTuple):
+    """What a table has of what a criterion limits, and whether that is safe; column: which is worst, of several."""
 
-    target: Target
+    criterion: Criterion
     value: float | None
     is_met: bool
     column: Hashable = None
 
 
 @dataclass(frozen=True)
-class TargetSet:
-    """Targets on a table; see `gpupif.protect` for its arguments.
+class CriterionSet:
+    """Criteria on a table; see `gpupif.protect` for its arguments.
 
-    quasi_identifiers: what an attacker knows of whom a target says nothing, and the columns that any few are of.
+    quasi_identifiers: what an attacker knows of whom a criterion says nothing, and the columns that any few are of.
     sensitive: what disclosure measures are of; both together are the cells that are scored. attackers: by name what
     each knows.
     distances: of the values of columns, for ``t`` and ``emd``, missing: "category" or "wildcard", as of `gpupif.score`.
     """
 
-    targets: Sequence[Target]
+    criteria: Sequence[Criterion]
     quasi_identifiers: Sequence[Hashable]
     sensitive: Sequence[Hashable] = ()
     attackers: Mapping[str, Known] = field(default_factory=dict)
@@ -60,28 +60,28 @@ class TargetSet:
     @classmethod
     def of(
         cls,
-        targets: Any,
+        criteria: Any,
         quasi_identifiers: Sequence[Hashable],
         sensitive: Sequence[Hashable] = (),
         attackers: Any = None,
         distances: Mapping[Any, Any] | None = None,
         names: Sequence[Hashable] | None = None,
         missing: str = "category",
-    ) -> TargetSet:
+    ) -> CriterionSet:
         """Checked, without a table; names: of all columns of the table, of which an attacker may know any.
 
-        Raises InputError for what is no target, and for an attacker or a column that is not there.
+        Raises InputError for what is no criterion, and for an attacker or a column that is not there.
         """
         made = cls(
-            read_targets(targets),
+            read_criteria(criteria),
             list(quasi_identifiers),
             list(sensitive),
             as_attackers(attackers) or {},
             distances or {},
             missing,
         )
-        for target in made.targets:
-            made._check(target, made.scored if names is None else names)
+        for criterion in made.criteria:
+            made._check(criterion, made.scored if names is None else names)
         return made
 
     @property
@@ -92,59 +92,61 @@ class TargetSet:
     @property
     def columns(self) -> list[Hashable]:
         """All columns that are needed."""
-        known = [name for one in self._known_by_target.values() for name in columns_of(one)]
+        known = [name for one in self._known_by_criterion.values() for name in columns_of(one)]
         return list(dict.fromkeys([*self.scored, *known]))
 
-    def with_targets(self, targets: Sequence[Target]) -> TargetSet:
-        """The same with others, or some, of the targets."""
-        return replace(self, targets=targets)
+    def with_criteria(self, criteria: Sequence[Criterion]) -> CriterionSet:
+        """The same with others, or some, of the criteria."""
+        return replace(self, criteria=criteria)
 
-    def only_improves(self, target: Target) -> bool:
-        """Whether a table that meets a target still does when values of any column are made coarser."""
-        return target.quantity.only_improves(isinstance(self._known_by_target[target], AnyKnown))
+    def only_improves(self, criterion: Criterion) -> bool:
+        """Whether a table that meets a criterion still does when values of any column are made coarser."""
+        return criterion.quantity.only_improves(isinstance(self._known_by_criterion[criterion], AnyKnown))
 
-    def known(self, target: Target) -> Sequence[Hashable] | AnyKnown:
-        """What the attacker of a target knows: columns, or any few of some."""
-        return self._known_by_target[target]
+    def known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
+        """What the attacker of a criterion knows: columns, or any few of some."""
+        return self._known_by_criterion[criterion]
 
-    def measure(self, table: CountedTable, engine: Engine) -> list[TargetValue]:
-        """What a table has of each target, in their order."""
-        found = [self._values_of(known, targets, table, engine) for known, targets in self._by_attacker]
-        values = {target: value for one in found for target, value in one.items()}
-        return [values[target] for target in self.targets]
+    def measure(self, table: CountedTable, engine: Engine) -> list[CriterionValue]:
+        """What a table has of each criterion, in their order."""
+        found = [self._values_of(known, criteria, table, engine) for known, criteria in self._by_attacker]
+        values = {criterion: value for one in found for criterion, value in one.items()}
+        return [values[criterion] for criterion in self.criteria]
 
     @cached_property
-    def _known_by_target(self) -> dict[Target, Sequence[Hashable] | AnyKnown]:
-        return {target: self._known(target) for target in self.targets}
+    def _known_by_criterion(self) -> dict[Criterion, Sequence[Hashable] | AnyKnown]:
+        return {criterion: self._known(criterion) for criterion in self.criteria}
 
-    def _known(self, target: Target) -> Sequence[Hashable] | AnyKnown:
+    def _known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
         pool = list(self.quasi_identifiers)
         known: Known = None
-        if target.attacker is not None:
-            if target.attacker not in self.attackers:
+        if criterion.attacker is not None:
+            if criterion.attacker not in self.attackers:
                 there = ", ".join(map(repr, self.attackers)) or "none"
-                hint = did_you_mean(target.attacker, self.attackers)
+                hint = did_you_mean(criterion.attacker, self.attackers)
                 raise InputError(
-                    f"target {str(target)!r}: no attacker {target.attacker!r}.{hint} There are: {there}. "
+                    f"criterion {str(criterion)!r}: no attacker {criterion.attacker!r}.{hint} There are: {there}. "
                     "Say what each knows with attackers=, or write known=A,B: before the figure."
                 )
-            known = self.attackers[target.attacker]
-            if known is None and not target.of_classes:
+            known = self.attackers[criterion.attacker]
+            if known is None and not criterion.of_classes:
                 # As of `gpupif.score`: all columns that are scored.
                 known = self.scored
-        elif isinstance(target.known, int):
-            known = AnyKnown(target.known)
-        elif target.known is not None:
-            known = named_columns(target.known, self.scored)
+        elif isinstance(criterion.known, int):
+            known = AnyKnown(criterion.known)
+        elif criterion.known is not None:
+            known = named_columns(criterion.known, self.scored)
         if isinstance(known, AnyKnown):
             return known if known.pool is not None else replace(known, among=pool)
         return pool if known is None else list(known)
 
-    def _check(self, target: Target, names: Sequence[Hashable]) -> None:
-        """Raise InputError for what of a target is not there; names: of the table."""
-        about = f"target {str(target)!r}"
-        quantity, known = target.quantity, self._known_by_target[target]
-        check_exist(about if target.attacker is None else f"attackers: {target.attacker!r}", columns_of(known), names)
+    def _check(self, criterion: Criterion, names: Sequence[Hashable]) -> None:
+        """Raise InputError for what of a criterion is not there; names: of the table."""
+        about = f"criterion {str(criterion)!r}"
+        quantity, known = criterion.quantity, self._known_by_criterion[criterion]
+        check_exist(
+            about if criterion.attacker is None else f"attackers: {criterion.attacker!r}", columns_of(known), names
+        )
         if isinstance(quantity, OfModel) and quantity.sensitive:
             if not self.sensitive:
                 raise InputError(
@@ -165,15 +167,15 @@ class TargetSet:
                 "classes overlap. Limit another figure, such as k."
             )
         if isinstance(known, AnyKnown):
-            targets = self.scored if isinstance(quantity, OfScores) else [NONE]
-            pool = list(known.pool or ()) if known.known else targets
-            others = min(len(pool) - (name in pool) for name in targets)
-            if isinstance(target.known, int) and target.known > others:
+            criteria = self.scored if isinstance(quantity, OfScores) else [NONE]
+            pool = list(known.pool or ()) if known.known else criteria
+            others = min(len(pool) - (name in pool) for name in criteria)
+            if isinstance(criterion.known, int) and criterion.known > others:
                 raise InputError(
                     f"{about}: known: expected at most {others}, the number of columns that may be known, "
-                    f"got {target.known}. Give a lower number, or more quasi-identifiers."
+                    f"got {criterion.known}. Give a lower number, or more quasi-identifiers."
                 )
-            check_known(about, known, targets, pool)
+            check_known(about, known, criteria, pool)
 
     @staticmethod
     def _check_column(about: str, column: str | None, names: Sequence[Hashable], what: str) -> None:
@@ -183,25 +185,25 @@ class TargetSet:
             raise InputError(f"{about}: {column!r} is no {what}.{hint} There are: {', '.join(map(repr, texts))}.")
 
     @cached_property
-    def _by_attacker(self) -> list[tuple[Sequence[Hashable] | AnyKnown, list[Target]]]:
-        """Targets that are found in one look, of classes, of sensitive attributes or of all cells."""
-        looks: dict[Any, tuple[Sequence[Hashable] | AnyKnown, list[Target]]] = {}
-        for target in self.targets:
-            known = self._known_by_target[target]
-            key = (_kind(target), known if isinstance(known, AnyKnown) else tuple(known))
-            looks.setdefault(key, (known, []))[1].append(target)
+    def _by_attacker(self) -> list[tuple[Sequence[Hashable] | AnyKnown, list[Criterion]]]:
+        """Criteria that are found in one look, of classes, of sensitive attributes or of all cells."""
+        looks: dict[Any, tuple[Sequence[Hashable] | AnyKnown, list[Criterion]]] = {}
+        for criterion in self.criteria:
+            known = self._known_by_criterion[criterion]
+            key = (_kind(criterion), known if isinstance(known, AnyKnown) else tuple(known))
+            looks.setdefault(key, (known, []))[1].append(criterion)
         return list(looks.values())
 
     def _values_of(
-        self, known: Sequence[Hashable] | AnyKnown, targets: Sequence[Target], table: CountedTable, engine: Engine
-    ) -> dict[Target, TargetValue]:
-        """Values of targets of one kind against one attacker."""
-        kind = _kind(targets[0])
+        self, known: Sequence[Hashable] | AnyKnown, criteria: Sequence[Criterion], table: CountedTable, engine: Engine
+    ) -> dict[Criterion, CriterionValue]:
+        """Values of criteria of one kind against one attacker."""
+        kind = _kind(criteria[0])
         if kind == "classes":
             sizes = class_sizes(table, known, engine, self.missing)
-            return {one: value_of_classes(one, sizes) for one in targets}
+            return {one: value_of_classes(one, sizes) for one in criteria}
         columns = self._learnt(known) if kind == "models" else self.scored
-        return self._values_of_cells(known, targets, table, engine, columns)
+        return self._values_of_cells(known, criteria, table, engine, columns)
 
     def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
         """The sensitive attributes that an attacker does not know anyway."""
@@ -210,13 +212,13 @@ class TargetSet:
     def _values_of_cells(
         self,
         known: Sequence[Hashable] | AnyKnown,
-        targets: Sequence[Target],
+        criteria: Sequence[Criterion],
         table: CountedTable,
         engine: Engine,
         columns: Sequence[Hashable],
-    ) -> dict[Target, TargetValue]:
-        """Values of targets that are of the cells of columns."""
-        quantities = [target.quantity for target in targets]
+    ) -> dict[Criterion, CriterionValue]:
+        """Values of criteria that are of the cells of columns."""
+        quantities = [criterion.quantity for criterion in criteria]
         of_rows = any(isinstance(one, OfScores) and one.measure is None for one in quantities)
         if not of_rows:
             named = {getattr(one, "column", None) for one in quantities}
@@ -229,11 +231,11 @@ class TargetSet:
         )
         times = table.times
         found = {}
-        for target in targets:
-            quantity = target.quantity
+        for criterion in criteria:
+            quantity = criterion.quantity
             if isinstance(quantity, OfScores) and quantity.measure is None:
                 gains = [scores["cig"][place].scores for place in range(len(columns))]
-                found[target] = worst_of(target, {None: _gain(gains, times, quantity.percentile)})
+                found[criterion] = worst_of(criterion, {None: _gain(gains, times, quantity.percentile)})
                 continue
             each: dict[Hashable, float] = {}
             for place, name in enumerate(columns):
@@ -241,7 +243,7 @@ class TargetSet:
                     continue
                 one = scores[_measure_of(quantity, matching).name][place]
                 if isinstance(quantity, OfModel):
-                    axis = None if job.axes is None else job.axes[job.targets[place]]
+                    axis = None if job.axes is None else job.axes[job.scored_columns[place]]
                     each[name] = quantity.model.finish(_extreme(one, 100 if quantity.model.highest else 0), axis)
                 else:
                     assert isinstance(quantity, OfScores)
@@ -249,7 +251,7 @@ class TargetSet:
                     each[name] = (
                         _extreme(one, place_of) if place_of in (0, 100) else _figure(one.scores, times, place_of)
                     )
-            found[target] = worst_of(target, each)
+            found[criterion] = worst_of(criterion, each)
         return found
 
 
@@ -264,7 +266,7 @@ def named_by_attackers(attackers: Mapping[str, Known], others: Sequence[Hashable
 
 
 def named_columns(texts: Sequence[str], names: Sequence[Hashable]) -> list[Hashable]:
-    """The columns that a target names, whose names need not be texts; those that are not there as they are named."""
+    """The columns that a criterion names, whose names need not be texts; those that are not there as they are named."""
     by_text = {str(name): name for name in names}
     return [by_text.get(text, text) for text in texts]
 
@@ -274,8 +276,8 @@ def _is_of_overlapping(quantity: OfClasses) -> bool:
     return quantity.figure.find(risks_of(_OVERLAPPING)) is not None
 
 
-def _kind(target: Target) -> str:
-    quantity = target.quantity
+def _kind(criterion: Criterion) -> str:
+    quantity = criterion.quantity
     if isinstance(quantity, OfModel):
         return "models" if quantity.sensitive else "classes"
     return "classes" if isinstance(quantity, OfClasses) else "cells"
@@ -319,9 +321,9 @@ def _gain(scores: Sequence[Any], times: npt.NDArray[np.int64], percentile: float
     return _figure(sums, times, percentile)
 
 
-def value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
-    """What classes of such sizes have of a target that is of sizes alone."""
-    quantity = target.quantity
+def value_of_classes(criterion: Criterion, sizes: ClassSizes) -> CriterionValue:
+    """What classes of such sizes have of a criterion that is of sizes alone."""
+    quantity = criterion.quantity
     if isinstance(quantity, OfModel):
         value: float | None = sizes.smallest
     else:
@@ -329,13 +331,13 @@ def value_of_classes(target: Target, sizes: ClassSizes) -> TargetValue:
         parameter = quantity.parameter
         below = int(parameter) if parameter is not None and quantity.figure.depends == ("k",) else 5
         value = quantity.figure.find(risks_of(sizes, below, None if parameter is None or parameter > 1 else parameter))
-    return TargetValue(target, value, target.is_met(value))
+    return CriterionValue(criterion, value, criterion.is_met(value))
 
 
-def worst_of(target: Target, each: Mapping[Hashable, float]) -> TargetValue:
+def worst_of(criterion: Criterion, each: Mapping[Hashable, float]) -> CriterionValue:
     """The worst of the values of several columns, of equal ones the first."""
     known = {name: value for name, value in each.items() if not math.isnan(value)}
     if not known:
-        return TargetValue(target, None, False)
-    column = (max if target.at_most else min)(known, key=lambda name: known[name])
-    return TargetValue(target, known[column], target.is_met(known[column]), column)
+        return CriterionValue(criterion, None, False)
+    column = (max if criterion.at_most else min)(known, key=lambda name: known[name])
+    return CriterionValue(criterion, known[column], criterion.is_met(known[column]), column)

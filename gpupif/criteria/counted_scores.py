@@ -39,7 +39,7 @@ def columns_of(known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
 def class_sizes(
     table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
 ) -> ClassSizes:
-    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `TargetSet`."""
+    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `CriterionSet`."""
     some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in columns_of(known))
     if isinstance(known, AnyKnown) or some_match:
         _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine, missing=missing)
@@ -60,28 +60,28 @@ def class_sizes(
 def score_counted(
     table: CountedTable,
     known: Sequence[Hashable] | AnyKnown,
-    targets: Sequence[Hashable],
+    criteria: Sequence[Hashable],
     measures: Sequence[Measure],
     distances: Mapping[Any, Any],
     engine: Engine,
     only_extremes: bool = False,
     missing: str = "category",
 ) -> tuple[Job, dict[str, list[CellScores]]]:
-    """Scores of cells of counted rows, by measure and target; against any few columns each cell's worst.
+    """Scores of cells of counted rows, by measure and criterion; against any few columns each cell's worst.
 
-    targets: columns, or `NONE` for a column that says nothing. only_extremes: only the lowest and the highest score are
-    needed. missing: see `TargetSet`.
+    criteria: columns, or `NONE` for a column that says nothing. only_extremes: only the lowest and the highest score
+    are needed. missing: see `CriterionSet`.
     """
     pool = list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
     every: list[Column] = [
         *table.columns,
-        *([constant_column(table.rows, len(table.times))] if NONE in targets else []),
+        *([constant_column(table.rows, len(table.times))] if NONE in criteria else []),
     ]
-    columns = [column for column in every if column.name in {*targets, *pool}]
+    columns = [column for column in every if column.name in {*criteria, *pool}]
     used = [column.name for column in columns]
     orders = {name: order for name, order in table.orders.items() if name in used}
     request = ScoreRequest(
-        targets=list(targets),
+        scored_columns=list(criteria),
         known=pool,
         used=used,
         priors={},
@@ -101,7 +101,7 @@ def score_counted(
     only_extremes = only_extremes and subsets is None and not job.wildcards
     job = replace(job, times=table.times, extremes_only=only_extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
-    places = range(len(targets))
+    places = range(len(criteria))
     if job.extremes_only:
         assert isinstance(result, EngineResult)
         return job, {

@@ -1,4 +1,4 @@
-"""What a target may limit: figures of classes, disclosure measures of sensitive attributes, figures of scores.
+"""What a criterion may limit: figures of classes, disclosure measures of sensitive attributes, figures of scores.
 
 Whether a quantity only ever gets safer where values of a column are made coarser is said here, quantity by quantity:
 that is what a search may prune by. Divergences of a cohort's distribution from the table's do (data processing), the
@@ -31,9 +31,10 @@ ROW_GAIN = "rig"
 
 
 class Quantity(ABC):
-    """What a target limits.
+    """What a criterion limits.
 
-    unit: of its values. high_is_bad: whether a target is an upper limit. column: of which column alone it is, if any.
+    unit: of its values. high_is_bad: whether a criterion is an upper limit. column: of which column alone it is, if
+    any.
     """
 
     unit: str
@@ -43,7 +44,7 @@ class Quantity(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """As a target has it."""
+        """As a criterion has it."""
 
     @abstractmethod
     def only_improves(self, any_known: bool) -> bool:
@@ -161,9 +162,9 @@ class OfScores(Quantity):
 
 
 def read_quantity(text: str, statistic: str | None, word: str, inside: str | None) -> Quantity:
-    """The quantity that a target names: a word, a statistic before it and what is in brackets behind it, if any.
+    """The quantity that a criterion names: a word, a statistic before it and what is in brackets behind it, if any.
 
-    text: the target, for messages. Raises InputError.
+    text: the criterion, for messages. Raises InputError.
     """
     name = ALIASES.get(word, word)
     pif = re.fullmatch(r"(?:pif|p(?=\d))_?(\d+(?:\.\d+)?)", name)
@@ -180,7 +181,7 @@ def read_quantity(text: str, statistic: str | None, word: str, inside: str | Non
     if name == "fig":
         statistic, name = statistic or "mean", "cig"
     if not is_measure(name):
-        raise InputError(f"target {text!r}: {_unknown(word, statistic)}")
+        raise InputError(f"criterion {text!r}: {_unknown(word, statistic)}")
     measure = find_measure(name)
     return OfScores(measure, _place(text, statistic, measure.low_is_risky), inside)
 
@@ -196,12 +197,14 @@ def _of_classes(text: str, figure: ClassFigure, inside: str | None) -> OfClasses
         number = float(inside or "")
     except ValueError:
         raise InputError(
-            f"target {text!r}: {figure.name} depends on {needed}: expected it in brackets, as in {example}."
+            f"criterion {text!r}: {figure.name} depends on {needed}: expected it in brackets, as in {example}."
         ) from None
     if needed == "k":
-        return OfClasses(figure, whole_number(f"target {text!r}: k", number, "rows"))
+        return OfClasses(figure, whole_number(f"criterion {text!r}: k", number, "rows"))
     if not 0 < number <= 1:
-        raise InputError(f"target {text!r}: expected a threshold above 0 and up to 1, as in {example}; got {number:g}.")
+        raise InputError(
+            f"criterion {text!r}: expected a threshold above 0 and up to 1, as in {example}; got {number:g}."
+        )
     return OfClasses(figure, number)
 
 
@@ -215,21 +218,21 @@ def _of_model(text: str, model: Model, inside: str | None) -> OfModel:
         found = re.fullmatch(r"(?:(?P<column>.*\S)\s*,\s*)?l\s*=\s*(?P<number>\d+)", inside or "")
         if found is None:
             raise InputError(
-                f"target {text!r}: {model.name} depends on l: expected it in brackets, as in {model.name}(l=3) or "
+                f"criterion {text!r}: {model.name} depends on l: expected it in brackets, as in {model.name}(l=3) or "
                 f"{model.name}(disease, l=3)."
             )
-        column, l_values = found["column"], whole_number(f"target {text!r}: l", int(found["number"]), "values")
+        column, l_values = found["column"], whole_number(f"criterion {text!r}: l", int(found["number"]), "values")
     return OfModel(model, column or None, l_values)
 
 
 def _refuse_inside(text: str, word: str, inside: str | None) -> None:
     if inside is not None:
-        raise InputError(f"target {text!r}: {word} is of the whole table: expected no brackets, got ({inside}).")
+        raise InputError(f"criterion {text!r}: {word} is of the whole table: expected no brackets, got ({inside}).")
 
 
 def _percentile(text: str, number: float) -> float:
     if not 0 <= number <= 100:
-        raise InputError(f"target {text!r}: expected a percentile from 0 to 100, got {number:g}.")
+        raise InputError(f"criterion {text!r}: expected a percentile from 0 to 100, got {number:g}.")
     return number
 
 
@@ -253,6 +256,6 @@ def _unknown(word: str, statistic: str | None) -> str:
         return f"{word} is one number of a table, without {statistic}: expected {word} alone."
     hint = did_you_mean(word, words) or suggest_measure(word)
     return (
-        f"{word!r} is nothing that is measured.{hint} A target limits a figure of classes (k, uniques, ...), of "
+        f"{word!r} is nothing that is measured.{hint} A criterion limits a figure of classes (k, uniques, ...), of "
         "sensitive attributes (distinct_l, t, ...), pif95, or a measure of cells as in 'max csf' and 'mean cig(age)'."
     )

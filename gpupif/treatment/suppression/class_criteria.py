@@ -1,4 +1,4 @@
-"""Targets of classes of rows: on some columns every row is one of at least k."""
+"""Criteria of classes of rows: on some columns every row is one of at least k."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_SETS = 100_000
 
 
 @dataclass(frozen=True)
-class ClassTarget:
+class ClassCriterion:
     """columns: places, ascending. k: the fewest rows that may be equal on them. text: what was asked for."""
 
     columns: tuple[int, ...]
@@ -19,14 +19,14 @@ class ClassTarget:
     text: str = ""
 
     @classmethod
-    def of_any(cls, known: int, among: Sequence[int], k: int, text: str) -> list[ClassTarget]:
+    def of_any(cls, known: int, among: Sequence[int], k: int, text: str) -> list[ClassCriterion]:
         """For whoever knows any so many columns: one for each set of them."""
         return [cls(columns, k, text) for columns in combinations(sorted(among), known)]
 
 
-def without_implied(targets: Sequence[ClassTarget]) -> list[ClassTarget]:
+def without_implied(criteria: Sequence[ClassCriterion]) -> list[ClassCriterion]:
     """Those that no other implies: rows that are equal on some columns are equal on any of them."""
-    different = list({(one.columns, one.k): one for one in targets}.values())
+    different = list({(one.columns, one.k): one for one in criteria}.values())
     if len(different) > 1_000:
         # Sets of as many columns, mostly.
         return different

@@ -1,4 +1,4 @@
-"""A target, read from text: a limit on a figure of a table, against one attacker."""
+"""A criterion, read from text: a limit on a figure of a table, against one attacker."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ EXAMPLES = "'k>=5', 'distinct_l(disease)>=3', 'pif95<=3', 'max csf<=0.9' or 'kno
 
 
 @dataclass(frozen=True)
-class Target:
-    """A limit on a figure of a table: ``Target.of("known=3: k>=5")``.
+class Criterion:
+    """A limit on a figure of a table: ``Criterion.of("known=3: k>=5")``.
 
-    quantity: what is limited. limit: the last value that is safe. known: what the attacker knows, where the target says
+    quantity: what is limited. limit: the last value that is safe. known: what the attacker knows, where the criterion
+    says
     so: columns, or any so many; attacker: by which name another argument says so. Without either the attacker knows the
     quasi-identifiers, or where cells are scored all columns but the scored one. written: the text that it was read
     from, which says it to those who wrote it.
@@ -37,16 +38,18 @@ class Target:
     written: str | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, text: Any) -> Target:
-        """From text; a target as it is. Raises InputError."""
-        if isinstance(text, Target):
+    def of(cls, text: Any) -> Criterion:
+        """From text; a criterion as it is. Raises InputError."""
+        if isinstance(text, Criterion):
             return text
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"targets: expected limits as text, such as {EXAMPLES}; got {brief(text)}.")
+            raise InputError(f"criteria: expected limits as text, such as {EXAMPLES}; got {brief(text)}.")
         said, rest = _split_attacker(text.strip())
         found = _FORM.fullmatch(rest.strip())
         if found is None:
-            raise InputError(f"target {text!r}: expected what is limited, >= or <=, and a number, such as {EXAMPLES}.")
+            raise InputError(
+                f"criterion {text!r}: expected what is limited, >= or <=, and a number, such as {EXAMPLES}."
+            )
         quantity = _quantity(text, found)
         limit = _limit(text, found["number"])
         _check_operator(text, quantity, _OPERATORS.get(found["operator"], found["operator"]), limit)
@@ -54,7 +57,7 @@ class Target:
         return cls(quantity, limit, known, attacker, text.strip())
 
     @classmethod
-    def of_figure(cls, text: Any) -> Target:
+    def of_figure(cls, text: Any) -> Criterion:
         """From text that may leave the limit out, such as "pif95" or "known=3: k": then any value is safe.
 
         Raises InputError.
@@ -75,7 +78,7 @@ class Target:
     def only_improves(self) -> bool:
         """Whether a table that meets it still does when values of any column are made coarser, whatever the table.
 
-        Of an attacker with a name that depends on what he knows; see `TargetSet`.
+        Of an attacker with a name that depends on what he knows; see `CriterionSet`.
         """
         return self.quantity.only_improves(isinstance(self.known, int))
 
@@ -136,19 +139,19 @@ class Target:
         return f"{said}: {self.quantity.text}" if said else self.quantity.text
 
 
-def read_targets(given: Any) -> list[Target]:
-    """One target, or several, from text, each once; raises InputError for what is none."""
-    several = [given] if isinstance(given, str | Target) else given
+def read_criteria(given: Any) -> list[Criterion]:
+    """One criterion, or several, from text, each once; raises InputError for what is none."""
+    several = [given] if isinstance(given, str | Criterion) else given
     if not isinstance(several, Iterable):
-        raise InputError(f"targets: expected limits as text, such as {EXAMPLES}; got {brief(given)}.")
-    targets = list(dict.fromkeys(Target.of(one) for one in several))
-    if not targets:
-        raise InputError(f"targets: expected at least one limit, such as {EXAMPLES}; got none.")
-    return targets
+        raise InputError(f"criteria: expected limits as text, such as {EXAMPLES}; got {brief(given)}.")
+    criteria = list(dict.fromkeys(Criterion.of(one) for one in several))
+    if not criteria:
+        raise InputError(f"criteria: expected at least one limit, such as {EXAMPLES}; got none.")
+    return criteria
 
 
 def _quantity(text: str, found: re.Match[str]) -> Quantity:
-    """What a target limits, by the parts of its text."""
+    """What a criterion limits, by the parts of its text."""
     return read_quantity(text, found["statistic"], found["word"], _stripped(found["inside"]))
 
 
@@ -174,7 +177,7 @@ def _read_attacker(text: str, said: str | None) -> tuple[tuple[str, ...] | int |
     elif said and not equals:
         return None, said
     raise InputError(
-        f"target {text!r}: expected before the colon what the attacker knows, as in 'known=3: k>=5' (any three "
+        f"criterion {text!r}: expected before the colon what the attacker knows, as in 'known=3: k>=5' (any three "
         "columns) or 'known=age,sex: k>=5', or the name of one of attackers=."
     )
 
@@ -186,7 +189,7 @@ def _limit(text: str, number: str | None) -> float:
         limit = math.nan
     if not math.isfinite(limit):
         came = "nothing" if number is None else repr(number.strip())
-        raise InputError(f"target {text!r}: expected a number as the limit, got {came}.")
+        raise InputError(f"criterion {text!r}: expected a number as the limit, got {came}.")
     return limit
 
 
@@ -196,7 +199,7 @@ def _check_operator(text: str, quantity: Quantity, operator: str, limit: float) 
     if operator != right:
         lower = "low" if quantity.high_is_bad else "high"
         raise InputError(
-            f"target {text!r}: {quantity.text} is safe where it is {lower}: write {quantity.text}{right}{limit:g}."
+            f"criterion {text!r}: {quantity.text} is safe where it is {lower}: write {quantity.text}{right}{limit:g}."
         )
 
 

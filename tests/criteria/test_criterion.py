@@ -1,11 +1,11 @@
-"""Targets read from text."""
+"""Criteria read from text."""
 
 from __future__ import annotations
 
 import pytest
 
 import gpupif
-from gpupif.targets.target import Target, read_targets
+from gpupif.criteria.criterion import Criterion, read_criteria
 
 TEXTS = {
     "k>=5": True,
@@ -40,40 +40,40 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "improves"), TEXTS.items())
-def test_targets_are_read_and_written(text, improves):
-    target = Target.of(text)
-    assert str(target) == text
-    assert Target.of(str(target)) == target
-    assert target.only_improves is improves
-    assert target.at_most == ("<=" in text)
+def test_criteria_are_read_and_written(text, improves):
+    criterion = Criterion.of(text)
+    assert str(criterion) == text
+    assert Criterion.of(str(criterion)) == criterion
+    assert criterion.only_improves is improves
+    assert criterion.at_most == ("<=" in text)
 
 
 def test_words_that_mean_the_same():
-    assert Target.of("uniques <= 0") == Target.of("unique_rows<=0")
-    assert Target.of("csf≤.9") == Target.of("max csf<=0.9")
-    assert Target.of("p95 rig<=3") == Target.of("pif95<=3")
-    assert Target.of("cohort_size >= 5") == Target.of("min cohort_size>=5")
-    assert Target.of("fig(a:b (c))<=1") == Target.of("mean cig(a:b (c))<=1")
-    assert str(Target.of(" uniques <= 0 ")) == "uniques <= 0"
-    assert read_targets(["k>=5", "k >= 5.0"]) == [Target.of("k>=5")]
+    assert Criterion.of("uniques <= 0") == Criterion.of("unique_rows<=0")
+    assert Criterion.of("csf≤.9") == Criterion.of("max csf<=0.9")
+    assert Criterion.of("p95 rig<=3") == Criterion.of("pif95<=3")
+    assert Criterion.of("cohort_size >= 5") == Criterion.of("min cohort_size>=5")
+    assert Criterion.of("fig(a:b (c))<=1") == Criterion.of("mean cig(a:b (c))<=1")
+    assert str(Criterion.of(" uniques <= 0 ")) == "uniques <= 0"
+    assert read_criteria(["k>=5", "k >= 5.0"]) == [Criterion.of("k>=5")]
 
 
 def test_limits_hold_for_what_is_known():
-    assert Target.of("k>=5").is_met(5)
-    assert not Target.of("k>=5").is_met(4)
-    assert Target.of("t<=0.2").is_met(0.2)
-    assert not Target.of("t<=0.2").is_met(0.21)
-    assert not Target.of("t<=0.2").is_met(None)
-    assert not Target.of("t<=0.2").is_met(float("nan"))
+    assert Criterion.of("k>=5").is_met(5)
+    assert not Criterion.of("k>=5").is_met(4)
+    assert Criterion.of("t<=0.2").is_met(0.2)
+    assert not Criterion.of("t<=0.2").is_met(0.21)
+    assert not Criterion.of("t<=0.2").is_met(None)
+    assert not Criterion.of("t<=0.2").is_met(float("nan"))
 
 
 @pytest.mark.parametrize(
     ("text", "k"),
     [("k>=5", 5), ("k>=4.2", 5), ("uniques<=0", 2), ("rows_below_k(7)<=0", 7), ("uniques<=1", None), ("t<=0", None)],
 )
-def test_k_of_targets(text, k):
-    assert Target.of(text).smallest_class == k
-    assert Target.of(f"nb: {text}").smallest_class is None
+def test_k_of_criteria(text, k):
+    assert Criterion.of(text).smallest_class == k
+    assert Criterion.of(f"nb: {text}").smallest_class is None
 
 
 BAD = {
@@ -100,6 +100,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD.items())
-def test_bad_targets_are_said(text, message):
+def test_bad_criteria_are_said(text, message):
     with pytest.raises(gpupif.InputError, match=message):
-        Target.of(text)
+        Criterion.of(text)
