@@ -1,9 +1,13 @@
-"""Sets of columns on which a row agrees with other rows, and the minimal ones on which it agrees with none.
+"""Minimal sets of columns on which a row is unique, found from the sets of columns on which it agrees with other rows.
 
-Two rows agree on a set of columns, their agreement, and on all its subsets; so a row is unique on the sets of columns
-that are subsets of none of its agreements. Of one row all sets are looked at together, each a bit. Its columns with the
-commonest values, `LOW` at most, number the bits of a block; sets of the others, with its rarest values, number the
-blocks. There is a block only where an agreement has the columns of its number: the rarer a row's values, the fewer.
+The *agreement* of two rows is the set of all columns on which they have the same value. The rows agree on each subset
+of their agreement as well. A row is therefore unique on a set of columns exactly if the set is a subset of none of the
+row's agreements.
+
+For one row, every set of columns is a bit. The row's columns are sorted by how common the row's value is. The columns
+with the commonest values, at most `LOW` of them, number the bits of a block of bits. The sets of the other columns
+number the blocks. A block exists only if an agreement contains all columns of its number, so rare values make few
+blocks.
 """
 
 from __future__ import annotations
@@ -16,20 +20,24 @@ from numba import int64, uint32, uint64
 
 from gpupif.kernels.jit import kernel, subroutine
 
-# Of a row's columns, how many number the bits of a block, and those of a word.
+# Number of columns that number the bits of a block, and number of columns that number the bits of a 64-bit word.
 LOW, WORD = 11, 6
-# Columns at most: a set is a number of 32 bits.
+# Largest number of columns of a table: a set of columns is a number of 32 bits.
 MOST_COLUMNS = 32
-# Rows that are compared at once, so that what comes out stays in the cache.
+# Number of rows that are compared at once, so that their agreements stay in the cache.
 ROWS = 2048
-# By column of a word, the bits of the sets that have it.
+# For each of the columns that number the bits of a word: the bits of the sets that contain the column.
 HAS = tuple(np.uint64(sum(1 << bit for bit in range(64) if bit >> column & 1)) for column in range(WORD))
 
 
 class Table(NamedTuple):
-    """Distinct rows. codes: (columns, rows). support: how many rows have each value, of a column one after the other;
-    first: where those of each column begin. missing: by column the code of missing values, -1 for none. match: whether
-    these match every value.
+    """Distinct rows, and how common their values are.
+
+    codes: (columns, rows). The codes of the values.
+    support: uint32 (values of all columns). The number of rows that have each value, column after column.
+    first: int64 (columns). The place in `support` at which the values of each column begin.
+    missing: int64 (columns). The code of missing values, -1 if the column has none.
+    match: bool. Whether a missing value matches every value.
     """
 
     codes: npt.NDArray[np.unsignedinteger]
@@ -40,9 +48,15 @@ class Table(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What a thread works in. columns: as many as the table has. agreements: `ROWS`. blocks: by set of the rarer
-    columns its block, or -1. numbers: how many blocks there are, and of each which set it is of. words: (blocks, words)
-    of 64 bits. minimal: one block. level (sizes, columns): minimal sets of a row.
+    """Working memory of one thread.
+
+    columns: int64 (columns). The columns of a row, sorted by `sort_columns`.
+    agreements: uint32 (`ROWS`). The agreements of a row with a chunk of rows.
+    blocks: int32 (sets of the rarer columns). The block of each set, -1 for a set without a block.
+    numbers: int32 (1 + blocks). The number of blocks, then the set of the rarer columns of each block.
+    words: uint64 (blocks, words). The bits of each block.
+    minimal: uint64 (words). The minimal sets of one block.
+    level: int64 (sizes, columns + 1). The row's minimal sets by size: those with each column, then all of them.
     """
 
     columns: npt.NDArray[np.int64]
@@ -55,9 +69,12 @@ class Room(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is found. counts (sizes, rows): minimal sets of a row by their size, less 1. shares (rows, columns): sums of
-    the weights of those with a column; empty where it is not wanted. by_column (sizes, columns): minimal sets of all
-    rows.
+    """Results of the search. The index of a size is the size less 1.
+
+    counts: uint32 (sizes, rows). The number of minimal unique sets of each row, by size.
+    shares: float64 (rows, columns). The sum of the weights of the row's minimal unique sets with each column; empty if
+        it is not requested.
+    by_column: int64 (sizes, columns). The number of minimal unique sets of all rows, by size and column.
     """
 
     counts: npt.NDArray[np.uint32]
@@ -67,8 +84,10 @@ class Found(NamedTuple):
 
 @subroutine
 def sort_columns(table, row, columns):
-    """The columns of a row by how many rows have its value there: those that others have too, the commonest first, and
-    from the end those that none has; returns how many there are of each. Columns where it lacks a value are left out.
+    """Sort the columns of a row by how many rows have the row's value, and return how many are shared and how many not.
+
+    `columns` gets, from its start, the columns whose value other rows have too, the commonest first; from its end, the
+    columns whose value no other row has. Columns in which the row's value is missing are left out.
     """
     codes, support, first = table.codes, table.support, table.first
     shared = 0
@@ -94,7 +113,7 @@ def sort_columns(table, row, columns):
 
 @subroutine
 def find_agreements(table, row, start, columns, agreements):
-    """On which of these columns the rows from `start` on agree with one row: bit b for columns[b]."""
+    """Set agreements[i] to the agreement of `row` with row start + i: bit b is set if they agree on columns[b]."""
     for i in range(agreements.size):
         agreements[i] = 0
     for bit in range(columns.size):
@@ -115,7 +134,7 @@ def find_agreements(table, row, start, columns, agreements):
 
 @subroutine
 def block_of(number, blocks, numbers, words, width):
-    """The block of a set of the rarer columns, empty where there was none; -1 where there is no room for it."""
+    """Return the block of a set of the rarer columns, an empty new block if needed; -1 if there is no room for it."""
     block = blocks[number]
     if block >= 0:
         return block
@@ -132,7 +151,7 @@ def block_of(number, blocks, numbers, words, width):
 
 @subroutine
 def add_agreements(agreements, low, blocks, numbers, words, width):
-    """Set the bits of these sets; returns whether there was room."""
+    """Set the bits of the agreements in their blocks. Return whether there was room for all blocks."""
     inner = (uint32(1) << uint32(low)) - uint32(1)
     for i in range(agreements.size):
         there = agreements[i]
@@ -166,7 +185,7 @@ def close_block(words, width, low):
 
 @subroutine
 def close_blocks(upper, low, blocks, numbers, words, width):
-    """Set the bits of all subsets of the sets in the blocks; returns whether there was room."""
+    """Set the bits of all subsets of the sets in all blocks. Return whether there was room for all blocks."""
     for number in range((1 << upper) - 1, -1, -1):
         block = blocks[number]
         if block < 0:
@@ -185,7 +204,7 @@ def close_blocks(upper, low, blocks, numbers, words, width):
 
 @subroutine
 def bits_in(number):
-    """How many bits of a number of up to 64 bits are set."""
+    """Return how many bits of a number of up to 64 bits are set."""
     number = uint64(number)
     number -= (number >> uint64(1)) & uint64(0x5555555555555555)
     number = (number & uint64(0x3333333333333333)) + ((number >> uint64(2)) & uint64(0x3333333333333333))
@@ -195,7 +214,10 @@ def bits_in(number):
 
 @subroutine
 def minimal_in_block(number, upper, blocks, words, width, minimal):
-    """Sets that are in no agreement, of which all with one column less are in some: as bits of a block."""
+    """Find the minimal unique sets of one block, as bits in `minimal`.
+
+    A set is minimal and unique if it is a subset of no agreement, and each set with one column less is a subset of one.
+    """
     own = words[blocks[number]]
     for w in range(width):
         word = own[w]
@@ -221,7 +243,10 @@ def minimal_in_block(number, upper, blocks, words, width, minimal):
 
 @subroutine
 def count_set(set_, size, columns, level):
-    """Count a minimal set by its size and its columns; bit b of it: columns[b]. level[size - 1, -1]: of all columns."""
+    """Count a minimal set in `level`: in level[size - 1, -1], and in level[size - 1, column] for each of its columns.
+
+    set_: bit b is set if the set contains columns[b].
+    """
     level[size - 1, level.shape[1] - 1] += 1
     while set_:
         level[size - 1, columns[bits_in((set_ & -set_) - 1)]] += 1
@@ -230,7 +255,7 @@ def count_set(set_, size, columns, level):
 
 @subroutine
 def count_minimal(shared, low, largest, room, width):
-    """Count the sets of columns of which all but themselves are in an agreement, of up to `largest` columns."""
+    """Count in room.level the minimal unique sets of up to `largest` shared columns."""
     upper = shared - low
     for number in range(1 << upper):
         many = bits_in(number)
@@ -256,8 +281,9 @@ def count_minimal(shared, low, largest, room, width):
 
 @subroutine
 def find_minimal(table, row, largest, room):
-    """Count in room.level the minimal unique sets of a row, of up to `largest` columns; returns whether there was room
-    for all blocks.
+    """Count in room.level the minimal unique sets of a row, of up to `largest` columns.
+
+    Return whether there was room for all blocks.
     """
     rows = table.codes.shape[1]
     shared, alone = sort_columns(table, row, room.columns)
@@ -279,9 +305,10 @@ def find_minimal(table, row, largest, room):
 
 @kernel
 def search_rows(table, rows, places, weights, room, found):
-    """Find the minimal unique sets of these rows, until one of them needs more blocks than there is room for.
+    """Find the minimal unique sets of some rows; stop at a row that needs more blocks than there is room for.
 
-    places: where of `found` they are put. weights: of a set by its size, less 1. Returns how many rows were done.
+    rows: the rows to search. places: the place of each in `found`. weights: the weight of a set, by its size less 1.
+    Return how many rows were searched.
     """
     columns = table.first.size
     for done in range(rows.size):

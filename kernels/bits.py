@@ -1,4 +1,4 @@
-"""Whole numbers in as few bits as they need, one after the other, as Parquet files and parcels on Dask hold them."""
+"""Whole numbers packed into a fixed number of bits each, as Parquet files and messages of Dask hold them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pack_bits(numbers, shift, width, words):
 
 @kernel
 def unpack_bits(words, shift, width, numbers):
-    """The numbers that `pack_bits` put into words."""
+    """Fill `numbers` with the numbers that `pack_bits` packed into words."""
     mask = ~uint64(0) >> (uint64(64) - uint64(width))
     for i in range(numbers.size):
         bit = uint64(i) * uint64(width)

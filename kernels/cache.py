@@ -1,6 +1,6 @@
-"""Where compiled kernels are kept between processes: by the text of the kernels, not by where they are installed.
+"""The folder in which compiled kernels are kept between processes, named by the text of all kernels.
 
-What is compiled for devices is kept in the same folder.
+The folder does not depend on where the kernels are installed. Kernels that are compiled for a GPU are kept there, too.
 """
 
 from __future__ import annotations
@@ -26,42 +26,43 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 KEPT_SECONDS = 60 * 24 * 3600
-# Where everybody may write, so that somebody else may have made it.
+# Everybody may write to the folder above it, so another user may have made this folder: `_is_ours` checks.
 _LAST_RESORT = Path(tempfile.gettempdir()) / f"gpupif-{os.getuid()}"
-# As long as this another process is waited for that compiles the same; longer than any kernel takes.
+# Seconds to wait for another process that compiles the same kernel, more than any kernel takes; seconds between looks.
 MOST_WAITED, LOOK_EVERY = 60.0, 0.01
 DIGEST_BYTES = 32
 
 
 def _bases() -> Iterator[Path]:
-    """Where caches may lie, the best first."""
+    """Yield the folders in which caches can be kept, the preferred one first."""
     asked = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME")
     if asked:
         yield Path(asked)
     else:
-        # There may be no home: a container that runs under a number without a name.
+        # A container that runs under a user number without a name has no home folder.
         with contextlib.suppress(RuntimeError):
             yield Path.home() / ".cache"
     yield _LAST_RESORT
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can write there: what is found there is run."""
+    """Return whether nobody else can write to a folder; the code that is found there is run."""
     status = folder.lstat()
     return folder.is_dir() and not folder.is_symlink() and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def _remove_old(parent: Path) -> None:
-    """Remove what other versions compiled and nothing was added to for long; they would compile it again."""
+    """Remove the folders of other versions that nothing was added to for `KEPT_SECONDS`; they can compile again."""
     for folder in parent.iterdir():
         if folder.is_dir() and not folder.is_symlink() and time.time() - folder.lstat().st_mtime > KEPT_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cache_folder() -> str:
-    """Folder for compiled kernels, a new one for any other text of kernels or compiler; "" where there is none to use.
+    """Return the folder for compiled kernels, "" if none can be used.
 
-    Of all kernels, for a formula that changes is part of what was compiled of its callers in other files.
+    The folder's name depends on the compiler and on the text of all kernels together: the compiled code of a kernel
+    contains the formulas that it calls in other files.
     """
     folder_here = Path(__file__).parent
     compiled_from = [numba.__version__, llvmlite.__version__, *map(str, sys.version_info)]
@@ -86,36 +87,36 @@ def _cache_folder() -> str:
     return ""
 
 
-# For all compiled kernels, of these sources only; "" where there is none to use.
+# The folder for the compiled kernels of this text; "" if none can be used.
 CACHE_FOLDER = _cache_folder()
 
 
 class KernelCache:
-    """What was compiled of one kernel: one file for each signature and processor, written whole or not at all.
+    """Compiled code of one kernel: one file for each signature and processor, written whole or not at all.
 
-    Of several processes that need the same at once one compiles, and the others wait for it. In place of Numba's own
-    cache, which goes by where the source file lies and when it was written, whose index two processes damage that add
-    to it at once, and which imports all that compiling needs before it loads anything: a third of a second.
+    If several processes need the same code at once, one compiles and the others wait for it. Numba's own cache cannot
+    do it: it depends on the path and the time of the source file, two processes that add to its index at once damage
+    it, and it imports the whole compiler before it loads anything, which takes a third of a second.
     """
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], folder: str) -> None:
         self.cache_path = folder
         self._options = tuple(sorted(map(str, options.items())))
         self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        # Locks of what this process compiles, by file.
+        # The locks of the files that this process compiles, by file.
         self._claims: dict[Path, int] = {}
 
     def has_overload(self, sig: Any, target_context: Any) -> bool:
-        """Whether something was kept for these types of arguments."""
+        """Return whether compiled code is kept for these types of arguments."""
         return self._file(self._key(sig, target_context.codegen())).exists()
 
     def claims(self, sig: Any, target_context: Any) -> bool:
-        """Have other processes wait for this one to compile it; False where another has done so before."""
+        """Make other processes wait for this one to compile; return False if another process already compiles."""
         return self._claims_at_once(self._file(self._key(sig, target_context.codegen())))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled for these types of arguments; None where that is to be done, by this process then."""
-        # What the code refers to; compiling would do that too.
+        """Return the compiled code for these types of arguments; None if this process has to compile it."""
+        # The code refers to the runtime, which compiling would initialise, too.
         rtsys.initialize(target_context)
         key = self._key(sig, target_context.codegen())
         file = self._file(key)
@@ -129,11 +130,11 @@ class KernelCache:
         return self.rebuild(target_context, stored)
 
     def rebuild(self, target_context: Any, stored: tuple[Any, ...]) -> CompileResult:
-        """What was compiled, from what is kept of it."""
+        """Return the compiled code that was stored."""
         return CompileResult._rebuild(target_context, *stored)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled; where there is no room for it, the next process compiles it again."""
+        """Keep compiled code; if there is no room for it, the next process compiles again."""
         if data.library.has_dynamic_globals:
             raise RuntimeError(f"{self._name}: compiled with addresses of this process, so that it cannot be kept")
         key = self._key(sig, data.codegen)
@@ -143,10 +144,10 @@ class KernelCache:
         self._give_up(file)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: Numba calls it, and nothing is held back."""
 
     def _key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
-        """What machine code depends on beside the sources and the versions of the folder."""
+        """Return all that machine code depends on, except the sources and versions that name the folder."""
         asked = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK)
         return signature, codegen.magic_tuple(), self._options, tuple(map(str, asked))
 
@@ -154,14 +155,14 @@ class KernelCache:
         return Path(self.cache_path) / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.code"
 
     def _claim(self, file: Path) -> None:
-        """Have other processes wait for this one; or wait for the one that compiles this already."""
+        """Make other processes wait for this one, or wait for the process that compiles this file already."""
         until = time.monotonic() + MOST_WAITED
         while not self._claims_at_once(file) and time.monotonic() < until:
             time.sleep(LOOK_EVERY)
 
     def _claims_at_once(self, file: Path) -> bool:
-        """Have other processes wait for this one, unless it is to wait for another."""
-        # Where files cannot be locked, each process compiles for itself.
+        """Make other processes wait for this one; return False if another process compiles this file already."""
+        # If files cannot be locked, each process compiles for itself.
         with contextlib.suppress(OSError):
             if file not in self._claims:
                 claim = os.open(_lock_of(file), os.O_RDWR | os.O_CREAT, 0o600)
@@ -181,13 +182,13 @@ class KernelCache:
         if claim is not None:
             with contextlib.suppress(OSError):
                 os.unlink(_lock_of(file))
-            # Said, not only closed: a process that was forked off meanwhile has it open too.
+            # Closing is not enough: a process that was forked meanwhile has the file open, too.
             fcntl.flock(claim, fcntl.LOCK_UN)
             os.close(claim)
 
 
 def _read(file: Path, key: tuple[Any, ...]) -> Any:
-    """What `save_overload` put there for this key; None where there is nothing, or what is there is damaged."""
+    """Return the code that `save_overload` wrote for this key; None if there is no file or it is damaged."""
     try:
         stored = file.read_bytes()
     except OSError:
@@ -200,7 +201,7 @@ def _read(file: Path, key: tuple[Any, ...]) -> Any:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Keep a file for other processes, or, where there is no room for it, none."""
+    """Write a file for other processes; write none if there is no room for it."""
     with contextlib.suppress(OSError):
         descriptor, written = tempfile.mkstemp(dir=file.parent, prefix=file.name)
         try:
@@ -217,7 +218,7 @@ def _lock_of(file: Path) -> Path:
 
 
 def _locked(descriptor: int) -> bool:
-    """Lock a file if no other process has done so."""
+    """Lock a file; return False if another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Drawing the columns of a synthetic population: one kernel for every column, the model comes as tables."""
+"""Random columns of a synthetic population: one kernel draws every column; tables describe the model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ LOW_32 = 0xFFFFFFFF
 def draw_column(codes, column, begin, stop, seed, parents, shifts, keep, other, levels):
     """Draw codes[column, begin:stop] given the codes of the column's parents.
 
-    codes (columns, rows) int8; parents (p,) the rows of codes to look at; shifts (p, 128) what a parent's code adds
-    to the position of the row's table; keep and other: alias tables of `levels` cells, one after the other.
+    codes: int8 (columns, rows). parents: (p,) the columns on which this column depends. shifts: (p, 128) the number
+    that a parent's code adds to the position of the row's alias table. keep, other: alias tables of `levels` cells
+    each, table after table.
 
-    The random word is a function of seed, column and row alone, so ranges may be drawn in any order. Its upper half
-    picks a cell, its lower half decides between the cell's own level and the other one: no search, no branch.
+    The random word depends on seed, column and row alone, so that ranges of rows can be drawn in any order. Its upper
+    half picks a cell. Its lower half decides between the cell's own level and the cell's other level, without a search
+    and without a branch.
     """
     start = mix_word(mix(seed), column)
     for row in range(begin, stop):

@@ -1,4 +1,4 @@
-"""How many rows of a column have another value than before."""
+"""Number of rows of a column whose value a treatment changed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def count_changes(before, after, same, missing_before, missing_after, counts):
-    """counts[0] += rows whose value changed, counts[1] += those of them that have none any more.
+    """Add to counts[0] the rows whose value changed, and to counts[1] the rows whose value became missing.
 
-    same[a]: the code before of what is a after, for a below `missing_after`; -1 for a value that was not there.
+    same[a]: for each code a after the treatment, the code of the same value before it; -1 for a new value.
     """
     changed = 0
     suppressed = 0

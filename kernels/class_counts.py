@@ -1,8 +1,10 @@
-"""Rows counted by their key seen through masks, in tables that change as cells are suppressed and restored.
+"""Sizes of classes of rows that agree on some columns, in hash tables that follow cells suppressed and restored.
 
-One table of slots for each mask, all in the same arrays: those of mask m are slots bounds[m] to bounds[m + 1] - 1, a
-power of two of them. A slot has the number of an entry, from 1 on, or 0; an entry a masked key and how many rows have
-it. An entry stays when no row has it any more.
+A mask selects the bits of some columns in the keys of rows. Rows with the same masked key are one class.
+
+There is one hash table for each mask, and all are in the same arrays. The slots of mask m are slots bounds[m] to
+bounds[m + 1] - 1; their number is a power of two. A slot holds 0 if it is free, else the number of an entry, counted
+from 1. An entry holds a masked key and how many rows have it. An entry stays if no row has its key any more.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from gpupif.kernels.jit import kernel, subroutine
 
 @subroutine
 def find_slot(key, row, masks, bounds, slots, entry_keys, m):
-    """The slot of a masked key: with its entry, or the empty one where that would stand."""
+    """Return the slot of a masked key: the slot of its entry, or the free slot in which a new entry belongs."""
     first = bounds[m]
     last = uint64(bounds[m + 1] - first - 1)
     slot = hash_row(key, row, masks[m]) & last
@@ -33,7 +35,7 @@ def find_slot(key, row, masks, bounds, slots, entry_keys, m):
 
 @subroutine
 def add_row(key, row, masks, bounds, slots, entry_keys, counts, entries, m):
-    """Count a row at its entry, made where there is none; returns how many entries there are then."""
+    """Count a row in the class of its masked key; make a new entry if needed. Return the number of entries."""
     slot = find_slot(key, row, masks, bounds, slots, entry_keys, m)
     if slots[slot] == 0:
         for word in range(key.shape[1]):
@@ -47,7 +49,7 @@ def add_row(key, row, masks, bounds, slots, entry_keys, counts, entries, m):
 
 @kernel
 def count_rows(keys, masks, bounds, slots, entry_keys, counts):
-    """Count all rows in all tables; returns how many entries there are."""
+    """Count all rows in the tables of all masks. Return the number of entries."""
     entries = 0
     for m in range(len(masks)):
         for row in range(len(keys)):
@@ -57,12 +59,16 @@ def count_rows(keys, masks, bounds, slots, entry_keys, counts):
 
 @kernel
 def restore_cells(cells, fields, keys, limits, tables, entries, restored, changed):
-    """Put values back, in the order of the cells, where no class falls below its limit for it.
+    """Restore suppressed cells, in their order; skip a cell if a class would become smaller than its limit.
 
-    cells: (rows, columns, codes): of each cell its row, column and value; fields: (columns, 3), where keys have it
-    (word, shift, mask). limits: by mask the fewest rows of a class. tables: (masks, bounds, slots, entry_keys, counts).
-    restored: of each cell whether it is, before and after. changed: a key to work in. Returns how many entries there
-    are, and how many values were put back.
+    cells: (rows, columns, codes). The row, the column and the original value of each suppressed cell.
+    fields: (columns, 3). The word, shift and mask of each column in keys.
+    limits: (masks). The smallest allowed size of a class.
+    tables: (masks, bounds, slots, entry_keys, counts), see the module.
+    entries: the number of entries before.
+    restored: bool (cells). Whether each cell is restored, before and after the call.
+    changed: working memory for one key.
+    Return the number of entries, and how many cells were restored.
     """
     rows, columns, codes = cells
     masks, bounds, slots, entry_keys, counts = tables

@@ -1,4 +1,4 @@
-"""Values to dense codes: count what occurs, then renumber."""
+"""Dense codes of values: count the values that occur, then renumber them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def count_values(values, low, counts):
-    """counts[v - low, k] += 1 for each value v, integers from `low` on.
+    """Add 1 to a counter counts[v - low, k] for each value v.
 
-    Where there are four counters for a value they are used in turn: equal values need not wait for each other.
+    values: integers, `low` or more. counts: (values, 1) or (values, 4). Four counters of a value are used in turn, so
+    that the processor need not wait for the counter that it increased last.
     """
     first = 0
     if counts.shape[1] == 4:
@@ -27,7 +28,7 @@ def count_values(values, low, counts):
 
 @kernel
 def first_rows(codes, first):
-    """first[c] = the first row with code c."""
+    """Set first[c] to the first row with code c."""
     for i in range(codes.size):
         row = codes.size - 1 - i
         first[codes[row]] = row
@@ -35,13 +36,13 @@ def first_rows(codes, first):
 
 @kernel
 def recode(values, low, new_codes, codes):
-    """codes[i] = new_codes[values[i] - low]."""
+    """Set codes[i] to new_codes[values[i] - low]."""
     for i in range(values.size):
         codes[i] = new_codes[uint64(int64(values[i]) - low)]
 
 
 @kernel
 def add_times(codes, times, sums):
-    """sums[c] += times[i] for each row i with code c."""
+    """Add to sums[c] the multiplicity times[i] of each row i with code c."""
     for i in range(codes.size):
         sums[codes[i]] += times[i]

@@ -1,4 +1,4 @@
-"""Columns of numbers as dictionary indices: which of those that differ each is."""
+"""Dictionary encoding of columns of numbers: the distinct values, and the index of each row's value among them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def number_values(values, shift, slots, numbers, distinct):
-    """numbers[i] = which of the `distinct` values values[i] is, in order of first appearance; how many there are.
+    """Assign numbers to the distinct values in order of first appearance: values[i] is distinct[numbers[i]].
 
-    values: bit patterns, whole numbers without a sign. slots: zeros, more than values that are distinct, 2^(64 - shift)
-    of them: each holds the number of a value, from 1 on. Returns -1 where there are more values than `distinct` holds.
+    values: bit patterns, unsigned integers. slots: 2^(64 - shift) zeros, more than there are distinct values; a slot
+    gets the number of a value, counted from 1. Return the number of distinct values, -1 if `distinct` is too small.
     """
     found, last = int64(0), slots.size - 1
     for i in range(values.size):
@@ -38,6 +38,6 @@ def number_values(values, shift, slots, numbers, distinct):
 
 @kernel
 def count_numbers(numbers, times):
-    """Add to times[k] how often k is among the numbers."""
+    """Add to times[k] how often k occurs in `numbers`."""
     for i in range(numbers.size):
         times[numbers[i]] += 1

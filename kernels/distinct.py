@@ -1,4 +1,4 @@
-"""Equal rows to one distinct row with a count, in order of first appearance in the table."""
+"""Distinct rows with their multiplicities, in order of first appearance in the table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gpupif.kernels.jit import kernel
 def find_first_rows(order, rows, offsets, blocks, room, sizes, first, counts):
     """Find equal rows in the blocks blocks[0] to blocks[1] - 1 of a partition.
 
-    order gives a row's place in the table; rows: (keys, counts, hashes), room and sizes: see `group_rows` and
-    `sum_groups`. first[i] gets the place of the first row equal to row i; counts[f] of such a first row how often it
-    occurs.
+    order: the place of each row in the table. rows: (keys, counts, hashes). room, sizes: working memory, see
+    `group_rows` and `sum_groups`. first[i] gets the place of the first row equal to row i. counts[f] gets the
+    multiplicity of row f, if f is the first of its equal rows.
     """
     heads = room.heads
     for block in range(blocks[0], blocks[1]):
@@ -31,7 +31,7 @@ def find_first_rows(order, rows, offsets, blocks, room, sizes, first, counts):
 
 @kernel
 def count_first_rows(first, start, stop):
-    """How many of the rows start to stop are the first of their kind."""
+    """Return how many of the rows start to stop - 1 are the first of their equal rows."""
     total = 0
     for row in range(start, stop):
         total += first[row] == row
@@ -40,10 +40,11 @@ def count_first_rows(first, start, stop):
 
 @kernel
 def collect_first_rows(first, start, stop, keys, count_then_number, number, end, distinct):
-    """Copy the first rows of their kind among start to stop to rows `number` to end - 1 of `distinct` (keys, counts).
+    """Copy the first of equal rows, among rows start to stop - 1, to rows `number` to end - 1 of `distinct`.
 
-    count_then_number[row] has the count of such a row; afterwards it has the number of the distinct row. Other rows are
-    written too and then overwritten: cheaper than a branch that no processor foresees.
+    distinct: (keys, counts). count_then_number[row]: the multiplicity of a first row before the call, the number of its
+    distinct row after it. Other rows are written as well and then overwritten, because no processor can predict the
+    branch that would skip them.
     """
     distinct_keys, distinct_counts = distinct
     for row in range(start, stop):

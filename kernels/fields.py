@@ -1,4 +1,4 @@
-"""Fields of CSV as dictionary indices: which of the texts that differ each is."""
+"""Fields of CSV as dictionary indices: the distinct texts of each column, and the number of each field's text."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from gpupif.kernels.words import copy_bytes, load_word, trailing_zeros
 
 LINE_FEED, CARRIAGE_RETURN, QUOTE = 10, 13, 34
 ONES, HIGH_BITS = 0x0101010101010101, 0x8080808080808080
-# What `encode_fields` gives back for lines that it does not know how to read.
+# `encode_fields` returns it for lines that it cannot read.
 ODD = -1
 
 
 @subroutine
 def byte_found(word, wanted):
-    """The first byte of a word that is as the bytes of `wanted` has its highest bit set; later ones may have, too."""
+    """Return a word in which the highest bit marks the first byte that equals the bytes of `wanted`.
+
+    Bytes after the first may be marked wrongly.
+    """
     found = word ^ wanted
     return (found - uint64(ONES)) & ~found & uint64(HIGH_BITS)
 
 
 @subroutine
 def mixed(mix, word):
-    """A hash of a word and of what came before it."""
+    """Return the hash of a word and of the words before it, whose hash is `mix`."""
     mix = spread_word(mix ^ word)
     return mix ^ (mix >> uint64(32))
 
 
 @subroutine
 def first_bytes(word, size):
-    """The first bytes of a word, fewer than eight."""
+    """Return the first `size` bytes of a word, fewer than eight."""
     return word & ((uint64(1) << uint64(8 * size)) - uint64(1))
 
 
 @subroutine
 def hash_text(texts, start, size):
-    """The hash of a text: of its words, and of the bytes that are left, none perhaps, as one."""
+    """Return the hash of a text: of its words of eight bytes, and of the bytes that are left as one more word."""
     mix = uint64(0)
     for k in range(0, size - 7, 8):
         mix = mixed(mix, load_word(texts, start + k))
@@ -46,7 +49,7 @@ def hash_text(texts, start, size):
 
 @subroutine
 def same_text(texts, one, other, size):
-    """Whether so many bytes from `one` and from `other` on are the same."""
+    """Return whether the `size` bytes from `one` on equal those from `other` on."""
     for k in range(0, size - 7, 8):
         if load_word(texts, one + k) != load_word(texts, other + k):
             return False
@@ -57,9 +60,9 @@ def same_text(texts, one, other, size):
 
 @subroutine
 def copy_quoted(texts, free, data, at, stop):
-    """Copy what is in quotes from `at` on, two quotes as one; where the quote is that ends it, and how much it was.
+    """Copy a quoted text that begins at `at`, two quotes as one.
 
-    Where there is none before `stop`, that.
+    Return the place of the quote that ends it, `stop` if there is none before, and the number of bytes copied.
     """
     size = 0
     while at < stop:
@@ -75,16 +78,20 @@ def copy_quoted(texts, free, data, at, stop):
 
 @kernel
 def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, distinct, starts, texts):
-    """Encode the lines data[:stop], the last of which ends in a line feed; lines without anything are none.
+    """Encode the lines data[:stop], the last of which ends in a line feed; empty lines are skipped.
 
-    wanted[f]: the column k that field f is of, -1 for none. codes[k, i]: which of the texts of column k line i has, in
-    order of first appearance, -1 for none; counts[0, k]: how many these are; counts[1, k]: lines without. Text j of
-    column k is texts[starts[t] : starts[t + 1]] with t = distinct[k, j]. slots: zeros, for each column 2^(64 - shift),
-    more than texts that it may have. Behind data and texts there are STEP bytes more.
+    wanted: for each field of a line its column k, -1 for a field that is not read.
+    codes: (columns, lines). codes[k, i] gets the number of line i's text among the distinct texts of column k, in order
+        of first appearance; -1 for an empty field.
+    counts: (2, columns). counts[0, k] gets the number of distinct texts, counts[1, k] the number of empty fields.
+    distinct, starts, texts: text j of column k is texts[starts[t] : starts[t + 1]] with t = distinct[k, j].
+    slots: (columns, 2^(64 - shift)) zeros, more for each column than it can have distinct texts.
+    `data` and `texts` end with STEP spare bytes.
 
-    Returns how far it came, which is not to the end where a column has as many texts as it may have, and the number of
-    lines. How far is `ODD` for lines with more or fewer fields, and for quotes in which there is no end, or not that of
-    a field. A carriage return ends a line if there is a line feed behind it; out of quotes there is no other.
+    Return the number of bytes that were read, and the number of lines. Reading stops early when a column has as many
+    distinct texts as `distinct` holds. The number of bytes is `ODD` for a line with more or fewer fields than wanted,
+    for a quote that does not end, and for a quote that does not end at the end of its field. A carriage return before a
+    line feed belongs to the end of the line.
     """
     separators, feeds = uint64(separator) * uint64(ONES), uint64(LINE_FEED) * uint64(ONES)
     quotes, last, most = uint64(QUOTE) * uint64(ONES), slots.shape[1] - 1, distinct.shape[1]
@@ -97,7 +104,7 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
             at += 1
             continue
         for field in range(wanted.size):
-            # The end of the field, and the hash of what comes before.
+            # Find the end of the field, and the hash of the field.
             quoted = data[at] == QUOTE
             at += quoted
             start, mix, word, ends = at, uint64(0), uint64(0), uint64(0)
@@ -138,7 +145,7 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
                 codes[k, line] = -1
                 counts[1, k] += 1
                 continue
-            # Which of the texts it is: that of its slot, or of the next, or a new one.
+            # Find the number of the text in its slot or in one of the next slots; else it is a new text.
             slot = int64(mix >> uint64(shift))
             while True:
                 number = int64(slots[k, slot]) - 1

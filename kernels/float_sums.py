@@ -1,4 +1,4 @@
-"""Exact sums of floats: their mantissas added up as whole numbers, those of each sign and exponent apart."""
+"""Exact sums of floats: mantissas are added up as whole numbers, separately for each sign and exponent."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from numba import float64, int64, uint64
 from gpupif.kernels.jit import kernel
 from gpupif.kernels.whole_sums import FRACTION, FRACTION_BITS, LEADING
 
-# Exponents of float64, and the one of what is not finite.
+# Number of exponents of float64, and the exponent of infinities and NaN.
 EXPONENTS = 1 << 11
 NOT_FINITE = EXPONENTS - 1
-# A mantissa is added up in two halves: of at most 2^36 terms the sums of these fit into 64 bits.
+# A mantissa is added up in two halves: the sums of up to 2^36 halves fit into 64 bits.
 LOW_BITS = 27
 LOW = uint64((1 << LOW_BITS) - 1)
 
 
 @kernel
 def add_up(numbers, times, sums):
-    """Add to sums[s, 0] and sums[s, 1] the upper and the lower halves of the mantissas of the numbers with the exponent
-    s, or, those below 0, EXPONENTS + s.
+    """Add the upper halves of the numbers' mantissas to sums[s, 0], and the lower halves to sums[s, 1].
 
-    numbers: floats, or whole numbers below 2^53. times: how often each occurs; empty: once.
+    s: the exponent of the number; EXPONENTS more for a number below 0. numbers: floats, or whole numbers below 2^53.
+    times: how often each number occurs; empty: once.
     """
     for i in range(numbers.size):
         bits = np.float64(float64(numbers[i])).view(np.uint64)

@@ -1,4 +1,4 @@
-"""Hashes of packed row keys. A hash only says where to look; equality is always decided on the key words."""
+"""Hashes of packed row keys. A hash only says at which slot to look; key words decide whether rows are equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpupif.kernels.jit import subroutine
 
 @subroutine
 def mix(word):
-    """Bijective mix of 64 bits (the finaliser of SplitMix64): different words never share a hash."""
+    """Return a bijective mix of 64 bits (the finaliser of SplitMix64): different words never share a hash."""
     z = uint64(word)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
@@ -18,19 +18,19 @@ def mix(word):
 
 @subroutine
 def spread_word(word):
-    """Cheaper bijective mix, whose upper bits are good enough for a small table."""
+    """Return a cheaper bijective mix, whose upper bits are good enough for a small table."""
     return uint64(word) * uint64(0x9E3779B97F4A7C15)
 
 
 @subroutine
 def mix_word(word, position):
-    """Hash of one word of a key; the position enters, so equal words in different places differ."""
+    """Return the hash of one word of a key; it depends on the word's position, so equal words elsewhere differ."""
     return mix(uint64(word) + uint64(position + 1) * uint64(0x9E3779B97F4A7C15))
 
 
 @subroutine
 def hash_row(keys, row, masks):
-    """Hash of the masked words of one row: a sum over words, so that one word can be exchanged cheaply."""
+    """Return the hash of the masked words of one row: a sum over words, so that one word can be exchanged cheaply."""
     total = uint64(0)
     for word in range(keys.shape[1]):
         total += mix_word(keys[row, word] & masks[word], word)

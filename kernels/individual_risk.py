@@ -1,10 +1,12 @@
-"""Benedetti & Franconi's individual risk of re-identification, and that of households: the same on every processor.
+"""Benedetti and Franconi's individual risk of re-identification and the risk of households, equal on every processor.
 
-Notation: of f rows of a sample that agree, and the sum F of their sampling weights, p = f / F is the share of the
-people like them that was sampled. The people there are given f are taken to be negative binomial: F - f are missed
-before f are sampled, each with probability p. The risk is the expected value of 1 / F, p times the integral of
-u^(f-1) / (p + (1-p) u) from 0 to 1. All is made of additions, multiplications and divisions, which every processor
-rounds alike, and of the logarithms and powers in `logarithms.py`.
+Notation: a class has f rows of the sample, F is the sum of their sampling weights, and p = f / F is the share of such
+people that was sampled. The number of people of the class in the population is taken to be negative binomial, given f:
+people are missed before f are sampled, each sampled with probability p. The risk is the expected value of 1 / F, which
+is p times the integral of u^(f-1) / (p + (1-p) u) over u from 0 to 1.
+
+The code uses additions, multiplications and divisions, which every processor rounds alike, and the logarithms and
+powers in `logarithms.py`.
 """
 
 from __future__ import annotations
@@ -15,23 +17,25 @@ from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.logarithms import LN2, exp2, log2
 from gpupif.kernels.whole_sums import UPPER_BITS, digits_of_float, float_of_digits, wide_of_digits
 
-# Up to so many rows and this sampling fraction the recurrence is right to the last bits, beyond either the series is.
+# Up to this many rows and this sampling fraction the recurrence is exact to the last bits; beyond, the series is.
 FEW_ROWS = 32
 SMALL_FRACTION = 0.25
-# Terms of a series that are less than this share of its sum change no bit of it.
+# A term of a series that is a smaller share of the sum than this changes no bit of the sum.
 NO_BIT = 2.0**-54
-# Below this share logarithms and powers are summed as series of it, which lose no digits.
+# Below this risk, logarithms and powers are computed as series in the risk, which lose no digits.
 SMALL_RISK = 0.25
-# In place of the logarithm of 0, and of sums above it: 1 - e^-64 is 1. It is so many upper digits, see `whole_sums.py`.
+# The value that stands for infinity in -ln(1 - risk): 1 - e^-64 rounds to 1. `MOST_UPPER` is the same in upper digits,
+# see `whole_sums.py`.
 CERTAIN = 64.0
 MOST_UPPER = int64(1 << (UPPER_BITS + 6))
 
 
 @subroutine
 def individual_risk(rows, people):
-    """The risk of a row whose class has so many rows in the sample and estimated people there.
+    """Return the individual risk of a row.
 
-    1 / f where F is at most f, and 0 where nobody is estimated. p / (1-p) ln(1 / p) of a single row.
+    rows: f, the rows of its class in the sample. people: F, the estimated people of its class in the population.
+    The risk is 1 / f if F is at most f, and 0 if F is 0. For a class of one row it is p / (1-p) ln(1 / p).
     """
     if people <= 0.0:
         return 0.0
@@ -43,7 +47,7 @@ def individual_risk(rows, people):
 
 @subroutine
 def _by_recurrence(rows, fraction):
-    """From f = 1 on: the risk of f + 1 rows is p / (1-p) (1 / f - that of f rows)."""
+    """Return the risk by recurrence from f = 1: risk(f + 1) = p / (1-p) (1 / f - risk(f))."""
     odds = fraction / (1.0 - fraction)
     risk = odds * (-log2(fraction) * LN2)
     for before in range(1, rows):
@@ -53,7 +57,7 @@ def _by_recurrence(rows, fraction):
 
 @subroutine
 def _by_series(rows, fraction):
-    """Sum over j of p (1-p)^j (f-1)! j! / (f+j)!."""
+    """Return the risk as the sum over j of p (1-p)^j (f-1)! j! / (f+j)!."""
     missed, term = 1.0 - fraction, fraction / rows
     risk, step = term, 0.0
     while term > NO_BIT * risk:
@@ -65,14 +69,14 @@ def _by_series(rows, fraction):
 
 @kernel
 def individual_risks(rows, people, out):
-    """out[i] = the individual risk of a row whose class has rows[i] rows in the sample and stands for people[i]."""
+    """Set out[i] to the individual risk for a class of rows[i] rows in the sample and people[i] estimated people."""
     for i in range(rows.size):
         out[i] = individual_risk(int64(rows[i]), float64(people[i]))
 
 
 @subroutine
 def safety(risk):
-    """-ln(1 - risk), for a risk from 0 to 1; of 1 `CERTAIN`, in place of infinity."""
+    """Return -ln(1 - risk) for a risk from 0 to 1; `CERTAIN`, not infinity, for a risk of 1."""
     if risk >= SMALL_RISK:
         return min(CERTAIN, -log2(1.0 - risk) * LN2)
     power, total, step = risk, risk, 1.0
@@ -85,7 +89,10 @@ def safety(risk):
 
 @subroutine
 def risk_of_safety(total):
-    """1 - e^-total: the probability that at least one of several is found, of the sum of `safety` over them."""
+    """Return 1 - e^-total, the probability that at least one row is re-identified.
+
+    total: the sum of `safety` over the rows.
+    """
     if total >= CERTAIN:
         return 1.0
     if total >= SMALL_RISK:
@@ -100,9 +107,10 @@ def risk_of_safety(total):
 
 @kernel
 def add_safety(risks, times, households, upper, lower):
-    """Add `safety` of risks[i], times[i] times, to household households[i], in the digits of `digits_of_float`.
+    """Add `safety` of risks[i], times[i] times, to the sums of household households[i].
 
-    The upper ones up to `MOST_UPPER`: sums of whole numbers, so that they are the same in any order.
+    upper, lower: the sums, in the digits of `digits_of_float`. Upper sums stop at `MOST_UPPER`. The sums are whole
+    numbers, so they do not depend on the order of the rows.
     """
     for i in range(risks.size):
         household, count = households[i], times[i]
@@ -116,7 +124,7 @@ def add_safety(risks, times, households, upper, lower):
 
 @kernel
 def household_risks(upper, lower, out):
-    """out[i] = the risk of a household, from its sums of `add_safety`."""
+    """Set out[i] to the risk of household i, from the sums that `add_safety` made."""
     for i in range(upper.size):
         high, low = wide_of_digits(upper[i], lower[i])
         out[i] = risk_of_safety(float_of_digits(high, low))

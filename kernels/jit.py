@@ -1,7 +1,8 @@
-"""How kernels are compiled for the CPU: on first use, without the GIL, kept on disk between runs.
+"""Compilation of kernels for the CPU: on first use, without the GIL, kept on disk between runs.
 
-A kernel and the subroutines that it calls are optimised together, once, and only kernels become machine code. Numba by
-itself does both for each function with all that it calls, and again for whatever calls that.
+A *kernel* is called by Python; a *subroutine* is called by kernels only. A kernel and its subroutines are optimised
+together, once, and only kernels become machine code. Numba by itself optimises and compiles every function together
+with all functions that it calls, and again for each of its callers.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from numba.core.registry import CPUDispatcher
 
 from gpupif.kernels.cache import CACHE_FOLDER, KernelCache
 
-# nogil with plain loops: the engine's threads hand each call a range, so no Numba threading layer is involved and a
-# caller's threads (a Dask worker's, say) may score at the same time. error_model="numpy" leaves out the checks for
-# division by zero, as a CUDA kernel does. Nothing calls kernels as C functions. Kernels neither make arrays nor hand
-# them on, so that no references are to be counted: half of what there would be to compile.
+# nogil: the engine's threads give each call a range of rows, so no threading layer of Numba is needed, and threads of a
+# caller (a Dask worker's, for instance) can score at the same time. error_model="numpy" leaves out the checks for
+# division by zero, as a CUDA kernel does. no_cfunc_wrapper: nothing calls kernels as C functions. _nrt: kernels neither
+# make arrays nor return them, so references need not be counted, which saves half of the code to compile.
 OPTIONS = {
     "nopython": True,
     "nogil": True,
@@ -34,7 +35,7 @@ OPTIONS = {
 
 
 class SubroutineCode(JITCodeLibrary):
-    """Code of a subroutine and of those that it calls, for linking only."""
+    """Code of a subroutine and of the subroutines that it calls, for linking only."""
 
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
@@ -42,19 +43,19 @@ class SubroutineCode(JITCodeLibrary):
         self._finalized = True
 
     def serialize_using_object_code(self) -> tuple[str, bytes]:
-        """What is kept of it, which is no object code."""
+        """Return the name and the bitcode: Numba asks for object code to keep, and a subroutine has none."""
         return self.name, self._get_module_for_linking().as_bitcode()
 
     @classmethod
     def kept(cls, codegen: Any, name: str, bitcode: bytes) -> SubroutineCode:
-        """The same again from what was kept."""
+        """Return the code again from the name and bitcode that were kept."""
         code = cls(codegen, name)
         code._final_module, code._finalized = parse_bitcode(bitcode), True
         return code
 
 
 class SubroutineCompiler(Compiler):
-    """Numba's, for what nothing but other functions call."""
+    """Numba's compiler, for functions that only compiled functions call."""
 
     def compile_extra(self, function: Callable[..., Any]) -> CompileResult:
         target = self.state.targetctx
@@ -66,12 +67,12 @@ class SubroutineCompiler(Compiler):
 
 
 def _linkable(compiled: CompileResult) -> CompileResult:
-    """A subroutine that its callers find: by its entry point, which is none, only a thing of its own."""
+    """Return the subroutine with an entry point by which Numba finds it; nothing is ever called there."""
     return compiled._replace(entry_point=object())
 
 
 class Kernel(CPUDispatcher):
-    """A compiled function, called like any other; by the first call with arguments of other types it is compiled."""
+    """A compiled function that Python calls; the first call with arguments of new types compiles it."""
 
     compiler, cache = Compiler, KernelCache
 
@@ -83,7 +84,7 @@ class Kernel(CPUDispatcher):
             self._cache = self.cache(self.py_func, self.targetoptions, CACHE_FOLDER)
 
     def compile(self, sig: Any) -> Any:
-        """As of any dispatcher, without looking for garbage meanwhile: a tenth of the time, and there is none."""
+        """Compile without collecting garbage meanwhile: there is none, and looking for it takes a tenth of the time."""
         if not gc.isenabled():
             return super().compile(sig)
         gc.disable()
@@ -93,20 +94,18 @@ class Kernel(CPUDispatcher):
             gc.enable()
 
     def compile_unless_claimed(self, arguments: Sequence[Any]) -> None:
-        """Compile it, or load what is kept, for arguments of the types of these; what another process compiles at the
-        moment is left to that.
-        """
+        """Compile, or load what is kept, for the types of `arguments`, unless another process compiles it right now."""
         types = tuple(map(typeof, arguments))
         if types not in self.overloads and (not CACHE_FOLDER or self._cache.claims(types, self.targetctx)):
             self.compile(types)
 
     def is_kept_for(self, arguments: Sequence[Any]) -> bool:
-        """Whether that was done before, by whatever process, so that it is loaded at once."""
+        """Return whether compiled code for the types of `arguments` is kept, so that it can be loaded."""
         return bool(CACHE_FOLDER) and self._cache.has_overload(tuple(map(typeof, arguments)), self.targetctx)
 
 
 class SubroutineCache(KernelCache):
-    """Where subroutines are kept, as other processes may compile kernels that call them too."""
+    """Compiled code of a subroutine: other processes can compile kernels that call it, too."""
 
     def rebuild(self, target_context: Any, stored: tuple[Any, ...]) -> CompileResult:
         (name, bitcode), fndesc, environment, signature, *_ = stored
@@ -117,16 +116,16 @@ class SubroutineCache(KernelCache):
 
 
 class Subroutine(Kernel):
-    """A kernel that only kernels call."""
+    """A compiled function that only kernels call."""
 
     compiler, cache = SubroutineCompiler, SubroutineCache
 
     def add_overload(self, compiled: CompileResult) -> None:
-        """Known to kernels that call it, not to Python."""
+        """Make the compiled code known to the kernels that call it, not to Python."""
         self.overloads[tuple(compiled.signature.args)] = compiled
 
     def __call__(self, *_: Any) -> None:
-        # Without what hands over arguments of Python, the process would die of it.
+        # A subroutine has no code that converts arguments of Python: calling it would kill the process.
         name = self.py_func.__name__
         raise TypeError(f"{name} is called by kernels only. From Python, call kernel({name}.py_func)")
 
@@ -137,9 +136,9 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def subroutine(function: Callable[..., Any]) -> Kernel:
-    """As `kernel`, of a function that only kernels call: that is compiled in two thirds of the time."""
+    """Compile a function that only kernels call; that takes two thirds of the time of a kernel."""
     if config.ENABLE_CUDASIM:
-        # There kernels are Python.
+        # In the simulator, kernels are Python functions.
         return kernel(function)
     return _compiled(Subroutine, function, {"no_cpython_wrapper": True})
 

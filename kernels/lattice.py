@@ -1,4 +1,7 @@
-"""Nodes of a lattice of levels: which are not above one another, and how many are below each."""
+"""Order of the nodes of a lattice of levels.
+
+A node has one level for each axis. Node a is *below* node b, or equal to it, if no level of a is above that of b.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from gpupif.kernels.jit import kernel, subroutine
 
 @subroutine
 def is_below(levels, one, other):
-    """Whether a node is nowhere above another, which may be itself."""
+    """Return whether node `one` is below node `other` or equal to it."""
     above = 0
     for axis in range(levels.shape[1]):
         above += levels[one, axis] > levels[other, axis]
@@ -16,7 +19,10 @@ def is_below(levels, one, other):
 
 @kernel
 def count_below(levels, candidates, sample, out):
-    """For each candidate how many nodes of a sample are nowhere above it. levels (nodes, axes); others: their rows."""
+    """Set out[i] to how many nodes of a sample are below candidates[i] or equal to it.
+
+    levels: (nodes, axes). candidates, sample: rows of `levels`.
+    """
     for place in range(candidates.size):
         found = 0
         for other in range(sample.size):
@@ -26,7 +32,7 @@ def count_below(levels, candidates, sample, out):
 
 @kernel
 def count_above(levels, candidates, sample, out):
-    """The same of nodes that are nowhere below it."""
+    """Set out[i] to how many nodes of a sample are above candidates[i] or equal to it; see `count_below`."""
     for place in range(candidates.size):
         found = 0
         for other in range(sample.size):
@@ -36,7 +42,10 @@ def count_above(levels, candidates, sample, out):
 
 @kernel
 def count_pairs(levels, nodes, below, above):
-    """For each of some nodes how many of them are nowhere above it, and nowhere below; none is below one before it."""
+    """Count for each of `nodes` how many of them are below it, and how many above it, itself included.
+
+    nodes: rows of `levels`, ordered so that no node is below a node before it in the list.
+    """
     below[:] = 1
     above[:] = 1
     for place in range(nodes.size):
@@ -48,9 +57,9 @@ def count_pairs(levels, nodes, below, above):
 
 @kernel
 def sum_below(shape, strides, numbers):
-    """Of each node of a whole lattice, in the order of its levels, the sum over all that are nowhere above it.
+    """Replace the number of each node of a whole lattice by the sum over all nodes that are below it or equal to it.
 
-    numbers: of each node, then the sums.
+    shape: the number of levels of each axis. strides: the distance in `numbers` between neighbouring levels of an axis.
     """
     for axis in range(shape.size):
         stride = strides[axis]
@@ -63,7 +72,7 @@ def sum_below(shape, strides, numbers):
 
 @kernel
 def keep_not_below(levels, nodes, node, out):
-    """Of some nodes those that are above another somewhere, in their order; returns how many."""
+    """Copy to `out` the nodes that are not below `node`, in their order. Return how many they are."""
     kept = 0
     for place in range(nodes.size):
         out[kept] = nodes[place]
@@ -73,7 +82,7 @@ def keep_not_below(levels, nodes, node, out):
 
 @kernel
 def keep_not_above(levels, nodes, node, out):
-    """Of some nodes those that are below another somewhere, in their order; returns how many."""
+    """Copy to `out` the nodes that are not above `node`, in their order. Return how many they are."""
     kept = 0
     for place in range(nodes.size):
         out[kept] = nodes[place]

@@ -1,4 +1,4 @@
-"""Lines of a file of text, put together from texts that come again and again."""
+"""Lines of a CSV file, made of texts of which most occur many times."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ LINE_FEED = 10
 
 @kernel
 def put_lines(numbers, starts, texts, own_starts, own_texts, separator, out):
-    """Fill `out` with lines, each of the texts numbers[0, i], numbers[1, i] and so on; how many bytes they take.
+    """Fill `out` with lines and return how many bytes they take.
 
-    Text t is texts[starts[t] : starts[t + 1]]; behind the last of these come those of `own_texts`. separator: the byte
-    between the texts of a line. Behind texts and lines there are STEP more bytes, of which any may be read and written.
+    numbers: (columns, lines). Line i is made of the texts numbers[0, i], numbers[1, i] and so on.
+    starts, texts: text t is texts[starts[t] : starts[t + 1]].
+    own_starts, own_texts: more texts in the same form; they are numbered after the last of `texts`.
+    separator: the byte between the texts of a line.
+    `texts`, `own_texts` and `out` end with STEP spare bytes, which may be read and written.
     """
     at, last, first_own = 0, numbers.shape[0] - 1, starts.size - 1
     for i in range(numbers.shape[1]):

@@ -1,8 +1,8 @@
-"""Logarithms and powers of 2 that are the same on every processor, for CPU and CUDA alike.
+"""Logarithms and powers of 2 that are equal on every processor, on CPU and GPU.
 
-A logarithm is a whole number of units of 2^-LOG_BITS bits, and right to 0.51 of a unit; of a power of two it is exact.
-Of m in [1, 2): a table of 256 numbers r near 1 / m brings m r to [1, 1 + 2^-8), where nine terms of the series of
-log2(1 + z) are enough, and log2 m = log2(m r) - log2 r.
+A logarithm is a whole number in units of 2^-LOG_BITS bits, with an error of at most 0.51 units; logarithms of powers of
+two are exact. For m in [1, 2), a table of 256 numbers r near 1 / m brings m r into [1, 1 + 2^-8). There, nine terms of
+the series of log2(1 + z) are enough, and log2 m = log2(m r) - log2 r.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpupif.kernels.whole_sums import (
     upper_word,
 )
 
-# In place of log2 0; nothing is computed with it.
+# It stands for log2 0; nothing is computed with it.
 LOG_OF_NOTHING = -(1 << 62)
 TABLE_BITS = 8
 TERMS = 9
@@ -35,7 +35,10 @@ Z_BITS = uint64(7)
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """By the upper bits of m: r in units of 2^-63, -log2 r in units of 2^-64. And 1 / (k ln 2) in units of 2^-62."""
+    """Return the tables of r (in units of 2^-63) and -log2 r (2^-64) by the upper bits of m, and the series' terms.
+
+    The terms are 1 / (k ln 2), for k from 1, in units of 2^-62.
+    """
     size = 1 << TABLE_BITS
     with localcontext(prec=50):
         ln2 = Decimal(2).ln()
@@ -46,7 +49,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray, list[int]]:
     return np.array(factors, np.uint64), np.array(logs, np.uint64), terms
 
 
-# Of the series of e^z, enough for z up to half of ln 2.
+# Coefficients of the series of e^z, enough of them for |z| up to half of ln 2.
 EXP_TERMS = np.array([1.0 / math.factorial(k) for k in range(15)])
 LN2 = math.log(2.0)
 FACTORS, FACTOR_LOGS, _terms = _tables()
@@ -55,13 +58,13 @@ TERM_1, TERM_2, TERM_3, TERM_4, TERM_5, TERM_6, TERM_7, TERM_8, TERM_9 = map(uin
 
 @subroutine
 def _log2_of_fraction(digits):
-    """log2 of digits / 2^63, which is in [1, 2), in units of 2^-LOG_BITS."""
+    """Return log2 of digits / 2^63, a number in [1, 2), in units of 2^-LOG_BITS."""
     place = int64((digits >> uint64(63 - TABLE_BITS)) & uint64((1 << TABLE_BITS) - 1))
     # m r - 1 in units of 2^-71, below 2^64.
     high, low = multiply_words(digits, FACTORS[place])
     z = ((high - uint64(1 << 62)) << uint64(9)) | (low >> uint64(55))
-    # Of the high terms, which are z^4 of the whole at most, half of the digits are enough. Term by term and not in a
-    # loop: a short function would be copied to wherever a logarithm may be needed, which are loops that rarely do.
+    # The high terms are at most z^4 of the sum, so half of their digits are enough. The terms are written one by one:
+    # the compiler would copy a short function with a loop into each caller, and most of them rarely need a logarithm.
     short = z >> HALF
     total = TERM_8 - ((TERM_9 >> HALF) * short >> Z_BITS)
     total = TERM_7 - ((total >> HALF) * short >> Z_BITS)
@@ -71,18 +74,18 @@ def _log2_of_fraction(digits):
     total = TERM_3 - (upper_word(total, z) >> Z_BITS)
     total = TERM_2 - (upper_word(total, z) >> Z_BITS)
     total = TERM_1 - (upper_word(total, z) >> Z_BITS)
-    # total is log2(1 + z) / z in units of 2^-62, so that what comes is in units of 2^-69.
+    # total is log2(1 + z) / z in units of 2^-62, so the product with z is in units of 2^-69 after the shift.
     exact = FACTOR_LOGS[place] + (upper_word(total, z) >> uint64(5))
     return int64((exact >> uint64(64 - LOG_BITS)) + ((exact >> uint64(63 - LOG_BITS)) & uint64(1)))
 
 
 @subroutine
 def log2_of_count(count):
-    """log2 of a whole number from 1 to 2^63 - 1, in units of 2^-LOG_BITS; of 0 `LOG_OF_NOTHING`."""
+    """Return log2 of a whole number from 1 to 2^63 - 1, in units of 2^-LOG_BITS; `LOG_OF_NOTHING` for 0."""
     if count <= 0:
         return int64(LOG_OF_NOTHING)
     digits = uint64(count)
-    # A float is never too small by so much that its exponent is.
+    # The float may be rounded up to the next power of two, never down: its exponent is right or one too large.
     bits = int64(np.float64(count).view(np.int64) >> int64(52)) - EXPONENT_BIAS
     if (digits >> uint64(bits)) == uint64(0):
         bits -= 1
@@ -91,7 +94,7 @@ def log2_of_count(count):
 
 @subroutine
 def _split(x):
-    """Whole part of log2 of a positive float, and the rest in units of 2^-LOG_BITS."""
+    """Return the whole part of log2 of a positive float, and the rest in units of 2^-LOG_BITS."""
     whole = int64(0)
     if x < 2.0**-1022:
         x *= 2.0**54
@@ -103,7 +106,7 @@ def _split(x):
 
 @subroutine
 def log2_scaled(x, exponent):
-    """log2 of x times 2^exponent, of a float, 0 or more."""
+    """Return log2(x 2^exponent) for a float x, 0 or more."""
     if not 0.0 < x < math.inf:
         return -math.inf if x == 0.0 else x
     whole, rest = _split(x)
@@ -115,15 +118,15 @@ def log2_scaled(x, exponent):
 
 @subroutine
 def log2(x):
-    """log2 of a float, 0 or more."""
+    """Return log2 of a float, 0 or more."""
     return log2_scaled(x, int64(0))
 
 
 @subroutine
 def exp2(x):
-    """2^x, to an ulp or two, for x up to 1,000; 0 for x below -200, which is nothing beside 1.
+    """Return 2^x, to an ulp or two, for x up to 1,000; 0 for x below -200, which vanishes beside 1.
 
-    Of additions and multiplications, which every processor rounds alike.
+    It uses additions and multiplications, which every processor rounds alike.
     """
     if x < -200.0:
         return 0.0
@@ -136,7 +139,7 @@ def exp2(x):
 
 @subroutine
 def log2_in_units(x, bits):
-    """log2 of a positive float in units of 2^-bits, bits being LOG_BITS or COARSE_LOG_BITS."""
+    """Return log2 of a positive float in units of 2^-bits; bits: LOG_BITS or COARSE_LOG_BITS."""
     whole, rest = _split(x)
     if bits < LOG_BITS:
         cut = int64(LOG_BITS - bits)
@@ -146,26 +149,26 @@ def log2_in_units(x, bits):
 
 @subroutine
 def bits_of_units(units, bits):
-    """Units of 2^-bits in bits, as the nearest float."""
+    """Return a number of units of 2^-bits as the nearest float, in bits of information."""
     return float64(units) * power_of_two(-bits)
 
 
 @kernel
 def log2_of_counts(counts, out):
-    """out[i] = log2 of counts[i], see `log2_of_count`."""
+    """Set out[i] to log2 of counts[i], see `log2_of_count`."""
     for i in range(counts.size):
         out[i] = log2_of_count(counts[i])
 
 
 @kernel
 def log2_of_probabilities(probabilities, bits, out):
-    """out[i] = log2 of probabilities[i], see `log2_in_units`."""
+    """Set out[i] to log2 of probabilities[i], see `log2_in_units`."""
     for i in range(probabilities.size):
         out[i] = log2_in_units(probabilities[i], bits)
 
 
 @kernel
 def log2_of_floats(values, out):
-    """out[i] = log2 of values[i]."""
+    """Set out[i] to log2 of values[i]."""
     for i in range(values.size):
         out[i] = log2(values[i])

@@ -1,8 +1,14 @@
-"""Rows that match where a missing value matches every value, counted while cells are suppressed and restored.
+"""Number of rows that match each row, counted while cells are suppressed and restored; missing values match all values.
 
-Rows have codes (rows, columns), -1 where a value is missing. The columns that are compared are the bits of a number.
-Rows that may match are looked up by one column: `order` has, by column, all rows by the value that they had at first,
-those of value v from starts[column, v] to starts[column, v + 1] - 1; `holes` the rows that lack the column, or did.
+Data of the kernels:
+codes: (rows, columns). The codes of the values, -1 (`MISSING`) for a missing value.
+bits: a set of columns, as the bits of a number.
+seen: (criteria). For each criterion, the columns on which rows are compared, as bits.
+counts: (criteria, rows). How many rows match each row on the columns of each criterion.
+index: (order, starts, holes, lacking), by which rows that may match are looked up in one column. order[column]: all
+    rows, sorted by the value that they had at first; rows with value v are at places starts[column, v] to
+    starts[column, v + 1] - 1. holes[column]: the lacking[column] rows whose value was suppressed, now or before.
+found: working memory, a number for each row.
 """
 
 from __future__ import annotations
@@ -16,19 +22,19 @@ MISSING = -1
 
 @subroutine
 def has(bits, column):
-    """Whether a column is among the bits."""
+    """Return whether a column is in a set of columns."""
     return (bits >> uint64(column)) & uint64(1) == uint64(1)
 
 
 @subroutine
 def without(bits, column):
-    """The bits but that of a column."""
+    """Return a set of columns without one column."""
     return bits & ~(uint64(1) << uint64(column))
 
 
 @subroutine
 def match(codes, a, b, bits):
-    """Whether two rows agree on each of these columns that neither lacks."""
+    """Return whether rows a and b match: on each of the columns they have equal values, or one value is missing."""
     for column in range(codes.shape[1]):
         if has(bits, column):
             x, y = codes[a, column], codes[b, column]
@@ -39,7 +45,7 @@ def match(codes, a, b, bits):
 
 @subroutine
 def list_matches(codes, row, bits, index, most, found):
-    """Put other rows that match one into `found`, at most so many; returns how many."""
+    """Put the other rows that match `row` into `found`, at most `most` of them. Return how many they are."""
     order, starts, holes, lacking = index
     best, least = -1, len(codes)
     for column in range(codes.shape[1]):
@@ -60,7 +66,7 @@ def list_matches(codes, row, bits, index, most, found):
         if number == most:
             return number
         other = int64(order[best, place])
-        # Those that lack it now are among the others.
+        # Rows whose value was suppressed since are listed in `holes`.
         if other != row and codes[other, best] == value and match(codes, row, other, bits):
             found[number] = other
             number += 1
@@ -76,7 +82,7 @@ def list_matches(codes, row, bits, index, most, found):
 
 @subroutine
 def differ(codes, a, b, bits):
-    """Whether two rows differ on these columns, or lack others of them."""
+    """Return whether rows a and b differ in any of the columns; a missing value equals missing values only."""
     found = False
     for column in range(codes.shape[1]):
         found = found or (has(bits, column) and codes[a, column] != codes[b, column])
@@ -85,7 +91,7 @@ def differ(codes, a, b, bits):
 
 @subroutine
 def is_complete(codes, row, bits):
-    """Whether a row lacks none of these columns."""
+    """Return whether a row has a value in each of the columns."""
     complete = True
     for column in range(codes.shape[1]):
         complete = complete and not (has(bits, column) and codes[row, column] == MISSING)
@@ -94,7 +100,10 @@ def is_complete(codes, row, bits):
 
 @kernel
 def add_matches(codes, seen, index, counts, found):
-    """Add to counts[t, row], the rows that are equal to it on the columns seen[t], those that match it otherwise."""
+    """Add to counts[t, row] the rows that match the row without being equal to it on the columns seen[t].
+
+    Before, counts[t, row] is the number of rows that are equal to the row on these columns.
+    """
     for t in range(seen.size):
         for row in range(len(codes)):
             if is_complete(codes, row, seen[t]):
@@ -103,15 +112,16 @@ def add_matches(codes, seen, index, counts, found):
                 other = found[j]
                 if differ(codes, row, other, seen[t]):
                     counts[t, row] += 1
-                    # Of two that lack some each has its turn.
+                    # An incomplete row is counted when its own turn comes.
                     counts[t, other] += is_complete(codes, other, seen[t])
 
 
 @kernel
 def suppress_where(rows, columns, t, limits, codes, seen, index, counts, found):
-    """Suppress columns of those of some rows that match too few on seen[t], and enough without these columns.
+    """Suppress cells of rows that too few rows match on seen[t], if enough rows match without these cells.
 
-    columns: as bits. limits: by t the fewest rows that are to match. Returns how many cells were suppressed.
+    columns: the columns to suppress, as bits. limits: for each criterion, how many rows have to match a row, itself
+    included. Return how many cells were suppressed.
     """
     suppressed = 0
     _, _, holes, lacking = index
@@ -140,9 +150,10 @@ def suppress_where(rows, columns, t, limits, codes, seen, index, counts, found):
 
 @kernel
 def restore_values(cells, limits, codes, seen, index, counts, found, restored):
-    """Put values back, in the order of the cells, where no row matches too few then; returns how many were.
+    """Restore suppressed cells, in their order; skip a cell if too few rows would match some row.
 
-    cells: (rows, columns, codes) of each.
+    cells: (rows, columns, codes). The row, the column and the original value of each cell. restored: whether each cell
+    is restored, before and after the call. Return how many cells were restored.
     """
     rows, columns, values = cells
     total = 0

@@ -1,4 +1,4 @@
-"""Numbers in groups of at least k rows, with the least sum of squares within."""
+"""Optimal microaggregation of one column: groups of at least k rows with the least sum of squares within groups."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def best_groups(numbers, counts, k, costs, firsts):
-    """costs[j] becomes the least sum of squares of groups of all numbers before j, firsts[j] where the last one begins.
+    """Find the cheapest groups of the numbers before j, for each j.
 
-    numbers: ascending, all different; counts: rows of each. costs, firsts: one longer. costs[0] is 0, and all others
-    infinite to begin with: they stay so where the numbers before are in fewer than k rows.
+    costs[j] gets their sum of squares, firsts[j] the first number of their last group. numbers: ascending and distinct.
+    counts: the rows with each number. costs, firsts: one longer than `numbers`. Before the call, costs[0] is 0 and all
+    other costs are infinite; they stay infinite if fewer than k rows have the numbers before.
 
-    The shortest path of Hansen and Mukherjee (2003), numbers in place of rows. A group that can be cut in two of k rows
-    or more is never better than these are, so that only few are looked at.
+    The method is the shortest path of Hansen and Mukherjee (2003), with distinct numbers for rows. A group that can be
+    split into two groups of k rows or more is never better than the two, so only short groups are tried.
     """
     for stop in range(1, numbers.size + 1):
         rows = int64(0)

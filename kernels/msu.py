@@ -1,4 +1,4 @@
-"""Rows that are unique on a set of columns, as bits; and what is counted of them."""
+"""Rows that are unique on a set of columns, as bits, and counts of minimal special uniques by row and column."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from numba import uint64
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.subsets import combine
 
-# Rows at once, so that their places in the table of counters stay in the cache.
+# Number of rows in a block: the indices of their counters stay in the cache.
 BLOCK = 8192
 
 
 @subroutine
 def saturate(index, times, table):
-    """Add times[i] to table[index[i]], which stays at 2: several are as good as many."""
+    """Add times[i] to table[index[i]]; a counter stops at 2, because only "one row" and "more" are told apart."""
     for i in range(index.size):
         table[index[i]] = min(table[index[i]] + times[i], 2)
 
 
 @subroutine
 def mark_ones(index, table, words):
-    """Bit i of words: whether table[index[i]] is 1."""
+    """Set bit i of `words` if table[index[i]] is 1."""
     for w in range(words.size):
         part = index[64 * w : 64 * w + 64]
         bits = uint64(0)
@@ -31,10 +31,11 @@ def mark_ones(index, table, words):
 
 @kernel
 def mark_unique(codes, columns, radices, times, table, index, words):
-    """Bit i of words: whether row i differs from all others on these columns.
+    """Set bit i of `words` if row i is unique on some columns: no other row has the same values there.
 
-    codes: (columns, rows). radices: their cardinalities, below 2^32 when multiplied. times: how often a row occurs, 2
-    for more. table: zeros, one for each combination of codes. index: BLOCK numbers, to work in.
+    codes: (columns, rows). radices: the cardinalities of the columns; their product is below 2^32. times: the
+    multiplicities of the rows, 2 for more than 1. table: zeros, one for each combination of codes. index: working
+    memory of BLOCK numbers.
     """
     rows = times.size
     block = index.size
@@ -50,7 +51,7 @@ def mark_unique(codes, columns, radices, times, table, index, words):
 
 @kernel
 def list_bits(words, rows):
-    """The numbers of the bits that are set, ascending, as far as `rows` has room; returns how many they are."""
+    """List the numbers of the set bits, ascending, as far as `rows` has room. Return how many bits are set."""
     found = 0
     for w in range(words.size):
         if words[w] != uint64(0):
@@ -64,14 +65,14 @@ def list_bits(words, rows):
 
 @kernel
 def set_bits(rows, words):
-    """Set the bits with these numbers."""
+    """Set the bits with the numbers `rows`."""
     for i in range(rows.size):
         words[rows[i] >> 6] |= uint64(1) << uint64(rows[i] & 63)
 
 
 @kernel
 def count_found(rows, columns, counts, shares):
-    """counts[r] += 1 for these rows, and shares[r, c] += 1 for these columns where `shares` is not empty."""
+    """Add 1 to counts[r] for each row r, and to shares[r, c] for each row and column c unless `shares` is empty."""
     for i in range(rows.size):
         counts[rows[i]] += 1
     if shares.size:
@@ -82,6 +83,6 @@ def count_found(rows, columns, counts, shares):
 
 @kernel
 def add_weighted(counts, weight, totals):
-    """totals[i] += weight * counts[i]."""
+    """Add weight * counts[i] to totals[i]."""
     for i in range(counts.size):
         totals[i] += weight * counts[i]

@@ -1,7 +1,7 @@
-"""Which rows of a table lie nearest to a row: a sum over its columns of differences from 0 to 1, compared one by one.
+"""Nearest rows of a table to a row; the distance of two rows is a sum over columns of differences from 0 to 1.
 
-A number differs from another by their distance times the column's scale, any other value by 1 where it is not the same;
-NaN is a missing value, the same as another one.
+Two numbers differ by their distance times the column's scale. Other values differ by 1 unless they are equal. NaN is a
+missing value; two missing values are equal.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from gpupif.kernels.jit import kernel, subroutine
 
 @subroutine
 def distance(row, rows, other, others, scales, most):
-    """How far a row is from another; anything above `most` where it is farther.
+    """Return the distance of row `row` of `rows` from row `other` of `others`.
 
-    rows, others: (rows, columns). scales: by column; 0 for what is no number.
+    rows, others: (rows, columns). scales: (columns), 0 for a column that is not numeric. most: if the distance is above
+    it, the result may be any number above it.
     """
     total = 0.0
     for column in range(len(scales)):
@@ -35,9 +36,10 @@ def distance(row, rows, other, others, scales, most):
 
 @kernel
 def find_nearest(start, stop, rows, others, times, scales, least, ties):
-    """Of rows start to stop the least distance to any of the others, and how many of these are so near.
+    """Find the nearest of `others` for each row start to stop - 1.
 
-    times: how often each of the others is there. least, ties: by row.
+    times: the multiplicity of each of the others. least[row] gets the least distance; ties[row] gets how many of the
+    others are at that distance.
     """
     for row in range(start, stop):
         nearest, several = math.inf, 0
@@ -53,6 +55,6 @@ def find_nearest(start, stop, rows, others, times, scales, least, ties):
 
 @kernel
 def find_own(rows, others, which, own, scales, least, nearest):
-    """Of pairs of a row and one of the others whether no other is nearer."""
+    """Set nearest[pair] to whether no other row is nearer to row which[pair] than own[pair] is."""
     for pair in range(len(which)):
         nearest[pair] = distance(which[pair], rows, own[pair], others, scales, math.inf) == least[which[pair]]

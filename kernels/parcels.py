@@ -1,7 +1,8 @@
-"""What travels between machines, made small: numbers in as few bits as they need, scores as numbers of different ones.
+"""Compact form of rows and scores that are sent between machines.
 
-Most rows of a value have the same scores: those that are alone in their cohorts. These *usual* scores of a value travel
-once, a bit says which rows have them, and the others name theirs among those that differ.
+Numbers take as few bits as they need. Scores are sent as the distinct scores and, for each row, the number of its
+scores among them. Most rows with the same value have equal scores, because each is alone in its cohort. These *usual*
+scores of a value are sent once; a bit says which rows have them, and only the other rows are sent with a number.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gpupif.kernels.stream import finish_stores, store_past_cache
 
 @kernel
 def find_usual_number(numbers):
-    """The number that more than half of these are, if there is one; else one of them."""
+    """Return the number that more than half of `numbers` are; any of them if there is no such number."""
     usual, votes = numbers[0], 0
     for i in range(numbers.size):
         if votes == 0:
@@ -26,7 +27,7 @@ def find_usual_number(numbers):
 
 @kernel
 def part_numbers(numbers, usual, flags, others):
-    """Put the numbers that are not the usual one into others; returns how many. flags: see `join_numbers`."""
+    """Copy the numbers that are not the usual one to `others`. Return how many. flags: see `join_numbers`."""
     found = 0
     for start in range(0, numbers.size, 64):
         flag = uint64(0)
@@ -41,7 +42,7 @@ def part_numbers(numbers, usual, flags, others):
 
 @kernel
 def join_numbers(flags, usual, others, numbers):
-    """Numbers that are the usual one where their bit of the flags is set, else the next of the others."""
+    """Set numbers[i] to the usual number if its bit of `flags` is set, else to the next of `others`."""
     found = 0
     for i in range(numbers.size):
         if (flags[i >> 6] >> uint64(i & 63)) & uint64(1):
@@ -53,7 +54,7 @@ def join_numbers(flags, usual, others, numbers):
 
 @kernel
 def any_bits(numbers):
-    """The bits that are set in any of the numbers."""
+    """Return the bits that are set in any of the numbers."""
     bits = uint64(0)
     for i in range(numbers.size):
         bits |= numbers[i]
@@ -62,7 +63,7 @@ def any_bits(numbers):
 
 @kernel
 def same_items(items, a, b):
-    """Whether rows a and b have the same items; items: (scores, rows)."""
+    """Return whether rows a and b have equal items. items: (scores, rows)."""
     same = True
     for k in range(len(items)):
         same &= items[k, a] == items[k, b]
@@ -71,11 +72,11 @@ def same_items(items, a, b):
 
 @kernel
 def find_usual(keys, word, shift, mask, items, step, usual, votes):
-    """usual[v] = a row with value v, with the items that most rows of the value have if more than half have the same.
+    """Set usual[v] to a row with value v whose items more than half of the rows with value v have, if there are such.
 
-    The value of a row is a field of its key. items: (any number, rows), what tells the rows' scores apart. Only every
-    so many rows are looked at: usual stays as it is for a value that none of these has. votes: zeros, one for each
-    value.
+    keys, word, shift, mask: the value of a row is a field of its key. items: (items, rows), which tell the rows' scores
+    apart. step: only each step-th row is looked at; usual[v] does not change if none of these has value v. votes: a
+    zero for each value.
     """
     for row in range(0, len(keys), step):
         value = (keys[row, word] >> uint64(shift)) & uint64(mask)
@@ -86,9 +87,10 @@ def find_usual(keys, word, shift, mask, items, step, usual, votes):
 
 @kernel
 def find_others(keys, word, shift, mask, items, usual, flags, others):
-    """Rows that have not the usual items of their value; returns how many. flags: a bit for each row, set where it has.
+    """List in `others` the rows that do not have the usual items of their value. Return how many they are.
 
-    usual: see `find_usual`; the number of rows where none is known: then the first row of the value is.
+    flags: a bit for each row, set if the row has them. usual: see `find_usual`. If usual[v] is the number of rows,
+    no usual row is known yet, and the first row with value v becomes it.
     """
     number, rows = 0, len(keys)
     for start in range(0, rows, 64):
@@ -113,10 +115,11 @@ def find_others(keys, word, shift, mask, items, usual, flags, others):
 
 @kernel
 def number_items(items, shift, slots, numbers, first):
-    """numbers[i] = which of the different items row i has, in order of first appearance; returns how many differ.
+    """Assign numbers to the distinct items of rows in order of first appearance. Return how many there are.
 
-    items: (scores, rows), as bits. slots: zeros, more than different items, 2^(64 - shift) of them: each holds a
-    number, from 1 on. first: gets the row of each number.
+    numbers[i] gets the number of row i's items; first[n] gets the first row with the items of number n. items: (scores,
+    rows), as bits. slots: 2^(64 - shift) zeros, more than there are distinct items; a slot gets a number, counted from
+    1.
     """
     found, last = int64(0), slots.size - 1
     for row in range(items.shape[1]):
@@ -136,7 +139,10 @@ def number_items(items, shift, slots, numbers, first):
 
 @kernel
 def rank_values(keys, word, shift, mask, ranks):
-    """ranks[v] = how many smaller values rows have; returns how many values they have. ranks: zeros, one for each."""
+    """Set ranks[v] to how many values smaller than v occur in rows. Return how many values occur.
+
+    ranks: a zero for each value.
+    """
     for row in range(len(keys)):
         ranks[(keys[row, word] >> uint64(shift)) & uint64(mask)] = 1
     found = 0
@@ -149,14 +155,16 @@ def rank_values(keys, word, shift, mask, ranks):
 
 @kernel
 def find_places(keys, word, shift, mask, ranks, flags, numbers, first, second, places):
-    """Where the items of each row are: behind `first` by the rank of its value, if its flag is set; else behind
-    `second` by the next of `numbers`, of which the last is read but not used.
+    """Set places[row] to the place of the row's items.
+
+    If the row's flag is set, it is `first` plus the rank of its value; else `second` plus the next of `numbers`. The
+    last of `numbers` is read and not used.
     """
     other, rows = uint64(0), len(keys)
     for start in range(0, rows, 64):
         flag = flags[start >> 6]
         for row in range(start, min(start + 64, rows)):
-            # Both are looked up, for whether a row has the usual scores cannot be foreseen.
+            # Both are looked up, because no processor can predict which rows have the usual scores.
             usual = first + ranks[(keys[row, word] >> uint64(shift)) & uint64(mask)]
             own = second + numbers[other]
             places[row] = usual if flag & uint64(1) else own
@@ -166,14 +174,14 @@ def find_places(keys, word, shift, mask, ranks, flags, numbers, first, second, p
 
 @kernel
 def place_rows(source_rows, sent, place, first, places):
-    """places[source_rows[i]] = first + place[sent[i]]."""
+    """Set places[source_rows[i]] to first + place[sent[i]]."""
     for i in range(source_rows.size):
         places[source_rows[i]] = first + place[sent[i]]
 
 
 @kernel
 def spread_items(items, places, index, out):
-    """out[i] = items[places[index[i]]]."""
+    """Set out[i] to items[places[index[i]]]."""
     for i in range(index.size):
         store_past_cache(out, i, items[places[index[i]]])
     finish_stores()

@@ -1,4 +1,4 @@
-"""Combinations of values looked at one by one: how rare each is for its parts, and sums over all of them."""
+"""Counts of combinations of values beside the counts expected of independent columns, and sums over counts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gpupif.kernels.whole_sums import add_wide, multiply_wide
 
 @kernel
 def expect_more(codes, shares, total, expected):
-    """expected[i] = expected[i] * shares[codes[i]] / total: a further part of each combination.
+    """Multiply expected[i] by shares[codes[i]] / total: one more column of each combination.
 
-    shares: what the rows of each value count, of `total`.
+    shares: how much the rows with each value count together, of `total` for all rows.
     """
     for i in range(codes.size):
         expected[i] = expected[i] * float64(shares[codes[i]]) / float64(total)
@@ -21,8 +21,10 @@ def expect_more(codes, shares, total, expected):
 
 @kernel
 def find_rare(expected, counts, near, least, times, rare):
-    """times[i] = expected[i] / counts[i], counts being 1 or more. rare: the places of times of at least `least`, with
-    room for one more. Returns how many these are, and how many times are within `near` of 1.
+    """Set times[i] to expected[i] / counts[i], and list in `rare` the places at which it is at least `least`.
+
+    counts: 1 or more. rare: has room for one more place than it gets. Return how many places are listed, and how many
+    ratios are within `near` of 1.
     """
     found, as_expected = int64(0), int64(0)
     for i in range(counts.size):
@@ -35,9 +37,11 @@ def find_rare(expected, counts, near, least, times, rare):
 
 @kernel
 def sum_counts(counts, logs, most):
-    """Sums over counts c of 0 or more, as (high, low), see `whole_sums.py`: of c log2 c, in units, and of c (c - 1).
+    """Return sums over counts c, each 0 or more.
 
-    And the sum of those that are at most `most`, and the lowest (0 if there are none). logs: see `log2_count`.
+    The result is (high, low) of the sum of c log2 c in units of logarithms, (high, low) of the sum of c (c - 1), the
+    sum of the counts of at most `most`, and the lowest count (0 without counts). (high, low): see `whole_sums.py`.
+    logs: see `log2_count`.
     """
     logs_high, logs_low, pairs_high, pairs_low = int64(0), uint64(0), int64(0), uint64(0)
     sum_low, lowest = int64(0), int64(0)

@@ -1,4 +1,4 @@
-"""Rows counted over coarser values, from keys of rows or of classes that were found before."""
+"""Equivalence classes over coarser values, counted from the keys of rows or of finer equivalence classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpupif.kernels.jit import kernel, subroutine
 
 @subroutine
 def coarser_word(keys, row, word, digits, tables):
-    """A word of a row's key with coarser values in its fields; see `roll_up`."""
+    """Return a word of a row's key with coarser values in its fields; see `roll_up`."""
     found = uint64(0)
     for digit in range(digits.shape[0]):
         if digits[digit, 0] == word:
@@ -21,7 +21,7 @@ def coarser_word(keys, row, word, digits, tables):
 
 @kernel
 def coarsen(keys, digits, tables, out):
-    """The keys of rows over coarser values; arguments as of `roll_up`."""
+    """Fill `out` with the keys of rows over coarser values; other arguments: see `roll_up`."""
     for row in range(keys.shape[0]):
         for word in range(keys.shape[1]):
             out[row, word] = coarser_word(keys, row, word, digits, tables)
@@ -29,19 +29,19 @@ def coarsen(keys, digits, tables, out):
 
 @kernel
 def roll_up(keys, counts, digits, tables, slots, most, out_keys, out_counts):
-    """Classes of rows over coarser values, with how many rows each has; returns how many there are, or -1 for more than
-    `most`.
+    """Find the equivalence classes of rows over coarser values. Return how many there are, -1 for more than `most`.
 
-    keys (rows, words), counts: of rows that differ. digits (digits, 4): which bits of which word are looked up
-    together, as word, shift, mask and the place of their table; tables: by these bits what stands for them, in its
-    place of the word. slots: as many as a power of two, all 0; class numbers from 1 are put into them. out_keys,
-    out_counts: of the classes, in order of first appearance.
+    keys: (rows, words), of distinct rows. counts: their multiplicities.
+    digits: (digits, 4). The word, shift and mask of bits that are looked up together, and the place of their table.
+    tables: the coarser value for each value of the bits, shifted to its place in the word.
+    slots: zeros, their number a power of two; they get the numbers of classes, counted from 1.
+    out_keys, out_counts: get the keys and sizes of the classes, in order of first appearance.
     """
     words = keys.shape[1]
     last = uint64(slots.size - 1)
     classes = 0
     for row in range(keys.shape[0]):
-        # The next key is put where a new class would stand, so that it is there if it is one.
+        # The key is written to the place of the next new class, so that it is there if the class is new.
         hashed = uint64(0)
         for word in range(words):
             found = coarser_word(keys, row, word, digits, tables)
@@ -69,7 +69,7 @@ def roll_up(keys, counts, digits, tables, slots, most, out_keys, out_counts):
 
 @kernel
 def find_row(keys, digits, tables, wanted):
-    """The first row whose key over coarser values is the wanted one, -1 for none; arguments as of `roll_up`."""
+    """Return the first row whose key over coarser values is `wanted`, -1 if there is none; see `roll_up`."""
     for row in range(keys.shape[0]):
         same = True
         for word in range(keys.shape[1]):
@@ -83,10 +83,10 @@ def find_row(keys, digits, tables, wanted):
 
 @kernel
 def count_agreeing(keys, counts, digits, tables, out):
-    """Rows counted by the node of a lattice from which on each agrees with another row.
+    """Add up the rows by the first node of a lattice at which the row agrees with another row.
 
-    digits: as of `roll_up`; tables: by these bits how far on that node is, so that those of all digits add up to its
-    place; out.size or more where they never agree.
+    digits: see `roll_up`. tables: for each value of the bits an offset; the offsets of all digits add up to the place
+    of the node in `out`, or to out.size or more if the row never agrees with another one.
     """
     for row in range(keys.shape[0]):
         place = 0

@@ -1,4 +1,4 @@
-"""Sums of rows over columns, to twice the precision of a float."""
+"""Sums of each row over several columns, to twice the precision of a float."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def add_column(numbers, high, low):
-    """Add a number to each sum, which is high + low: what a high one loses by rounding goes into the low one.
+    """Add numbers[i] to the sum high[i] + low[i]; the rounding error of high[i] is added to low[i].
 
-    The loss is found without a further one (Knuth, The Art of Computer Programming, volume 2, section 4.2.2).
+    The rounding error is computed exactly (Knuth, The Art of Computer Programming, volume 2, section 4.2.2).
     """
     for i in range(numbers.size):
         number, before = float64(numbers[i]), high[i]
@@ -19,6 +19,6 @@ def add_column(numbers, high, low):
         added = after - before
         lost = (before - (after - added)) + (number - added)
         high[i] = after
-        # Of what is not finite nothing is lost.
+        # The rounding error of infinities and NaN is NaN; it is not added.
         if lost == lost:
             low[i] += lost

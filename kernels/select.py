@@ -1,4 +1,4 @@
-"""Order statistics of more numbers than fit into memory: counted by the bits of their patterns, 16 at a time."""
+"""Order statistics of more numbers than fit into memory: bit patterns are counted by 16 bits at a time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def count_patterns(patterns, times, prefix, shift, counts):
-    """Add to counts[d] how often patterns occur that have `prefix` above the 16 bits from `shift` on, and d in these.
+    """Add to counts[d] how often patterns occur with digit d and, above the digit, the bits `prefix`.
 
-    times: how often each occurs; empty: once.
+    The digit of a pattern is its 16 bits from `shift` on. times: how often each pattern occurs; empty: once.
     """
     for i in range(patterns.size):
         upper = patterns[i] >> uint64(shift)

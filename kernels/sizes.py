@@ -1,4 +1,4 @@
-"""Cohorts counted by their size, and the logarithms of counts."""
+"""Number of cohorts by size, and logarithms of counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from gpupif.kernels.whole_sums import add_wide, multiply_wide
 
 @subroutine
 def log2_count(count, logs):
-    """log2 of a count >= 1 in units, from the table `logs` (see `log2_of_counts`) as far as it goes."""
+    """Return log2 of a count of at least 1, in units of logarithms; from the table `logs` of small counts if possible.
+
+    logs: see `log2_of_counts`.
+    """
     if count < logs.size:
         return logs[count]
     return log2_of_count(int64(count))
@@ -19,7 +22,7 @@ def log2_count(count, logs):
 
 @kernel
 def sum_log_counts(counts, times):
-    """The sum of c log2 c over counts c, each taken so many times: (high, low) in units, see `whole_sums.py`."""
+    """Return the sum of times[i] c log2 c over counts c: (high, low) in units of logarithms, see `whole_sums.py`."""
     high, low = int64(0), uint64(0)
     for i in range(counts.size):
         if counts[i] > 1 and times[i] > 0:
@@ -30,7 +33,10 @@ def sum_log_counts(counts, times):
 
 @kernel
 def count_sizes(sizes, number, small, large, listed):
-    """Count cohorts by size in `small`, list the sizes too large for it in `large`; returns how many are listed."""
+    """Count cohorts by size in `small`, and list sizes that are too large for it in `large`.
+
+    sizes: the sizes of `number` cohorts. listed: how many sizes are listed before. Return how many are listed after.
+    """
     for i in range(number):
         size = sizes[i]
         if size < small.size:
@@ -43,7 +49,10 @@ def count_sizes(sizes, number, small, large, listed):
 
 @subroutine
 def count_heads(sizes, several, size, small, large, listed):
-    """`count_sizes` of the cohorts of a block; most are of one row, so the others are picked out first."""
+    """Count the cohorts of a block as `count_sizes` does. Most have one row, so larger ones are picked out first.
+
+    sizes: the size of each cohort at its first row, 0 at other rows. several: working memory for the larger sizes.
+    """
     ones = 0
     for i in range(size):
         ones += sizes[i] == 1

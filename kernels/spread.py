@@ -1,4 +1,4 @@
-"""From distinct rows back to all rows, and the index arithmetic around it."""
+"""Scores of distinct rows copied to all rows of the table, and lookups by index."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from gpupif.kernels.formulas import size_measure
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.stream import finish_stores, store_past_cache
 
-# Scores of some rows that are fetched once and then written column by column: they stay in the first-level cache.
+# Number of scores that are fetched once and then written column by column: they stay in the first-level cache.
 CHUNK = 2048
 
 
 @kernel
 def look_up(table, index, out):
-    """out[i] = table[index[i]]."""
+    """Set out[i] to table[index[i]]."""
     for i in range(index.size):
         out[i] = table[index[i]]
 
 
 @kernel
 def take_pairs(scores, picks, places, out):
-    """out[k // 2, i, k % 2] = scores[places[i], picks[k]], two scores side by side."""
+    """Set out[k // 2, i, k % 2] to scores[places[i], picks[k]]: two scores are adjacent in memory."""
     for i in range(places.size):
         for k in range(picks.size):
             out[k // 2, i, k % 2] = scores[places[i], picks[k]]
@@ -27,35 +27,35 @@ def take_pairs(scores, picks, places, out):
 
 @kernel
 def invert(order, start, place):
-    """place[order[i]] = start + i."""
+    """Set place[order[i]] to start + i."""
     for i in range(order.size):
         place[order[i]] = start + i
 
 
 @kernel
 def place(values, factor, order, out):
-    """out[order[i]] = factor * values[i]."""
+    """Set out[order[i]] to factor * values[i]."""
     for i in range(order.size):
         out[order[i]] = factor * values[i]
 
 
 @kernel
 def place_repeated(distinct, numbers, factor, order, out):
-    """out[order[i]] = factor * distinct[numbers[i]]."""
+    """Set out[order[i]] to factor * distinct[numbers[i]]."""
     for i in range(order.size):
         out[order[i]] = factor * distinct[numbers[i]]
 
 
 @subroutine
 def spread_measure(scores, k, factor, index, out):
-    """out[i] = factor * scores[index[i], k]."""
+    """Set out[i] to factor * scores[index[i], k]."""
     for i in range(index.size):
         store_past_cache(out, i, factor * scores[index[i], k])
 
 
 @kernel
 def spread_sizes(sizes, index, measure, unit, out):
-    """out[i] = a measure of the row whose equivalence class is sizes[index[i]] units."""
+    """Set out[i] to a measure of the row whose equivalence class counts sizes[index[i]] units."""
     for i in range(index.size):
         size = sizes[index[i]]
         store_past_cache(out, i, size_measure(measure, size, size, unit[0]))
@@ -64,12 +64,14 @@ def spread_sizes(sizes, index, measure, unit, out):
 
 @kernel
 def spread(scores, picks, factors, where, outs, others):
-    """Scores of distinct rows (places, measures) to rows of the table.
+    """Copy the scores of distinct rows to the rows of the table.
 
-    where: (index, places, own): those of row i stand at places[index[i]]; own: memory for `CHUNK` of such places.
-    outs[m][i] = factors[m] * its scores[picks[0][m]]; others, of another type, as outs, of picks[1], with the factors
-    behind. The scores of a row lie side by side, so all measures cost one access to far memory. There may be more
-    arrays than picks: always as many, so that it is compiled once for each pair of types.
+    scores: (places, measures). The scores of a row are adjacent, so that all measures cost one access to far memory.
+    where: (index, places, own). The scores of row i are at places[index[i]]. own: working memory for `CHUNK` places.
+    picks: (numbers, rest). outs[m][i] gets factors[m] * scores[place of i, numbers[m]]; others[m][i], arrays of another
+    type, get the scores of the measures `rest` times the factors after the first ones.
+    There can be more arrays in `outs` and `others` than picks: their number is fixed, so that the kernel is compiled
+    once for each pair of types.
     """
     (index, places, own), (numbers, rest) = where, picks
     rows = max(1, CHUNK // (numbers.size + rest.size))
@@ -86,7 +88,7 @@ def spread(scores, picks, factors, where, outs, others):
 
 @kernel
 def find_extremes(scores, places, out):
-    """Lower out[k, 0] to the lowest and raise out[k, 1] to the highest of scores[places[row], k]."""
+    """Lower out[k, 0] to the lowest, and raise out[k, 1] to the highest, of scores[places[row], k]."""
     rows = max(1, CHUNK // len(out))
     for first in range(0, places.size, rows):
         part = places[first : first + rows]

@@ -1,4 +1,4 @@
-"""Stores past the cache: what is written once and read much later must not push out what is in use."""
+"""Stores past the cache: data that is read much later must not displace data that is in use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numba.extending import intrinsic
 
 @intrinsic
 def store_past_cache(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    """array[index] = value for a contiguous one-dimensional array, without reading its cache line first.
+    """Set array[index] to value, for a contiguous one-dimensional array, without reading its cache line first.
 
-    Half the memory traffic of a usual store. Ordered before what follows only by `finish_stores`.
+    It takes half the memory traffic of a usual store. Only `finish_stores` orders it before later stores.
     """
     if not (isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.mutable):
         raise TypingError(f"store_past_cache: expected a contiguous one-dimensional array to write to, got {array}")
@@ -35,7 +35,7 @@ def store_past_cache(typing_context: Any, array: Any, index: Any, value: Any) ->
 
 @intrinsic
 def finish_stores(typing_context: Any) -> Any:
-    """All stores before this are seen by other threads before anything that follows."""
+    """Make other threads see all stores before this call before anything that follows it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         sfence = ir.FunctionType(ir.VoidType(), [])

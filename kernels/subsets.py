@@ -1,4 +1,4 @@
-"""Counting the combinations of values of small sets of columns: one table of counters a set, in mixed radix."""
+"""Counts of the combinations of values of small sets of columns: a table of counters for each set, in mixed radix."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from gpupif.kernels.jit import kernel, subroutine
 
 @kernel
 def combine(codes, start, columns, radices, index):
-    """index[i] = the codes of row start + i in these columns as the digits of one number, the last column's the lowest.
+    """Set index[i] to the codes of row start + i as the digits of one number; the last column is the lowest digit.
 
-    codes: (columns, rows, or more). radices: of each column its cardinality. No columns: 0.
+    codes: (columns, rows), or more rows. columns: the columns of the set. radices: the cardinality of each of them. A
+    set without columns gives 0.
     """
     if columns.size == 0:
         for i in range(index.size):
@@ -29,7 +30,7 @@ def combine(codes, start, columns, radices, index):
 
 @subroutine
 def count_index(index, times, counts):
-    """counts[index[i]] += times[i]; empty `times`: 1 each."""
+    """Add times[i] to counts[index[i]]; 1 if `times` is empty."""
     if times.size:
         for i in range(index.size):
             counts[index[i]] += times[i]
@@ -40,17 +41,18 @@ def count_index(index, times, counts):
 
 @subroutine
 def count_pair(high, low, radix, counts):
-    """counts[high[i] * radix + low[i]] += 1."""
+    """Add 1 to counts[high[i] * radix + low[i]] for each i."""
     for i in range(high.size):
         counts[uint64(high[i]) * uint64(radix) + uint64(low[i])] += 1
 
 
 @kernel
 def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables):
-    """Count the combinations of several sets of columns in a block of rows that stays in the cache.
+    """Count the combinations of values of several sets of columns, in a block of rows that stays in the cache.
 
-    codes: (columns, rows, or more). Set s are the columns subsets[s, : sizes[s]], with cardinalities
-    radices[s, : sizes[s]]; its counters are tables[offsets[s] : offsets[s + 1]]. index: one number a row, to work with.
+    codes: (columns, rows), or more rows. subsets, sizes: set s has the columns subsets[s, : sizes[s]]. radices: their
+    cardinalities. tables, offsets: the counters of set s are tables[offsets[s] : offsets[s + 1]]. index: working
+    memory, a number for each row. times: the multiplicities of the rows; empty: 1.
     """
     for s in range(sizes.size):
         size = sizes[s]
@@ -65,9 +67,9 @@ def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables)
 
 @kernel
 def collect_counters(table, places, counts):
-    """The counters of a table that are above 0, ascending: their places and what they say; returns how many there are.
+    """List the counters of a table that are above 0: their places, ascending, and counts. Return how many there are.
 
-    places, counts: room for one more than there are.
+    places, counts: have room for one more than there are.
     """
     found = int64(0)
     for i in range(table.size):
@@ -88,11 +90,11 @@ def take_digits(numbers, radix, digits):
 
 @kernel
 def count_in_groups(keys, times, hashes, room, sizes, rows, counts):
-    """Count rows by their keys (rows, words); times: what each row counts; empty: 1.
+    """Count rows by their keys. Return how many keys have a count above 0.
 
-    hashes, room: see `group_rows`. sizes: one number a row, to work with. rows, counts: for each key that counts for
-    something, in order of first appearance, the first row that has it and what it counts; room for one more. Returns
-    how many there are.
+    keys: (rows, words). times: how much each row counts; empty: 1. hashes, room: see `group_rows`. sizes: working
+    memory, a number for each row. rows, counts: get, for each key with a count above 0 in order of first appearance,
+    the first row with the key and the count; they have room for one more.
     """
     group_rows(keys, hashes, uint64(0), ~uint64(0), room)
     sum_groups(times, len(keys), room.heads, sizes)

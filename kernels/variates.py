@@ -1,7 +1,7 @@
-"""Random numbers of continuous distributions from numbers of 64 bits, the same on every processor.
+"""Random numbers of continuous distributions, made from random 64-bit numbers, equal on every processor.
 
-Each is the inverse of a distribution function, by additions, multiplications, divisions and square roots, which every
-processor rounds alike, and the logarithm of `logarithms.py`.
+Each is the inverse of a distribution function. The code uses additions, multiplications, divisions and square roots,
+which every processor rounds alike, and the logarithm of `logarithms.py`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gpupif.kernels.whole_sums import power_of_two
 
 NORMAL, LAPLACE, UNIFORM = range(3)
 LN2 = math.log(2.0)
-# Of the normal distribution: rational functions of Wichura, Algorithm AS 241 (PPND16), Applied Statistics 37 (1988),
-# numerator above denominator, the constant term first.
+# Rational functions for the normal distribution: Wichura, Algorithm AS 241 (PPND16), Applied Statistics 37 (1988).
+# TOP is a numerator, BOTTOM its denominator, the constant term first.
 MIDDLE_TOP = (
     3.3871328727963666080e0,
     1.3314166789178437745e2,
@@ -83,7 +83,7 @@ MIDDLE = 0.425
 
 @subroutine
 def rational(x, top, bottom):
-    """The quotient of two polynomials."""
+    """Return the quotient of two polynomials of degree 7."""
     above, below = top[7], bottom[7]
     for k in range(6, -1, -1):
         above = above * x + top[k]
@@ -93,13 +93,13 @@ def rational(x, top, bottom):
 
 @subroutine
 def middle_of(number, bits):
-    """The middle of one of 2^bits equal parts of [0, 1], by the upper bits of a number."""
+    """Return the middle of one of 2^bits equal parts of [0, 1]; the upper bits of `number` choose the part."""
     return float64((number >> uint64(64 - bits)) * uint64(2) + uint64(1)) * power_of_two(-bits - 1)
 
 
 @subroutine
 def normal(number):
-    """Of mean 0 and standard deviation 1; from one of 2^52 equally likely parts."""
+    """Return a normal variate with mean 0 and standard deviation 1, one of 2^52 equally likely ones."""
     p = middle_of(number, 52)
     q = p - 0.5
     if abs(q) <= MIDDLE:
@@ -112,20 +112,23 @@ def normal(number):
 
 @subroutine
 def laplace(number):
-    """Of mean 0 and scale 1: density exp(-|x|) / 2; the sign is the highest bit, the rest one of 2^52 parts."""
+    """Return a Laplace variate with mean 0 and scale 1, density exp(-|x|) / 2.
+
+    The highest bit of `number` is the sign; the next bits choose one of 2^52 equally likely sizes.
+    """
     found = -log2(middle_of(number << uint64(1), 52)) * LN2
     return -found if number >> uint64(63) else found
 
 
 @subroutine
 def uniform(number):
-    """Between -1 and 1."""
+    """Return a uniform variate between -1 and 1, one of 2^52 equally likely ones."""
     return middle_of(number, 52) * 2.0 - 1.0
 
 
 @kernel
 def draw_variates(distribution, numbers, out):
-    """out[i] = what a distribution has for numbers[i]: `NORMAL`, `LAPLACE` or `UNIFORM`."""
+    """Set out[i] to the variate of a distribution, `NORMAL`, `LAPLACE` or `UNIFORM`, for numbers[i]."""
     for i in range(out.size):
         number = uint64(numbers[i])
         if distribution == NORMAL:

@@ -1,7 +1,8 @@
-"""Sums that are the same in any order: whole numbers of 128 bits, for CPU and CUDA alike.
+"""Sums that do not depend on the order of their terms: whole numbers of 128 bits, on CPU and GPU.
 
-A number is (high, low): high x 2^64 + low, high signed, low from 0 to 2^64 - 1. Sums of such numbers are exact, so they
-do not depend on the order of rows, threads, blocks, parts or workers; they are rounded once, when they are made floats.
+A number of 128 bits is (high, low) and stands for high x 2^64 + low. high is signed; low is from 0 to 2^64 - 1. Sums of
+such numbers are exact, so they do not depend on the order of rows, threads, blocks, partitions or workers. A sum is
+rounded once, when it becomes a float.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from gpupif.kernels.jit import subroutine
 HALF = uint64(32)
 LOW_HALF = uint64(0xFFFFFFFF)
 MOST = int64((1 << 63) - 1)
-# Of a float64: bits of its fraction, the bit above them, and what is added to its exponent.
+# Format of float64: the bits of its fraction, the implied bit above them, and the bias of its exponent.
 FRACTION_BITS = uint64(52)
 FRACTION = uint64((1 << 52) - 1)
 LEADING = uint64(1 << 52)
 EXPONENT_BIAS = 1023
-# Terms of sums that are no whole numbers are cut to multiples of 2^-FIXED_BITS, in digits of which the upper one is in
-# units of 2^-UPPER_BITS.
+# Terms of sums that are not whole numbers are cut to multiples of 2^-FIXED_BITS and split into two digits. The upper
+# digit is in units of 2^-UPPER_BITS.
 UPPER_BITS, FIXED_BITS = 50, 80
 
 
 @subroutine
 def multiply_words(a, b):
-    """The product of two words of 64 bits: (its upper word, its lower word)."""
+    """Return the product of two 64-bit words: (upper word, lower word)."""
     a, b = uint64(a), uint64(b)
     a_high, a_low, b_high, b_low = a >> HALF, a & LOW_HALF, b >> HALF, b & LOW_HALF
     low = a_low * b_low
@@ -37,21 +38,21 @@ def multiply_words(a, b):
 
 @subroutine
 def upper_word(a, b):
-    """The upper word of the product of two words of 64 bits."""
+    """Return the upper word of the product of two 64-bit words."""
     upper, _ = multiply_words(a, b)
     return upper
 
 
 @subroutine
 def add_wide(high, low, more_high, more_low):
-    """The sum of two numbers."""
+    """Return the sum of two numbers of 128 bits."""
     total = uint64(low) + uint64(more_low)
     return int64(high) + int64(more_high) + int64(total < uint64(low)), total
 
 
 @subroutine
 def multiply_wide(count, factor):
-    """The product of a count, 0 or more, and a whole number of either sign."""
+    """Return the product, of 128 bits, of a count of 0 or more and a whole number of either sign."""
     high, low = multiply_words(uint64(count), uint64(factor))
     signed = int64(high)
     if factor < 0:
@@ -61,9 +62,9 @@ def multiply_wide(count, factor):
 
 @subroutine
 def parts_of_wide(high, low):
-    """Split a number into three of 64 bits, which are added up apart: high, and two below 2^32.
+    """Split a number of 128 bits into three numbers that are added up separately: high, and two below 2^32.
 
-    Sums of each part fit into 64 bits where they are of no more than 2^31 numbers.
+    The sums of each of the three fit into 64 bits for up to 2^31 numbers.
     """
     return int64(high), int64(uint64(low) >> HALF), int64(uint64(low) & LOW_HALF)
 
@@ -91,13 +92,13 @@ def float_of_rank(rank):
 
 @subroutine
 def power_of_two(exponent):
-    """2^exponent as a float, for exponents from -1022 to 1023."""
+    """Return 2^exponent as a float, for exponents from -1022 to 1023."""
     return np.uint64(uint64(exponent + EXPONENT_BIAS) << FRACTION_BITS).view(np.float64)
 
 
 @subroutine
 def float_of_wide(high, low):
-    """A number as the nearest float."""
+    """Return a number of 128 bits as the nearest float."""
     sign, high, low = 1.0, int64(high), uint64(low)
     if high < 0:
         sign = -1.0
@@ -105,7 +106,8 @@ def float_of_wide(high, low):
         high = -high - int64(low != uint64(0))
     if high == 0:
         return sign * float64(low)
-    # The upper 64 bits, the last of them telling whether any below is 1: rounded as if all were there.
+    # Take the upper 64 bits, and set the last of them if any lower bit is set: the float is rounded as if all bits were
+    # there.
     bits = int64(np.float64(high).view(np.int64) >> int64(52)) - EXPONENT_BIAS + 1
     shift = uint64(bits)
     left = uint64(64) - shift
@@ -117,10 +119,10 @@ def float_of_wide(high, low):
 
 @subroutine
 def digits_of_float(x):
-    """A float in two digits, which are added up apart: in units of 2^-UPPER_BITS, and the rest of 2^-FIXED_BITS.
+    """Split a float into two digits that are added up separately: units of 2^-UPPER_BITS, and units of 2^-FIXED_BITS.
 
-    Sums of upper digits fit into 64 bits where those of floats are below 2^12, those of lower ones where they are of no
-    more than 2^32 floats. What is below one unit is cut off.
+    The sum of upper digits fits into 64 bits if the sum of the floats is below 2^12. The sum of lower digits fits for
+    up to 2^32 floats. The part of the float below 2^-FIXED_BITS is cut off.
     """
     scaled = x * power_of_two(UPPER_BITS)
     upper = int64(scaled)
@@ -129,12 +131,12 @@ def digits_of_float(x):
 
 @subroutine
 def wide_of_digits(upper, lower):
-    """The sum of what `digits_of_float` makes, in units of 2^-FIXED_BITS, from the sums of both digits."""
+    """Return the sum of floats, as a number of 128 bits in units of 2^-FIXED_BITS, from the sums of both digits."""
     shift = int64(FIXED_BITS - UPPER_BITS)
     return add_wide(upper >> (int64(64) - shift), uint64(upper) << uint64(shift), lower >> int64(63), uint64(lower))
 
 
 @subroutine
 def float_of_digits(high, low):
-    """Such a sum as the nearest float."""
+    """Return the sum of floats that `wide_of_digits` returned as the nearest float."""
     return float_of_wide(high, low) * power_of_two(-FIXED_BITS)

@@ -1,4 +1,4 @@
-"""Bytes that are looked at or copied several at a time, wherever they begin."""
+"""Loads and copies of several bytes at once, at any place of an array of bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from gpupif.kernels.jit import subroutine
 
-# Bytes that are copied at once: all of a number.
+# Number of bytes that are copied at once: the whole text of a number fits.
 STEP = 32
 
 
@@ -22,14 +22,14 @@ def _check_bytes(name: str, *arrays: Any) -> None:
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, to: Any) -> Any:
-    """Where element `at` of an array is, as the place of something else."""
+    """Return the address of element `at` of an array, as a pointer to type `to`."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [at]), to.as_pointer())
 
 
 @intrinsic
 def load_word(typing_context: Any, array: Any, at: Any) -> Any:
-    """Eight bytes of an array from `at` on, as a number whose lowest byte is the first of them."""
+    """Return the eight bytes of an array from `at` on as a number; the first byte is the lowest."""
     _check_bytes("load_word", array)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -41,14 +41,14 @@ def load_word(typing_context: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def copy_step(typing_context: Any, out: Any, at: Any, array: Any, start: Any) -> Any:
-    """out[at : at + STEP] = array[start : start + STEP], all at once."""
+    """Copy array[start : start + STEP] to out[at : at + STEP], all bytes at once."""
     _check_bytes("copy_step", out, array)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         step = ir.VectorType(ir.IntType(8), STEP)
         source = _pointer(context, builder, signature.args[2], *arguments[2:], step)
-        scored_column = _pointer(context, builder, signature.args[0], *arguments[:2], step)
-        builder.store(builder.load(source, align=1), scored_column, align=1)
+        destination = _pointer(context, builder, signature.args[0], *arguments[:2], step)
+        builder.store(builder.load(source, align=1), destination, align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.intp, array, types.intp), generate
@@ -56,7 +56,7 @@ def copy_step(typing_context: Any, out: Any, at: Any, array: Any, start: Any) ->
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """How many of the lowest bits of a word are 0: of 0 all 64."""
+    """Return how many of the lowest bits of a word are 0; 64 for the word 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -66,6 +66,6 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 @subroutine
 def copy_bytes(out, at, array, start, size):
-    """out[at : at + size] = array[start : start + size], and up to STEP bytes more."""
+    """Copy array[start : start + size] to out[at : at + size], and up to STEP bytes more."""
     for k in range(0, size, STEP):
         copy_step(out, at + k, array, start + k)

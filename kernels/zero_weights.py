@@ -1,4 +1,4 @@
-"""Cells of rows that count 0, whose value no row of their cohort has."""
+"""Scores of cells of rows with weight 0 whose value no counted row of their cohort has."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def score_absent(values, learnt, prior, accuracy, measure, out):
-    """out[i] = a measure of the cell's own value, for a row with code values[i].
+    """Set out[i] to a measure of the cell of row i.
 
-    learnt[i]: whether its cohort has any row that counts. prior: (by code, its logarithms, the unit of these), see
-    `cohorts.Values`.
+    values: the code of each row's value. learnt[i]: whether the row's cohort has any row that counts. prior: (priors by
+    code, their logarithms, the unit of the logarithms), see `cohorts.Values`.
     """
     priors, log2_priors, unit_bits = prior
     for i in range(values.size):
