@@ -1,4 +1,4 @@
-"""Small tables to learn with, and a synthetic census of any size to try scoring on. All of it is invented."""
+"""Invented tables: small ones to learn with, and a synthetic census of any size to try scoring on."""
 
 from .tables import census, csf_example, pif_example
 

@@ -1,7 +1,7 @@
-"""The model behind gpupif.datasets.census, read from census.toml: levels, parents and weights of every column.
+"""Model of gpupif.datasets.census, read from census.toml: the levels, parents and weights of every column.
 
-Weights are whole numbers made by whole-number arithmetic, so they are the same on every platform. A column may depend
-on columns before it; a parent's levels are first merged into a few groups.
+A column can depend on columns before it, its parents. The levels of a parent are first merged into a few groups.
+Weights are whole numbers that are computed from whole numbers, so they are equal on every platform.
 """
 
 from __future__ import annotations
@@ -25,19 +25,23 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """A parent: its name and the group of each of its levels."""
+    """A parent of a column: the parent's name, and the group of each of its levels."""
 
     column: str
     groups: tuple[int, ...]
 
     @property
     def size(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return max(self.groups) + 1
 
 
 class Column(NamedTuple):
-    """A column: weights has one axis per parent (its groups) and the levels last. Numeric levels are a range."""
+    """A column of the census.
+
+    levels: labels, or a range of numbers. given: the parents. weights: an axis for the groups of each parent, and a
+    last axis for the levels.
+    """
 
     name: str
     levels: tuple[str, ...] | range
@@ -47,27 +51,31 @@ class Column(NamedTuple):
 
 @cache
 def document() -> dict[str, Any]:
-    """What the file says."""
+    """Return the content of census.toml, with columns by name."""
     found = parse_toml(files(__package__).joinpath("census.toml").read_text("utf-8"))
     return {**found, "columns": {said["name"]: said for said in found["columns"]}}
 
 
 @cache
 def lines_of(name: str) -> list[tuple[str, list[list[int]]]]:
-    """The levels of a column, as far as they have lines, and the numbers of each, part by part."""
+    """Return the lines of a column's `levels`: for each level its label and its lists of numbers."""
     levels = document()["columns"][name]["levels"]
     lines = [line.split("|") for line in levels.splitlines()] if isinstance(levels, str) else []
     return [(label.strip(), [[int(number) for number in part.split()] for part in parts]) for label, *parts in lines]
 
 
 def levels_of(said: Any) -> tuple[str, ...] | range:
-    """Labels; or whole numbers, from the first to the last."""
+    """Return the levels as labels; if all are numbers, as the range from the first to the last."""
     numbers = all(isinstance(level, int) or level.isdecimal() for level in said)
     return range(int(said[0]), int(said[-1]) + 1) if numbers else tuple(said)
 
 
 def given(said: str) -> Given:
-    """A parent: "age" with the ages at which groups begin, after the first; a column, or one of its groups."""
+    """Return a parent, read from its text.
+
+    The text is the name of a column ("sex"), a column and one of its groupings ("region.kind"), or the column of ages
+    and the ages at which groups after the first begin ("age 15 65").
+    """
     path, *starts = said.split()
     name, _, group = path.partition(".")
     if not group:
@@ -78,7 +86,7 @@ def given(said: str) -> Given:
 
 
 def crossed(first: ArrayLike, *factors: ArrayLike) -> Weights:
-    """Weights as a product of one factor (groups, levels) for each parent; the first may be plain (levels)."""
+    """Return the product of a factor (groups, levels) for each parent; the first factor can be plain (levels)."""
     weights = np.asarray(first, np.int64)
     for factor in factors:
         weights = weights[..., None, :] * np.asarray(factor, np.int64)
@@ -87,13 +95,13 @@ def crossed(first: ArrayLike, *factors: ArrayLike) -> Weights:
 
 @cache
 def slope(spread: int) -> tuple[int, ...]:
-    """Heights of a binomial bell of variance spread / 2, from its centre outwards. Never nought: odd cases happen."""
+    """Return the heights of a binomial bell of variance spread / 2, from its centre outwards; none is 0."""
     top = comb(2 * spread, spread)
     return tuple(1 + 100_000 * comb(2 * spread, spread + distance) // top for distance in range(spread + 1))
 
 
 def bells(places: Sequence[int], spread: int, *shifts: Sequence[int]) -> Weights:
-    """One bell over the levels' places for each combination of groups; its centre is the sum of the groups' shifts."""
+    """Return a bell over the levels' places for each combination of groups; its centre is the sum of their shifts."""
     heights = slope(spread)
     weights = np.empty((*map(len, shifts), len(places)), np.int64)
     for groups in np.ndindex(*weights.shape[:-1]):
@@ -103,7 +111,7 @@ def bells(places: Sequence[int], spread: int, *shifts: Sequence[int]) -> Weights
 
 
 def pyramid(knots: Sequence[tuple[int, int]]) -> list[int]:
-    """Weights of single years, straight lines between (age, weight) knots."""
+    """Return the weights of single years: straight lines between (age, weight) knots."""
     weights = []
     for (age, left), (end, right) in pairwise(knots):
         weights += [100 * left + 100 * (right - left) * step // (end - age) for step in range(end - age)]
@@ -112,7 +120,7 @@ def pyramid(knots: Sequence[tuple[int, int]]) -> list[int]:
 
 @cache
 def named(name: str) -> Column:
-    """A column that has a name of its own."""
+    """Return a column that census.toml describes by name."""
     said, lines = document()["columns"][name], lines_of(name)
     levels = levels_of([label for label, _ in lines] or said["levels"])
     parents = tuple(map(given, said.get("given", ())))
@@ -132,14 +140,14 @@ def named(name: str) -> Column:
 
 
 def item(number: int) -> Column:
-    """The survey item in the given place (from 23 on)."""
+    """Return the survey item with a number, from 23 on."""
     answers, parents = document()["items"]["answers"], document()["items"]["given"]
     levels, driver = levels_of(answers[number % len(answers)]), given(parents[number % len(parents)])
     size, groups = len(levels), range(driver.size)
-    if isinstance(levels, range) or size < 12:  # in an order: people agree more or less, by group
+    if isinstance(levels, range) or size < 12:  # ordered levels: people agree more or less, by group
         places = [(2 * level + 1) * 60 // (2 * size) for level in range(size)]
         weights = bells(places, 250, [10 + 13 * number % 40 + 16 * group // len(groups) - 8 for group in groups])
-    else:  # in no order: few common levels and many rare ones, each favoured by one group
+    else:  # unordered levels: few are common and many rare, and one group favours each
         common = [20_000 // (1 + (7 * number + 5 * level) % size) + 50 for level in range(size)]
         weights = crossed(
             common, [[4 if level % len(groups) == group else 1 for level in range(size)] for group in groups]
@@ -149,11 +157,11 @@ def item(number: int) -> Column:
 
 @cache
 def column(place: int) -> Column:
-    """The column in the given place, from 0 on."""
+    """Return the column at a place, from 0 on."""
     names = list(document()["columns"])
     return named(names[place]) if place < len(names) else item(place + 1)
 
 
 def place_of(name: str) -> int:
-    """The place of a column that may be a parent; survey items are nobody's parents."""
+    """Return the place of a column that can be a parent; survey items cannot."""
     return list(document()["columns"]).index(name)

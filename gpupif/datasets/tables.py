@@ -1,4 +1,4 @@
-"""Small tables to learn with, and a synthetic census of any size to try scoring on. All of it is invented."""
+"""Invented tables: small ones to learn with, and a synthetic census of any size to try scoring on."""
 
 from __future__ import annotations
 
@@ -17,26 +17,40 @@ __all__ = ["census", "csf_example", "pif_example"]
 
 MOST_ROWS = 10**12
 MOST_COLUMNS = 200
-CHUNK = 1 << 16  # rows; the codes of a chunk stay in the cache from a parent's column to its children's
+CHUNK = 1 << 16  # rows; the codes of a chunk stay in the cache while its columns are drawn
 ALWAYS = (1 << 32) - 1
 
 
 def census(rows: int, seed: int = 0, columns: int = 10) -> pd.DataFrame:
-    """A synthetic census: one row per person, with the skew and the dependencies that a real one shows.
+    """Make a synthetic census: a row for each person, with skew and dependencies like those of a real census.
 
-    No row describes a real person; all proportions are invented, though plausible. Persons are drawn independently
-    of each other, so they do not join up into households.
+    No row describes a real person. All proportions are invented, though plausible. Persons are drawn independently of
+    each other, so they do not form households. A seed gives the same table on every platform and with any number of
+    cores. A table with fewer rows or columns is the beginning of a larger table with the same seed.
 
-    rows: how many persons, from 1. seed: from 0 to 2**64 - 1. columns: how many columns, from 1 to 200: region, age,
-    sex, marital_status, education, occupation, birthplace, household_size, income_band and tenure; then industry,
-    language, religion, dwelling_type, bedrooms, vehicles, commute_mode, internet, disability, health, citizenship,
-    year_of_arrival; then survey items, item_23 and so on. Each item depends on one of the columns before it.
+    Parameters
+    ----------
+    rows:
+        Number of persons, from 1.
+    seed:
+        From 0 to 2**64 - 1. Default 0.
+    columns:
+        Number of columns, from 1 to 200. Default 10. The columns are region, age, sex, marital_status, education,
+        occupation, birthplace, household_size, income_band, tenure; then industry, language, religion, dwelling_type,
+        bedrooms, vehicles, commute_mode, internet, disability, health, citizenship, year_of_arrival; then survey items,
+        item_23 and so on. Each item depends on one of the columns before it.
 
-    Returns a DataFrame (rows, columns). Columns with labels are Categoricals, always with all their categories, in
-    use or not; age (100 stands for 100 and over), household_size and other counts are int8. The same seed gives the
-    same table on every platform, whatever the number of cores, and fewer rows or columns of it give its beginning.
+    Returns
+    -------
+    pandas.DataFrame
+        (rows, columns), without missing values. Columns with labels are Categoricals with all their categories, also
+        categories that do not occur. Ages (100 stands for 100 and over), household_size and other counts are int8.
 
-    Raises InputError for a count or seed that is no whole number or out of range.
+    Raises
+    ------
+    InputError
+        A number of rows or columns, or a seed, that is not a whole number in its range.
+
     """
     rows = _whole("rows", rows, 1, MOST_ROWS, "give the number of persons, e.g. census(1_000_000).")
     seed = _whole("seed", seed, 0, (1 << 64) - 1, "give another seed, e.g. seed=0.")
@@ -45,7 +59,7 @@ def census(rows: int, seed: int = 0, columns: int = 10) -> pd.DataFrame:
 
 
 def pif_example() -> pd.DataFrame:
-    """The table of the piflib manual, invented: 7 rows, columns gender, name and eye_color."""
+    """Return the invented table of the piflib manual: 7 rows, columns gender, name and eye_color."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -58,14 +72,14 @@ def pif_example() -> pd.DataFrame:
 
 
 def csf_example() -> pd.DataFrame:
-    """The table with which the piflib manual explains the cell surprise factor, invented: 9 rows, columns A and B."""
+    """Return the invented table that explains the cell surprise factor in the piflib manual: 9 rows, columns A, B."""
     import pandas as pd
 
     return pd.DataFrame({"A": list("aaabbcccc"), "B": list("ghigghhhi")})
 
 
 def _whole(argument: str, value: object, least: int, most: int, remedy: str) -> int:
-    """The value as an int, or InputError; numpy's whole numbers count, True and 1.0 do not."""
+    """Return a whole number as an int; raise InputError for all else. True and 1.0 are not whole numbers."""
     from operator import index
 
     try:
@@ -79,7 +93,7 @@ def _whole(argument: str, value: object, least: int, most: int, remedy: str) -> 
 
 
 class _Tables(NamedTuple):
-    """A column as the kernel wants it; see `kernels/census.py`."""
+    """A column as the kernel takes it; see `kernels/census.py`."""
 
     parents: NDArray[np.int64]
     shifts: NDArray[np.int32]
@@ -90,7 +104,7 @@ class _Tables(NamedTuple):
 
 @cache
 def _tables(place: int) -> _Tables:
-    """The column in the given place: where its parents stand, and one alias table per combination of their groups."""
+    """Return the column at a place: the places of its parents, and an alias table for each combination of groups."""
     import numpy as np
 
     from . import _census_model as model
@@ -98,7 +112,7 @@ def _tables(place: int) -> _Tables:
     column = model.column(place)
     shifts = np.zeros((len(column.given), 128), dtype=np.int32)
     for parent, given in enumerate(column.given):
-        cells = int(np.prod(column.weights.shape[parent + 1 :]))  # from one group's tables to the next group's
+        cells = int(np.prod(column.weights.shape[parent + 1 :]))  # from the tables of a group to the next ones
         shifts[parent, : len(given.groups)] = np.multiply(given.groups, cells)
     levels = len(column.levels)
     pairs = [_alias(weights) for weights in column.weights.reshape(-1, levels).tolist()]
@@ -112,10 +126,10 @@ def _tables(place: int) -> _Tables:
 
 
 def _alias(weights: list[int]) -> tuple[list[int], list[int]]:
-    """Alias table of whole weights, by Vose's method in whole numbers.
+    """Return the alias table of whole weights, by Vose's method in whole numbers.
 
-    For each cell, in how many of 2**32 cases it keeps its own level, and the level it gives otherwise. A level of
-    weight 0 is never drawn.
+    The table is, for each cell, in how many of 2**32 cases it gives its own level, and the level that it gives
+    otherwise. A level of weight 0 is never drawn.
     """
     total, levels = sum(weights), len(weights)
     keep, other = [ALWAYS] * levels, list(range(levels))
@@ -132,7 +146,7 @@ def _alias(weights: list[int]) -> tuple[list[int], list[int]]:
 
 
 def _codes(rows: int, seed: int, columns: int) -> NDArray[np.int8]:
-    """The codes of all columns (columns, rows), drawn in chunks of rows by several threads."""
+    """Draw the codes of all columns, (columns, rows), in chunks of rows by several threads."""
     import numpy as np
 
     from gpupif.kernels.census import draw_column
@@ -152,7 +166,7 @@ def _codes(rows: int, seed: int, columns: int) -> NDArray[np.int8]:
 
 
 def _frame(codes: NDArray[np.int8]) -> pd.DataFrame:
-    """The table for the codes, without copying them."""
+    """Return the table of the codes, without copying them."""
     import pandas as pd
 
     from . import _census_model as model

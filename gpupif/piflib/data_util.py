@@ -14,7 +14,7 @@ from ..errors import InputError
 def calculate_distribution(
     values: Iterable[Any], accuracy: float = 1, feature_distribution: Mapping[Any, float] | None = None
 ) -> dict[Any, float]:
-    """Distribution of values: value to share. Missing values are one value, None.
+    """Return the distribution of values: value to share. Missing values are one value, None.
 
     accuracy < 1 mixes it with `feature_distribution`: accuracy times the share plus (1 - accuracy) times the prior, for
     the values of the prior whose mixture is above 0. Raises InputError for an accuracy outside [0, 1], or one below 1
@@ -38,7 +38,7 @@ def calculate_distribution(
 def complete_feature_priors(
     df: pd.DataFrame, feature_priors: Mapping[int, Mapping[Any, float]]
 ) -> dict[int, Mapping[Any, float]]:
-    """The priors given, by column position, and the table's own distribution for the other columns."""
+    """Return the given priors by column position, and the table's own distribution for the other columns."""
     return {
         position: feature_priors.get(position) or calculate_distribution(df.iloc[:, position])
         for position in range(df.shape[1])
@@ -46,7 +46,7 @@ def complete_feature_priors(
 
 
 def plain_values(values: Iterable[Any]) -> list[Any]:
-    """Python values, None for missing ones."""
+    """Return values as Python values, None for missing values."""
     series = pd.Series(values)
     missing = series.isna()
     return [None if absent else value for value, absent in zip(series.tolist(), missing, strict=True)]

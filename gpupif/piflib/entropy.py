@@ -1,4 +1,4 @@
-"""piflib's `entropy`: entropies of sets of columns, in bits. Missing values are one value of their own.
+"""piflib's `entropy`: entropies of sets of columns, in bits. A missing value is a value of its own.
 
 Functions raise ColumnNotFoundError for columns that are not there and InputError for a table without rows.
 """
@@ -20,7 +20,7 @@ from ..utils.validation import Columns, as_list
 
 
 def get_marginal(df: pd.DataFrame, columns: Columns) -> dict[Any, float]:
-    """Joint distribution of the columns: outcome (a value, or a tuple of values of several columns) to share."""
+    """Return the joint distribution of the columns: outcome (a value, or a tuple of values of several columns) to share."""
     names = _existing(df, columns)
     shares = df[names].value_counts(normalize=True, dropna=False, sort=False)
     if len(names) == 1:
@@ -29,7 +29,7 @@ def get_marginal(df: pd.DataFrame, columns: Columns) -> dict[Any, float]:
 
 
 def entropy(df: pd.DataFrame, rvs: Columns) -> float:
-    """Joint entropy H of the columns `rvs`; 0 for none."""
+    """Return the joint entropy H of the columns `rvs`; 0 without columns."""
     names = _existing(df, rvs)
     if not names:
         return 0.0
@@ -41,19 +41,19 @@ def entropy(df: pd.DataFrame, rvs: Columns) -> float:
 
 
 def mutual_information(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:
-    """Mutual information I(X; Y) = H(X) + H(Y) - H(X, Y) of two sets of columns."""
+    """Return the mutual information I(X; Y) = H(X) + H(Y) - H(X, Y) of two sets of columns."""
     return entropy(df, rvs_X) + entropy(df, rvs_Y) - entropy(df, _both(rvs_X, rvs_Y))
 
 
 def pairwise_mutual_information(df: pd.DataFrame) -> tuple[list[Hashable], list[Hashable], list[float]]:
-    """Mutual information of all pairs of columns: first names, second names, values."""
+    """Return the mutual information of all pairs of columns: first names, second names, values."""
     pairs = list(itertools.combinations(df.columns, 2))
     values = [mutual_information(df, [a], [b]) for a, b in pairs]
     return [a for a, _ in pairs], [b for _, b in pairs], values
 
 
 def create_entropy_mi_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataFrame:
-    """Entropies and mutual information of all pairs of columns, rounded: columns X, Y, H(X), H(Y), I(X;Y)."""
+    """Return entropies and mutual information of all pairs of columns, rounded: columns X, Y, H(X), H(Y), I(X;Y)."""
     first, second, shared = pairwise_mutual_information(df)
     entropies: dict[Hashable, float] = {name: entropy(df, [name]) for name in df.columns}
     return pd.DataFrame(
@@ -68,12 +68,12 @@ def create_entropy_mi_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataF
 
 
 def conditional_entropy(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:
-    """Conditional entropy H(X | Y) = H(X, Y) - H(Y)."""
+    """Return the conditional entropy H(X | Y) = H(X, Y) - H(Y)."""
     return max(0.0, entropy(df, _both(rvs_X, rvs_Y)) - entropy(df, rvs_Y))
 
 
 def create_conditional_entropy_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataFrame:
-    """Entropy of each column given all others, rounded: columns X, Y, H(X), H(Y), H(X|Y)."""
+    """Return the entropy of each column given all others, rounded: columns X, Y, H(X), H(Y), H(X|Y)."""
     rows: list[dict[str, Any]] = []
     joint = entropy(df, list(df.columns))
     for name in df.columns:
@@ -86,12 +86,12 @@ def create_conditional_entropy_table(df: pd.DataFrame, round_digits: int = 2) ->
 
 
 def dual_total_correlation(df: pd.DataFrame, rvs: Columns) -> float:
-    """Dual total correlation: joint entropy less the residual entropy; information that the columns share."""
+    """Return the dual total correlation, joint entropy less residual entropy: the information that columns share."""
     return entropy(df, rvs) - residual_entropy(df, rvs)
 
 
 def residual_entropy(df: pd.DataFrame, rvs: Columns) -> float:
-    """Residual entropy: the sum over the columns of the entropy of each given the others."""
+    """Return the residual entropy: the sum over the columns of the entropy of each column given all others."""
     names = as_list("columns", rvs)
     return sum(conditional_entropy(df, [name], [other for other in names if other != name]) for name in names)
 

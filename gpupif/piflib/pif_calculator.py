@@ -26,7 +26,7 @@ def compute_cigs(
     feature_accuracies: Mapping[Any, float] | None = None,
     samples: int | None = None,
 ) -> pd.DataFrame:
-    """Cell information gain of every cell, in bits: a DataFrame of the shape, index and columns of `dataframe`.
+    """Compute the cell information gain of every cell, in bits: a DataFrame of the shape, index and columns of `dataframe`.
 
     feature_priors: column position (or name) to {value: probability}, default the table's own distribution.
     feature_accuracies: column position (or name) to accuracy in [0, 1], default 1. samples: None or the number of
@@ -45,7 +45,7 @@ def compute_weighted_cigs(
     feature_priors: Mapping[Any, Distribution] | None = None,
     feature_accuracies: Mapping[Any, float] | None = None,
 ) -> pd.DataFrame:
-    """Weighted CIG of every cell, in bits: CIG times H(X|rest) / H(X), not rounded. Arguments as in `compute_cigs`.
+    """Compute the weighted CIG of every cell, in bits: CIG times H(X|rest) / H(X), not rounded. Arguments as in `compute_cigs`.
 
     Source: piflib manual, section 1.5.
     """
@@ -57,7 +57,7 @@ def compute_csfs(
     feature_priors: Mapping[Any, Distribution] | None = None,
     feature_accuracies: Mapping[Any, float] | None = None,
 ) -> pd.DataFrame:
-    """Cell surprise factor of every cell, in [0, 1]. Arguments as in `compute_cigs`.
+    """Compute the cell surprise factor of every cell, in [0, 1]. Arguments as in `compute_cigs`.
 
     Source: piflib manual, section 1.6.
     """
@@ -65,7 +65,7 @@ def compute_csfs(
 
 
 def compute_pif(cigs: pd.DataFrame, percentile: float) -> float:
-    """PIF_percentile: the percentile (0 to 100, linear) of the row sums of the CIG values, in bits.
+    """Compute PIF_percentile: the percentile (0 to 100, linear) of the row sums of the CIG values, in bits.
 
     Source: piflib manual, section 1.7.3.
     """
@@ -75,7 +75,7 @@ def compute_pif(cigs: pd.DataFrame, percentile: float) -> float:
 def compute_posterior_distributions(
     feature: Hashable, df: pd.DataFrame
 ) -> tuple[dict[str, list[float]], npt.NDArray[Any]]:
-    """Posterior distributions of one column, for plots: what its value may be, given all others.
+    """Compute the posterior distributions of one column, given all other columns, for plots.
 
     Returns ({text of the other columns' values: probability of each value of the column}, the column's values in
     order of appearance). One entry per cohort. Raises ColumnNotFoundError for a column that is not there.
@@ -100,7 +100,7 @@ def _score(
     priors: Mapping[Any, Distribution] | None,
     accuracies: Mapping[Any, float] | None,
 ) -> pd.DataFrame:
-    """One measure, columns known by position, as piflib has it: names may repeat."""
+    """Compute one measure with columns known by position, as in piflib: names of columns can repeat."""
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"dataframe: expected a pandas DataFrame, got {type(frame).__name__}.")
     with config(device="cpu", progress=False):
