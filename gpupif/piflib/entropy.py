@@ -20,7 +20,7 @@ from ..utils.validation import Columns, as_list
 
 
 def get_marginal(df: pd.DataFrame, columns: Columns) -> dict[Any, float]:
-    """Return the joint distribution of the columns: outcome (a value, or a tuple of values of several columns) to share."""
+    """Return the joint distribution of the columns: a value, or a tuple of several columns' values, to its share."""
     names = _existing(df, columns)
     shares = df[names].value_counts(normalize=True, dropna=False, sort=False)
     if len(names) == 1:

@@ -26,8 +26,9 @@ def compute_cigs(
     feature_accuracies: Mapping[Any, float] | None = None,
     samples: int | None = None,
 ) -> pd.DataFrame:
-    """Compute the cell information gain of every cell, in bits: a DataFrame of the shape, index and columns of `dataframe`.
+    """Compute the cell information gain (CIG) of every cell, in bits.
 
+    The result is a DataFrame of the shape, index and columns of `dataframe`.
     feature_priors: column position (or name) to {value: probability}, default the table's own distribution.
     feature_accuracies: column position (or name) to accuracy in [0, 1], default 1. samples: None or the number of
     columns. Missing values are one value. Raises InputError (see `gpupif.score`). Source: piflib manual, section 1.4.
@@ -45,9 +46,9 @@ def compute_weighted_cigs(
     feature_priors: Mapping[Any, Distribution] | None = None,
     feature_accuracies: Mapping[Any, float] | None = None,
 ) -> pd.DataFrame:
-    """Compute the weighted CIG of every cell, in bits: CIG times H(X|rest) / H(X), not rounded. Arguments as in `compute_cigs`.
+    """Compute the weighted CIG of every cell, in bits: CIG times H(X|rest) / H(X), not rounded.
 
-    Source: piflib manual, section 1.5.
+    Arguments as in `compute_cigs`. Source: piflib manual, section 1.5.
     """
     return _score(dataframe, "wcig", feature_priors, feature_accuracies)
 
