@@ -1,4 +1,4 @@
-"""Sets of columns numbered one column after the other, and scores of their combinations folded into those of rows."""
+"""Combinations of values of a set of columns, numbered column after column, and worst and summed scores over sets."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from gpupif.kernels.jit import kernel, subroutine
 
 @subroutine
 def pair_of(number, code, radix):
-    """The place of a number and a code, which is below radix, among all pairs."""
+    """Return the place of (number, code) among all pairs; code is below radix."""
     return uint64(number) * uint64(radix) + uint64(code)
 
 
 @kernel
 def number_pairs(left, codes, radix, slots, first, number):
-    """number[i] = the number of the pair (left[i], codes[i]), in order of first appearance; returns how many differ.
+    """Assign numbers to the distinct pairs (left[i], codes[i]) in order of first appearance. Return how many there are.
 
-    codes: below radix. slots: zeros, one for each possible pair, and zeros again afterwards. first: gets the first row
-    of each number. number: may be `left` itself.
+    number[i] gets the number of row i's pair; it can be `left` itself. first: gets the first row of each number. codes:
+    below radix. slots: a zero for each possible pair; `clear_slots` makes them zeros again.
     """
     found = 0
     for i in range(left.size):
@@ -33,24 +33,24 @@ def number_pairs(left, codes, radix, slots, first, number):
 
 @kernel
 def clear_slots(left, codes, radix, first, slots):
-    """Make the slots that `number_pairs` used zeros again; first: the first row of each number."""
+    """Set the slots that `number_pairs` used to zero again. first: the first row of each number."""
     for c in range(first.size):
         slots[pair_of(left[first[c]], codes[first[c]], radix)] = 0
 
 
 @kernel
 def sum_times(number, times, counts):
-    """counts[c] = the sum of times[i] over rows with number c."""
+    """Set counts[c] to the sum of the multiplicities times[i] of the rows with number c."""
     for c in range(counts.size):
         counts[c] = 0
     for i in range(number.size):
         counts[number[i]] += times[i]
 
 
-# A kernel, so that it is optimised by itself: within the loops around it, it takes a quarter longer.
+# It is a kernel of its own, so that it is optimised by itself: inlined in the loops around it, it is a quarter slower.
 @kernel
 def fold_pair(number, scores, found):
-    """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add them to found[i, 2:]."""
+    """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add the scores to found[i, 2:]."""
     for i in range(number.size):
         at = uint64(number[i])
         one, other = scores[at, 0], scores[at, 1]
@@ -62,12 +62,12 @@ def fold_pair(number, scores, found):
 
 @kernel
 def fold_set(number, scores, scored_columns, found):
-    """Fold the scores of a set's combinations into those of rows; number: each row's combination.
+    """Take the scores of a set of known columns into the worst scores and the sums of scores of the rows.
 
-    scores: (scored columns, pairs of measures, combinations, 2). found: (all scored columns, pairs of measures, rows,
-    4), the highest
-    scores of both measures and their sums: side by side, for one access to memory. scored columns: which of all they
-    are. Table by table, each of which a cache holds, over many rows, which are read in order.
+    number: the combination of each row. scores: (scored columns, pairs of measures, combinations, 2). scored_columns:
+    the place of each among all scored columns. found: (all scored columns, pairs of measures, rows, 4), the highest
+    scores of both measures and the sums of both: adjacent, for one access to memory.
+    The loops go table by table: a table of scores fits the cache, and the many rows are read in order.
     """
     for t in range(scored_columns.size):
         for pair in range(scores.shape[1]):

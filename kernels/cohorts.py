@@ -1,4 +1,4 @@
-"""What kernels know of scored columns and of cohorts, and the statistics of a cohort; for CPU and CUDA alike."""
+"""Arguments of kernels that describe scored columns and cohorts, and the statistics of a cohort; for CPU and GPU."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gpupif.kernels.whole_sums import (
     wide_of_digits,
 )
 
-# Of cohorts of fewer rows than this the sums of counts times half a logarithm are whole numbers that floats hold.
+# For cohorts of fewer rows, a float holds the sum of counts times half the bits of a logarithm exactly.
 FEW_ROWS = 1 << 21
 HALF_LOG = int64(31)
 LOWER_HALF = int64((1 << 31) - 1)
@@ -48,11 +48,13 @@ TO_UPPER = 2.0**31
 
 
 class Wanted(NamedTuple):
-    """What is asked of each cell, and of each cohort for it.
+    """Measures that are requested of each cell, and the statistics of cohorts that they need.
 
-    measures: constants of `formulas`; places: for each which statistic it is of, if any. kinds: of the statistics,
-    constants of `statistics`; orders: their parameters, or None, see `blocks.only_needed`. unit: one number, how many
-    people sizes of cohorts count as 1.
+    measures: int64 (measures). Constants of `formulas`.
+    places: int64 (measures). The statistic of each measure `OF_COHORT`, -1 for other measures.
+    kinds: int64 (statistics). Constants of `statistics`.
+    orders: float64 (statistics). Parameters of the statistics; None if unused, see `blocks.only_needed`.
+    unit: float64 (1). The number of people that sizes of cohorts count as 1.
     """
 
     measures: npt.NDArray[np.int64]
@@ -63,12 +65,17 @@ class Wanted(NamedTuple):
 
 
 class Values(NamedTuple):
-    """The values of scored columns, one column after the other.
+    """The values of the scored columns, column after column.
 
-    first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
-    of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
-    in the table, and their prior mass, or None, see `blocks.only_needed`; inside: whether the attacker knows the
-    column, when it is not the one that is scored. axes: how far values are apart; None where that does not matter.
+    first: int64 (columns + 1). The place in `priors` and `log2_priors` at which the values of each column begin.
+    priors: float64 (values). The prior of each value.
+    log2_priors: int64 (values). log2 of the priors, in units of 2^-unit_bits bits; see `logarithms.py`.
+    unit_bits: int64 (columns). The unit of each column's `log2_priors`.
+    accuracies: float64 (columns). The accuracy of the attacker's knowledge.
+    numbers: int64 (columns). The number of values that occur in the table.
+    masses: float64 (columns). The prior mass of these values; None if unused, see `blocks.only_needed`.
+    inside: int64 (columns). Whether the column is a known column when another column is scored.
+    axes: how far values are apart; None if unused.
     """
 
     first: npt.NDArray[np.int64]
@@ -83,8 +90,13 @@ class Values(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells of cohorts: the code of each one's value, how many rows of the cohort have it (c), log2 c - log2 C in units
-    of 2^-LOG_BITS bits, c / C, and the posterior. On the CPU, and for walks, they lie cohort by cohort.
+    """Cells of cohorts, cohort after cohort on the CPU and for statistics that need values in order.
+
+    values: int64 (cells). The code of the cell's value.
+    counts: int64 (cells). c, the rows of the cohort that have the value.
+    log2_shares: int64 (cells). log2 c - log2 C in units of 2^-LOG_BITS bits.
+    shares: float64 (cells). c / C; empty if no statistic needs it.
+    posteriors: float64 (cells). The posterior of the value.
     """
 
     values: npt.NDArray[np.int64]
@@ -95,9 +107,10 @@ class Cells(NamedTuple):
 
     @classmethod
     def of(cls, cells: int, empty: Any = np.empty, walks: bool = True) -> Cells:
-        """Return memory for so many cells.
+        """Allocate memory for a number of cells.
 
-        empty: makes arrays from size and type. walks: whether any statistic is a walk; c / C is for these alone.
+        empty: function that makes an array from size and type. walks: whether any statistic needs values in order; only
+        these need `shares`.
         """
         integers = [empty(cells, "int64") for _ in range(3)]
         return cls(*integers, empty(cells if walks else 0, "float64"), empty(cells, "float64"))
@@ -105,19 +118,19 @@ class Cells(NamedTuple):
 
 @subroutine
 def log_of_cell(kind, log2_share, log2_prior, unit_bits):
-    """Return the logarithm of which a cell adds its count to a sum; kind: DIVERGENCE or ENTROPY."""
+    """Return the logarithm that a cell's count is multiplied by in a sum. kind: DIVERGENCE or ENTROPY."""
     return log2_gain(log2_share, log2_prior, unit_bits) if kind == DIVERGENCE else -log2_share
 
 
 @subroutine
 def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares):
-    """As `sum_logs` of all cells of a cohort: the sum as the nearest float, where its rows are fewer than FEW_ROWS.
+    """Return the sum of `sum_logs` as the nearest float, and the number of rows, if there are fewer than FEW_ROWS.
 
-    Returns it and the number of rows. Most cohorts are such.
+    Most cohorts are that small.
     """
     upper, lower, size = int64(0), int64(0), int64(0)
     if stop - start == 1 and kind == DIVERGENCE:
-        # As one row would have it, however many they are: engines take such rows together.
+        # The mean over a single value does not depend on its count: count 1, as engines do that combine equal rows.
         return float64(log2_gain(log2_shares[start], log2_priors[base + codes[start]], unit_bits)), int64(1)
     if kind == DIVERGENCE:
         for i in range(start, stop):
@@ -131,7 +144,7 @@ def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts,
             upper += count * (log >> HALF_LOG)
             lower += count * (log & LOWER_HALF)
             size += count
-    # Both are exact, so that this rounds once.
+    # Both sums are exact in floats, so the result is rounded once.
     return float64(upper) * TO_UPPER + float64(lower), size
 
 
@@ -178,7 +191,7 @@ def sum_priors(start, stop, base, priors, codes):
 
 @subroutine
 def find_other(statistic, start, stop, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
-    """Return a statistic of a cohort that is of other terms than logarithms (see `is_of_terms`). mass: see `absent`."""
+    """Return a statistic of a cohort that is not a sum of logarithms (see `is_of_terms`). mass: see `absent`."""
     kind, order, accuracy, _ = statistic
     scale = int64(0)
     if is_largest(kind) or is_scaled(kind):
@@ -196,11 +209,11 @@ def find_other(statistic, start, stop, mass, base, priors, log2_priors, codes, l
 
 @subroutine
 def sum_runs(starts, number, scored_column, values, wanted, cells, found):
-    """Put those statistics of cohorts into found[run, statistic] that are sums of logarithms, or numbers of values.
+    """Set found[cohort, statistic] for the statistics that are sums of logarithms or numbers of values.
 
-    Cohort r, below `number`, is the cells starts[r] to starts[r + 1] - 1.
+    starts: cohort r, below `number`, is the cells starts[r] to starts[r + 1] - 1.
     """
-    # Once, not for each cell: reading an array from a tuple counts a reference.
+    # Arrays are read from tuples once, not for each cell: reading one counts a reference.
     log2_priors, codes, counts, log2_shares = values.log2_priors, cells.values, cells.counts, cells.log2_shares
     base, accuracy, unit_bits = (
         values.first[scored_column],
@@ -225,9 +238,9 @@ def sum_runs(starts, number, scored_column, values, wanted, cells, found):
 
 @subroutine
 def sum_other_runs(starts, number, scored_column, values, masses, wanted, cells, found):
-    """Put those statistics of cohorts into `found` (see `sum_runs`) that are sums of other terms, or largest ones.
+    """Set found[cohort, statistic], see `sum_runs`, for statistics that are sums of other terms, or the largest term.
 
-    masses: of `values`, None only where there are no such statistics: then no code for them is compiled.
+    masses: `values.masses`; None if no such statistic is requested: then no code for them is compiled.
     """
     if masses is None:
         return
@@ -252,7 +265,10 @@ def sum_other_runs(starts, number, scored_column, values, masses, wanted, cells,
 
 @subroutine
 def walk_runs(starts, which, scored_column, axes, accuracy, wanted, cells, ordered, found):
-    """Put the other statistics of cohorts into `found`; `ordered`: their cells in the order of the column's axis."""
+    """Set found[cohort, statistic] for the statistics that need values in order.
+
+    which: (first, number, step) of the cohorts. ordered: their cells in the order of the column's axis.
+    """
     first, number, step = which
     for s in range(wanted.kinds.size):
         kind, order, out = wanted.kinds[s], wanted.orders[s], found[:, s]
@@ -267,7 +283,10 @@ def walk_runs(starts, which, scored_column, axes, accuracy, wanted, cells, order
 
 @subroutine
 def sort_runs(starts, number, cells, ordered):
-    """Put the cells of each cohort into `ordered` by value: values and shares. Most are few: Shell's sort."""
+    """Copy the values and shares of each cohort to `ordered`, sorted by value.
+
+    Most cohorts have few cells, for which Shell's sort is fast.
+    """
     values, shares, sorted_values, sorted_shares = cells.values, cells.shares, ordered.values, ordered.shares
     for run in range(number):
         start, stop = starts[run], starts[run + 1]

@@ -1,11 +1,13 @@
-"""The formulas of cells: scalar bodies, written once, called by the CPU loops and by CUDA kernels alike.
+"""Formulas of the measures of cells: scalar functions, written once, for CPU loops and CUDA kernels.
 
-Notation (piflib manual, sections 1.4 to 1.6): a *cohort* is the set of rows that agree on everything the attacker
-knows; C is its size, c the number of its rows that hold one value, q the prior of that value, a the accuracy of the
-attacker's knowledge. Logarithms are to base 2, so information is in bits, but where a measure is defined otherwise.
-log2_share is log2 c - log2 C in units of 2^-LOG_BITS bits, log2_prior that of the prior in units of 2^-unit_bits (see
-`logarithms.py`): whole numbers, so that what must be 0 is, and all processors agree.
-What is summed over a cohort stands in `statistics.py` and `walks.py`.
+Notation (piflib manual, sections 1.4 to 1.6): a *cohort* is the set of rows that agree on everything that the attacker
+knows. C is the size of the cohort, c the number of its rows with one value, q the prior of the value, a the accuracy of
+the attacker's knowledge. Logarithms are to base 2, so information is in bits, unless a measure is defined otherwise.
+
+log2_share is log2 c - log2 C in units of 2^-LOG_BITS bits. log2_prior is log2 q in units of 2^-unit_bits bits. Both are
+whole numbers (see `logarithms.py`), so that all processors agree, and a gain that must be 0 is exactly 0.
+
+Sums over a cohort are in `statistics.py` and `walks.py`.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from gpupif.kernels.jit import subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, log2
 
-# What a cell can be given: what its cohort has, or what its own value has there, without a logarithm or with one.
+# Measures of a cell: a statistic of its cohort, then measures of its own value, without a logarithm and with one.
 OF_COHORT, SURPRISE, POSTERIOR, PRIOR, RELATIVE_GAIN, POINTWISE, CONTENT, ENHANCED_GAIN, LOG_RATIO = range(9)
-# What follows from how many people are in the cohort, or the equivalence class.
+# Measures that follow from the number of people in the cohort or the equivalence class.
 COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE = range(9, 13)
 
 
 @subroutine
 def posterior(count, cohort_size, prior, accuracy):
-    """Probability of the value for an attacker who knows the cohort: a c/C + (1 - a) q."""
+    """Return the probability of the value for an attacker who knows the cohort: a c / C + (1 - a) q."""
     share = count / cohort_size
     if accuracy == 1.0:
         return share
@@ -35,22 +37,23 @@ def posterior(count, cohort_size, prior, accuracy):
 
 @subroutine
 def surprise(posterior, prior):
-    """Cell surprise factor: how far the probability of the cell's value moves, in [0, 1]."""
+    """Return the cell surprise factor (CSF), |posterior - prior|, in [0, 1]."""
     return min(1.0, abs(posterior - prior))
 
 
 @subroutine
 def log2_gain(log2_share, log2_prior, unit_bits):
-    """log2(c/C / prior) in units of 2^-unit_bits bits."""
+    """Return log2((c / C) / q) in units of 2^-unit_bits bits."""
     cut = LOG_BITS - unit_bits
     return ((log2_share + ((int64(1) << cut) >> 1)) >> cut) - log2_prior
 
 
 @subroutine
 def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
-    """log2(posterior / prior), in bits.
+    """Return log2(posterior / prior), in bits.
 
-    Where the cohort is the whole table and the prior its distribution, log2_prior being log2 c - log2 n too, exactly 0.
+    It is exactly 0 if the cohort is the whole table of n rows and the prior is the table's own distribution: then
+    log2_share and log2_prior are both log2 c - log2 n.
     """
     if accuracy == 1.0:
         return bits_of_units(log2_gain(log2_share, log2_prior, unit_bits), unit_bits)
@@ -59,34 +62,38 @@ def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
 
 @subroutine
 def relative_gain(posterior, prior):
-    """By what share of itself the probability of the cell's value rises (below 0: falls); 0 where it stays."""
+    """Return (posterior - prior) / prior, the relative gain of the value's probability; 0 if both are equal."""
     return 0.0 if posterior == prior else (posterior - prior) / prior
 
 
 @subroutine
 def enhanced_gain(posterior, prior, content):
-    """`relative_gain` where it is at most -ln q, else infinite: no bound allows it. content: -log2 q, in bits."""
+    """Return the relative gain if it is at most -ln q, else infinity, which no bound allows.
+
+    content: -log2 q, in bits.
+    """
     gain = relative_gain(posterior, prior)
-    # 1 / q - 1 is more than -ln q for every q below 1, though for one near 1 rounding hides by how little.
+    # For a posterior of 1, the gain 1 / q - 1 is above -ln q for every q below 1; rounding hides it for q near 1.
     return math.inf if (posterior >= 1.0 > prior) or gain > content * LN2 else gain
 
 
 @subroutine
 def is_of_size(measure):
-    """Whether a measure follows from how many people are in the cohort, or the class."""
+    """Return whether a measure follows from the number of people in the cohort or the equivalence class."""
     return COHORT_SIZE <= measure <= UNIQUE
 
 
 @subroutine
 def size_measure(measure, cohort_size, class_size, unit):
-    """Value of a measure that is of the size of the cohort, or the class, in units of so many people.
+    """Return a measure that follows from the size of the cohort or the equivalence class.
 
-    A row's class: the rows that agree on all columns of the attacker's, the scored one too where it is known.
+    cohort_size, class_size: in units of `unit` people. A row's equivalence class is the rows that agree on all known
+    columns, the scored column included if it is a known column.
     """
     people = unit * (cohort_size if measure == COHORT_SIZE else class_size)
     if measure <= CLASS_SIZE:
         return people
-    # A row of weight 0 matches none; less than one person, by sampling weights, is one who is picked out.
+    # A row with sampling weight 0 matches nobody. A class of one person or less is re-identified with certainty.
     if people <= 1.0:
         return 1.0 if people > 0.0 else 0.0
     return 1.0 / people if measure == REIDENTIFICATION else 0.0
@@ -94,19 +101,19 @@ def size_measure(measure, cohort_size, class_size, unit):
 
 @subroutine
 def content(prior, log2_prior, unit_bits):
-    """Information content of a value, -log2 of its prior, in bits."""
+    """Return the information content of a value, -log2 of its prior, in bits."""
     return bits_of_units(-log2_prior, unit_bits) if prior > 0.0 else math.inf
 
 
 @subroutine
 def is_of_probabilities(measure):
-    """Whether a measure follows from the posterior and the prior of the cell's value, without a logarithm."""
+    """Return whether a measure follows from the posterior and the prior of the cell's value, without a logarithm."""
     return SURPRISE <= measure <= RELATIVE_GAIN
 
 
 @subroutine
 def probability_measure(measure, posterior, prior):
-    """Value of such a measure."""
+    """Return a measure that follows from the posterior and the prior, without a logarithm."""
     if measure == SURPRISE:
         return surprise(posterior, prior)
     if measure == POSTERIOR:
@@ -118,13 +125,13 @@ def probability_measure(measure, posterior, prior):
 
 @subroutine
 def needs_logarithm(measure):
-    """Whether a measure of the cell's own value needs a logarithm."""
+    """Return whether a measure of the cell's own value needs a logarithm."""
     return POINTWISE <= measure <= LOG_RATIO
 
 
 @subroutine
 def logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
-    """Value of such a measure."""
+    """Return a measure of the cell's own value that needs a logarithm."""
     if measure == POINTWISE:
         return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
     if measure == CONTENT:
@@ -136,9 +143,9 @@ def logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accurac
 
 @subroutine
 def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
-    """Value of one measure (one of the constants above, but those of sizes) for one cell, before any weighting.
+    """Return one measure of one cell, before weighting; any measure except the measures of sizes.
 
-    posterior: of the cell's value; statistic: of its cohort, where the measure is of one.
+    posterior: the posterior of the cell's value. statistic: the statistic of the cell's cohort, for `OF_COHORT`.
     """
     if measure == OF_COHORT:
         return statistic
@@ -149,14 +156,14 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
 
 @subroutine
 def absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits):
-    """Value of a measure of the cell's own value, where no row of the cohort has that value: its row counts 0.
+    """Return a measure of the cell's own value if no counted row of the cohort has that value: the cell's row counts 0.
 
-    learnt: whether the cohort says anything; where it does not, the posterior is the prior.
+    learnt: whether the cohort has any counted row with a known value; if not, the posterior is the prior.
     """
     probability = posterior(0, 1, prior, accuracy) if learnt else prior
     if measure in (POINTWISE, LOG_RATIO):
         if probability == prior:
-            # Also where no row that counts has the value: 0 stays 0.
+            # Nothing is learnt; this holds also if both are 0, because no counted row of the table has the value.
             return 0.0
         if probability == 0.0:
             return -math.inf if measure == POINTWISE else math.inf

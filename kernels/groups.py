@@ -1,10 +1,10 @@
-"""Grouping of the rows of one block by their key with one field cleared: exact, and without a branch on the data.
+"""Grouping of the rows of one block by their keys with one field cleared: exact, and without a branch on the data.
 
-Each row writes its number into the slot that a hash of its key names, the last row first, so that the first row of a
-slot is what stays there: the *head* of the slot's rows. Rows whose key is not their head's, because two groups met in
-one slot, go to the next round with another hash, until no row is left. Equal rows share every slot, so they stay
-together, and each round settles at least the head's group. Nothing is cleared between rounds or blocks: only slots just
-written are read.
+The hash of a row's key names a slot. Each row writes its number into its slot, the last row first, so that the number
+of the slot's first row remains: the *head* of the slot's rows. If two groups share a slot, the rows whose key differs
+from the key of their head go to the next round, which uses another hash. Rounds end when no row is left. Rows with
+equal keys share every slot, so they stay together, and each round settles at least the group of each head. No slot is
+cleared between rounds or blocks, because a slot is read only after it was written.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from numba import uint64
 from gpupif.kernels.hashing import hash_row, mix, mix_word, spread_word
 from gpupif.kernels.jit import kernel, subroutine
 
-# Bits of the slots of the first round at most: many rows often are few groups, and a larger table leaves the cache.
+# Largest number of bits of a slot in the first round: many rows are often few groups, and a larger table would not fit
+# into the cache.
 MOST_FIRST_BITS = 16
 
-# Rounds after which keys are hashed anew: by chance four are hardly ever needed.
+# Number of rounds after which keys are hashed anew; random keys hardly ever need more than four.
 EASY_ROUNDS = 4
 
 
 class Room(NamedTuple):
-    """What `group_rows` works in, for blocks of at most so many rows.
+    """Working memory of `group_rows` for one block, and its result.
 
-    seen: the masked key of a row, or its hash. slots: where a row looks in `table`, of which blocks hardly ever touch
-    more than the beginning. heads: for each row the first row of its group, both counted from the start of the block.
-    left: rows that a later round decides.
+    seen: uint64 (rows). The masked key of each row, or its hash.
+    slots: unsigned (rows). The slot of each row in `table`.
+    table: unsigned (slots). The head of each slot. Most blocks use only the beginning of it.
+    heads: unsigned (rows). The result: the first row of each row's group, counted from the start of the block.
+    left: unsigned (rows + 1). The rows that a later round has to settle.
     """
 
     seen: npt.NDArray[np.uint64]
@@ -41,16 +44,16 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, rows: int) -> Room:
-        """Room for blocks of at most `rows` rows."""
+        """Allocate memory for blocks of up to `rows` rows."""
         dtype = np.uint32 if rows < 2**32 else np.uint64
         seen, table = np.empty(rows, np.uint64), np.empty(1 << slot_bits.py_func(rows), dtype)
-        # One row more, for the number that is written before it is known whether the row is left.
+        # `left` has one place more, because each row is written before it is known whether it is left.
         return cls(seen, np.empty(rows, dtype), table, np.empty(rows, dtype), np.empty(rows + 1, dtype))
 
 
 @subroutine
 def slot_bits(rows):
-    """Base-2 logarithm of the slots for so many rows, such that at most a quarter of them is used."""
+    """Return the base-2 logarithm of the number of slots for `rows` rows, of which at most a quarter is used."""
     bits = 4
     while (1 << bits) < 4 * rows:
         bits += 1
@@ -59,7 +62,7 @@ def slot_bits(rows):
 
 @subroutine
 def same_key(keys, a, b, word, keep):
-    """Whether rows a and b have the same key where `word` is seen through the mask `keep`."""
+    """Return whether rows a and b have the same key, of which `word` is seen through the mask `keep`."""
     for w in range(keys.shape[1]):
         difference = keys[a, w] ^ keys[b, w]
         if w == word:
@@ -71,7 +74,7 @@ def same_key(keys, a, b, word, keep):
 
 @subroutine
 def see_keys(keys, hashes, word, keep, seen):
-    """What tells the rows' groups apart: their one masked word, or the hash of several."""
+    """Set seen[row] to the masked key of a row, or to the hash of a masked key of several words."""
     if keys.shape[1] == 1:
         for row in range(len(keys)):
             seen[row] = keys[row, 0] & keep
@@ -83,7 +86,7 @@ def see_keys(keys, hashes, word, keep, seen):
 
 @subroutine
 def see_left(keys, word, keep, turn, left, seen):
-    """Another hash for rows that are left after many rounds: someone may have chosen keys that share the first."""
+    """Hash anew the rows that are left after many rounds: somebody may have chosen keys with equal first hashes."""
     for j in range(left.size):
         i = left[j]
         h = turn
@@ -97,7 +100,7 @@ def see_left(keys, word, keep, turn, left, seen):
 
 @subroutine
 def settle(keys, word, keep, room):
-    """Heads of the block's rows after the first round; returns how many are left for the next."""
+    """Set the heads of the block's rows after the first round. Return how many rows are left for the next round."""
     seen, slots, table, heads, left = room
     count = 0
     if keys.shape[1] == 1:
@@ -117,7 +120,7 @@ def settle(keys, word, keep, room):
 
 @subroutine
 def settle_left(keys, word, keep, count, room):
-    """The same for the `count` rows left by the round before."""
+    """Set the heads of the `count` rows that the last round left. Return how many rows are left for the next round."""
     seen, slots, table, heads, left = room
     still = 0
     for j in range(count):
@@ -131,10 +134,10 @@ def settle_left(keys, word, keep, count, room):
 
 @subroutine
 def group_rows(keys, hashes, word, keep, room):
-    """Find for each row of a block the first row of its group: room.heads[row].
+    """Set room.heads[row] to the first row of the row's group, for each row of a block.
 
-    Two rows of the block are one group where all words of their keys agree, `word` seen through the mask `keep`.
-    hashes: the rows' full hashes, used with keys of several words.
+    Rows of a group agree on all words of their keys, of which `word` is seen through the mask `keep`. hashes: the full
+    hashes of the rows, used for keys of several words.
     """
     seen, slots, table, _, left = room
     size = len(keys)
@@ -163,7 +166,10 @@ def group_rows(keys, hashes, word, keep, room):
 
 @subroutine
 def sum_groups(counts, size, heads, sizes):
-    """Sum of the counts of each group, at its head; 0 at all other rows. Empty counts: each row counts once."""
+    """Set sizes[head] to the sum of the counts of a group, and sizes[row] to 0 for all other rows.
+
+    counts: empty if each row counts once.
+    """
     for i in range(size):
         sizes[i] = 0
     if counts.size:
@@ -176,6 +182,6 @@ def sum_groups(counts, size, heads, sizes):
 
 @kernel
 def full_hashes(keys, masks, hashes):
-    """Full hashes of rows, for `group_rows` with keys of several words."""
+    """Compute the full hashes of rows, for `group_rows` with keys of several words."""
     for row in range(len(keys)):
         hashes[row] = hash_row(keys, row, masks)

@@ -1,9 +1,10 @@
-"""Statistics of a cohort that are sums, or largest terms, over its values: scalar bodies for CPU and CUDA alike.
+"""Statistics of a cohort that are a sum, or the largest term, over its values: scalar functions for CPU and GPU.
 
-p is the posterior of a value, q its prior, d = 1 - a the doubt that an accuracy a leaves. A value that does not occur
-in the cohort has posterior d q; what all of these add follows from their prior mass together (`absent`).
+Notation: p is the posterior of a value, q its prior, a the accuracy of the attacker's knowledge, and d = 1 - a. A value
+that does not occur in the cohort is *absent*: its posterior is d q. The terms of all absent values together follow from
+the sum of their priors, the absent prior mass (`absent`).
 
-All sums are whole numbers (`whole_sums.py`), so that they are the same in any order of the values.
+All sums are whole numbers (`whole_sums.py`), so that they do not depend on the order of the values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, exp2, log2, log2_in_units, log2_scaled
 from gpupif.kernels.whole_sums import float_of_digits, power_of_two
 
-# Kinds. The last two walk over a cohort's values in an order, see `walks.py`.
+# Kinds of statistics. The last two need a cohort's values in order, see `walks.py`.
 (
     DIVERGENCE,
     RENYI,
@@ -36,27 +37,27 @@ from gpupif.kernels.whole_sums import float_of_digits, power_of_two
     MOVER,
     RECURSIVE,
 ) = range(15)
-# What is added up for orders next to 1 is below 2^17, and is divided by this.
+# The terms for orders next to 1 are below 2^17; they are divided by this number before they are added up.
 NEAR_ONE_SCALE = 2.0**8
-# Terms are not multiplied by a higher power of two than its reciprocal, which floats still hold.
+# The lowest exponent of the power of two that terms are divided by; a float still holds its reciprocal.
 LEAST_SCALE = -1000
 
 
 @subroutine
 def is_walk(kind):
-    """Whether a statistic needs the cohort's values in order."""
+    """Return whether a statistic needs the cohort's values in order."""
     return kind >= MOVER
 
 
 @subroutine
 def is_of_logs(kind, accuracy):
-    """Whether it is a sum of counts times logarithms, divided by the cohort's size."""
+    """Return whether a statistic is a sum of counts times logarithms, divided by the cohort's size."""
     return kind == ENTROPY or (kind == DIVERGENCE and accuracy == 1.0)
 
 
 @subroutine
 def is_of_terms(kind, accuracy):
-    """Whether it is a sum of other terms, or the largest of what is said of single values."""
+    """Return whether a statistic is a sum of other terms, or the largest term."""
     if kind == DIVERGENCE:
         return accuracy < 1.0
     return kind < MOVER and kind != ENTROPY and kind != VALUES
@@ -64,7 +65,7 @@ def is_of_terms(kind, accuracy):
 
 @subroutine
 def needs_mass(kind, accuracy):
-    """Whether the prior mass of the values that do not occur in the cohort matters."""
+    """Return whether a statistic depends on the absent prior mass."""
     if kind in (JENSEN_SHANNON, HELLINGER):
         return True
     return accuracy < 1.0 and kind in (DIVERGENCE, RENYI, RENYI_NEAR_ONE, RENYI_ZERO)
@@ -72,21 +73,21 @@ def needs_mass(kind, accuracy):
 
 @subroutine
 def is_scaled(kind):
-    """Whether terms may be of any size, so that they are divided by a power of two: see `scale_of_powers`."""
+    """Return whether the terms have no bound, so that they are divided by a power of two: see `scale_of_powers`."""
     return kind in (RENYI, RENYI_ZERO)
 
 
 @subroutine
 def is_largest(kind):
-    """Whether it is the largest of what is said of single values."""
+    """Return whether a statistic is the largest term."""
     return kind in (RENYI_MOST, GAIN_MOST, ENHANCED_GAIN_MOST, LOG_RATIO_MOST)
 
 
 @subroutine
 def of_value(statistic, p, log2_share, q, log2_q):
-    """What is said of one value of the cohort, where the largest is looked for; of others the logarithm of their term.
+    """Return the term of one value of the cohort, for statistics that are the largest term.
 
-    statistic: see `term`.
+    For the scaled statistics (`is_scaled`), return the logarithm of the term. statistic: see `term`.
     """
     kind, _, accuracy, unit_bits = statistic
     if kind == RENYI_MOST:
@@ -102,7 +103,7 @@ def of_value(statistic, p, log2_share, q, log2_q):
 
 @subroutine
 def finish_largest(kind, largest):
-    """The statistic, from the largest of what is said of its values."""
+    """Return the statistic from the largest term of its values."""
     if kind == RENYI_MOST:
         largest = log2(largest)
     return max(0.0, largest)
@@ -110,7 +111,7 @@ def finish_largest(kind, largest):
 
 @subroutine
 def log2_power(statistic, p, log2_share, q, log2_q):
-    """The logarithm of what a value adds to a Rényi divergence, p (p / q)^(order - 1). statistic: see `term`."""
+    """Return log2 of the term of a value in a Rényi divergence, p (p / q)^(order - 1). statistic: see `term`."""
     _, order, accuracy, unit_bits = statistic
     log2_p = bits_of_units(log2_share, LOG_BITS) if accuracy == 1.0 else log2(p)
     return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
@@ -118,9 +119,10 @@ def log2_power(statistic, p, log2_share, q, log2_q):
 
 @subroutine
 def scale_of_powers(largest, values):
-    """Exponent of the power of two by which the terms of a sum of powers are divided, of so many values.
+    """Return the exponent of the power of two by which the terms of a sum of powers are divided.
 
-    largest: logarithm of the largest term. What is added up is below 2^12 then, and as many digits are left as can be.
+    largest: log2 of the largest term. values: number of terms. The sum of the divided terms is below 2^12, and they
+    keep as many digits as possible.
     """
     spare, most = int64(max(LEAST_SCALE, math.ceil(largest))), 1 << 12
     while most < values:
@@ -131,9 +133,9 @@ def scale_of_powers(largest, values):
 
 @subroutine
 def term(statistic, scale, p, log2_share, q, log2_q):
-    """What one value of the cohort adds to a sum that is none of logarithms.
+    """Return the term of one value of the cohort in a statistic that is not a sum of logarithms.
 
-    statistic: (kind, order of a Rényi divergence, accuracy, unit_bits); scale: see `scale_of_powers`. log2_share,
+    statistic: (kind, order of a Rényi divergence, accuracy, unit_bits). scale: see `scale_of_powers`. log2_share,
     log2_q, unit_bits: see `formulas.py`.
     """
     kind, order, accuracy, unit_bits = statistic
@@ -141,19 +143,19 @@ def term(statistic, scale, p, log2_share, q, log2_q):
         # Kullback-Leibler: p log2(p / q).
         return p * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
     if kind == RENYI:
-        # p (p / q)^(order - 1), divided by a power of two, so that it does not grow out of the range of numbers.
+        # p (p / q)^(order - 1), divided by a power of two, so that it stays in the range of floats.
         return p * exp2((order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits) - scale)
     if kind == RENYI_NEAR_ONE:
-        # The same less p, which sums to 1, by order - 1: what is left is lost neither to rounding nor below one unit.
+        # (p (p / q)^(order - 1) - p) / (order - 1). The p sum to 1; without them, no digits are lost to rounding.
         rest = math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
         return p * (rest / (order - 1.0)) / NEAR_ONE_SCALE
     if kind == RENYI_ZERO:
         return q * power_of_two(-scale)
     if kind == TOTAL_VARIATION:
-        # Half of the absolute differences: the same as all that rise, and absent values do not.
+        # Half of the sum of absolute differences is the sum of the differences above 0. Absent values have none.
         return max(0.0, p - q)
     if kind == JENSEN_SHANNON:
-        # Half of p log2(p / m) + q log2(q / m), m being halfway between them.
+        # Half of p log2(p / m) + q log2(q / m), with m = (p + q) / 2.
         if p == q:
             return 0.0
         middle = log2_in_units(0.5 * (p + q), LOG_BITS)
@@ -167,19 +169,19 @@ def term(statistic, scale, p, log2_share, q, log2_q):
 
 @subroutine
 def log2_absent_power(order, mass, accuracy):
-    """The logarithm of what the values add to a Rényi divergence that do not occur in the cohort; see `absent`."""
+    """Return log2 of the absent values' term in a Rényi divergence; see `absent`."""
     doubt = 1.0 - accuracy
     return log2(mass) + order * log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
 
 
 @subroutine
 def absent(kind, order, scale, mass, accuracy):
-    """What the values add that do not occur in the cohort, of prior mass `mass` together. scale: see `term`."""
+    """Return the term of all absent values together. mass: their prior mass. scale: see `term`."""
     doubt = 1.0 - accuracy
     if mass <= 0.0:
         return 0.0
     if kind == JENSEN_SHANNON:
-        # Each is d q against q, with (1 + d) q / 2 between them.
+        # The posterior is d q, the prior q, their mean (1 + d) q / 2.
         if doubt <= 0.0:
             return 0.5 * mass
         own = doubt * log2(2.0 * doubt / (1.0 + doubt))
@@ -202,14 +204,14 @@ def absent(kind, order, scale, mass, accuracy):
 
 @subroutine
 def finish_logs(kind, total, size, unit_bits):
-    """Divergence or entropy of a cohort of so many rows, from the sum of counts times logarithms."""
+    """Return the divergence or entropy of a cohort of `size` rows, in bits, from the sum of counts times logarithms."""
     bits = LOG_BITS if kind == ENTROPY else unit_bits
     return max(0.0, total / float64(size) * power_of_two(-bits))
 
 
 @subroutine
 def finish_terms(kind, order, scale, high, low, mass, accuracy):
-    """The statistic, from the sum of its terms; rounding may not take it out of its range."""
+    """Return the statistic from the sum of its terms (high, low); rounding cannot take it out of its range."""
     total = float_of_digits(high, low)
     if kind == RENYI_NEAR_ONE:
         total *= NEAR_ONE_SCALE
@@ -229,9 +231,10 @@ def finish_terms(kind, order, scale, high, low, mass, accuracy):
 
 @subroutine
 def absent_mass(values, present, all_values, all_mass):
-    """Prior mass of the values that do not occur in a cohort of so many values, of prior mass `present` together.
+    """Return the absent prior mass of a cohort.
 
-    all_values: how many occur in the table; all_mass: their prior mass.
+    values, present: number of values in the cohort, and the sum of their priors. all_values, all_mass: the same for the
+    whole table.
     """
     if values == all_values:
         return 1.0 - all_mass

@@ -1,9 +1,9 @@
-"""Statistics of a cohort for which its values are walked over in an order: scalar steps for CPU and CUDA alike.
+"""Statistics of a cohort that need its values in order: scalar functions for CPU and GPU.
 
-Earth mover's distance (Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007, section 5): the least work that makes the
-posterior out of the prior. Between ordered values it is the sum, over each step from a value to the next, of what must
-be carried across: the difference of the cumulated shares. In a tree it is the sum of what must be carried out of or
-into each node, times the length of the way to its parent.
+The earth mover's distance (Li, Li and Venkatasubramanian, t-Closeness, ICDE 2007, section 5) is the least work that
+turns the prior into the posterior. For ordered values, it is the sum over the steps from each value to the next of the
+probability that has to move across the step: the difference of the cumulated probabilities. In a tree, it is the sum
+over the nodes of the probability that has to leave or enter the node, times the distance to the parent.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from numba import int64
 from gpupif.kernels.jit import subroutine
 from gpupif.kernels.whole_sums import digits_of_float, float_of_digits, wide_of_digits
 
-# How far apart two values are: 1; as many steps as there are between them in their order; by a tree.
+# Distance of two values: 1 for NOMINAL; the number of steps between them for ORDERED; the way in the tree for TREE.
 NOMINAL, ORDERED, TREE = range(3)
-# Steps that are summed one by one.
+# Up to this many steps are summed one by one; more are summed by bisection.
 FEW_STEPS = 16
 
 
 class Axes(NamedTuple):
-    """Where the values of some scored columns lie, one column after the other.
+    """Axes of the scored columns: how far apart their values are, column after column.
 
-    kinds: of each column, one of those above. ORDERED: values_first tells where a column's values begin in `places`,
-    which holds their places 0 to steps - 1; steps_first where its places begin in `prior`, cumulated over them, and
-    `prior_sum`, the sums of all before. TREE: levels[t] rows of one node for each value begin at nodes_first[t] of
-    `nodes`; masses and lengths are those of nodes; bases: the work for an empty cohort. NOMINAL: masses begin at
-    nodes_first, one for each value.
+    kinds: int64 (columns). NOMINAL, ORDERED or TREE.
+    values_first: int64 (columns + 1). The place in `places` at which a column's values begin.
+    places: int64 (values). ORDERED: the place of each value in the order, from 0 to steps - 1.
+    steps_first: int64 (columns). ORDERED: the place in `prior` and `prior_sum` at which a column's steps begin.
+    steps: int64 (columns). ORDERED: the number of places.
+    prior: float64 (steps). ORDERED: the prior, cumulated over the places.
+    prior_sum: float64 (steps). ORDERED: the sum of the numbers of `prior` before each place.
+    levels: int64 (columns). TREE: the number of levels.
+    nodes_first: int64 (columns). TREE: the place in `nodes` at which a column begins. NOMINAL: the place in `masses`.
+    nodes: int64. TREE: level after level, the node of each value.
+    masses: float64. TREE: the prior mass of each node. NOMINAL: the prior of each value.
+    lengths: float64. TREE: the distance of each node from its parent.
+    bases: float64 (columns). TREE: the work for an empty cohort.
     """
 
     kinds: npt.NDArray[np.int64]
@@ -51,10 +59,10 @@ class Axes(NamedTuple):
 
 @subroutine
 def carried(prior, prior_sum, start, stop, share):
-    """Sum of |share - Q_i| over the steps i = start to stop - 1.
+    """Return the sum of |share - Q_i| over the steps i = start to stop - 1.
 
-    share: of the cohort up to there. Q_i = prior[i] is the prior mass of the values 0 to i, prior_sum[i] the sum of Q_0
-    to Q_(i - 1).
+    share: the posterior of all values up to these steps. Q_i = prior[i] is the prior mass of the values 0 to i;
+    prior_sum[i] is the sum of Q_0 to Q_(i - 1).
     """
     total = 0.0
     if stop - start <= FEW_STEPS:
@@ -62,7 +70,7 @@ def carried(prior, prior_sum, start, stop, share):
             total += abs(share - prior[i])
         return total
     low, high = start, stop
-    # Q rises: below `low` it is less than the share.
+    # Q rises, so bisection finds the first step at which it is not below the share.
     while low < high:
         middle = (low + high) // 2
         if prior[middle] < share:
@@ -76,13 +84,16 @@ def carried(prior, prior_sum, start, stop, share):
 
 @subroutine
 def carried_out(share, mass, length):
-    """What a node adds that holds `share` of the cohort and `mass` of the prior, beyond what it adds when empty."""
+    """Return the work of a node with a share of the cohort and a prior mass, less the work of the node when empty."""
     return length * (abs(share - mass) - mass)
 
 
 @subroutine
 def move_ordered(places, prior, prior_sum, steps, values, shares, start, stop):
-    """Work between ordered values; values[start:stop] are those of the cohort, ascending, with their shares."""
+    """Return the work between ordered values.
+
+    values, shares: from start to stop - 1 the values of the cohort, ascending, and their shares.
+    """
     total, share, at = 0.0, 0.0, 0
     for i in range(start, stop):
         place = places[values[i]]
@@ -94,7 +105,7 @@ def move_ordered(places, prior, prior_sum, steps, values, shares, start, stop):
 
 @subroutine
 def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, start, stop):
-    """The same in a tree: the cohort's values that have a node in common stand side by side."""
+    """Return the work in a tree. The cohort's values are sorted so that values under the same node are adjacent."""
     total = base
     for level in range(levels):
         first = level * count
@@ -111,7 +122,10 @@ def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, st
 
 @subroutine
 def move_nominal(starts, which, scored_column, axes, accuracy, values, shares, out):
-    """As `move_runs`, between values of which each is as far from each: what rises."""
+    """Compute the earth mover's distance as `move_runs` does, for values of which any two have distance 1.
+
+    The work is the sum of the differences of share and prior that are above 0.
+    """
     first, number, step = which
     masses = axes.masses[axes.nodes_first[scored_column] :]
     for run in range(first, number, step):
@@ -126,10 +140,10 @@ def move_nominal(starts, which, scored_column, axes, accuracy, values, shares, o
 
 @subroutine
 def move_runs(starts, which, scored_column, axes, accuracy, values, shares, out):
-    """Earth mover's distance of posterior and prior in each cohort: of c/C and prior, times the accuracy.
+    """Compute the earth mover's distance of posterior and prior of each cohort: accuracy times that of c / C and q.
 
-    Cohort r is the cells starts[r] to starts[r + 1] - 1, in the order of the axis. which: (first, number, step) of the
-    cohorts.
+    starts: cohort r is the cells starts[r] to starts[r + 1] - 1, in the order of the axis. which: (first, number, step)
+    of the cohorts to compute. out: gets the distances by cohort.
     """
     first, number, step = which
     kind, count = axes.kinds[scored_column], axes.values_first[scored_column + 1] - axes.values_first[scored_column]
@@ -152,9 +166,9 @@ def move_runs(starts, which, scored_column, axes, accuracy, values, shares, out)
 
 @subroutine
 def recursive(counts, start, stop, least):
-    """C of recursive (c,l)-diversity, r_1 / (r_l + ... + r_m): the bound that a c must exceed (l-Diversity, 2007, 4.2).
+    """Return r_1 / (r_l + ... + r_m) of recursive (c,l)-diversity, which c must exceed (l-Diversity, 2007, 4.2).
 
-    least: l. r_1 >= r_2 >= ... are the cohort's counts by value; infinite where they are fewer than l.
+    least: l. r_1 >= r_2 >= ... >= r_m are the counts of the cohort's values; the result is infinite for m below l.
     """
     largest, tail = 0, 0
     for i in range(start, stop):

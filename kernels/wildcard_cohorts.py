@@ -1,8 +1,10 @@
-"""Cohorts where a missing value matches every value: they overlap, so each key has its own.
+"""Cohorts if a missing value matches every value: cohorts overlap, so each key has a cohort of its own.
 
-Keys are the distinct rows over the columns that the attacker knows, sorted by *pattern*: which of these columns are
-missing. A key of one pattern matches one of another where they agree on the columns that neither lacks. For each pair
-of patterns the keys of both are seen through that mask and joined by a hash table of the smaller side.
+Keys are the distinct rows over the known columns. They are sorted by *pattern*: the set of known columns whose value is
+missing. Two keys match if they agree on all columns in which both have a value. For each pair of patterns, a mask
+selects these columns in the keys of both patterns, and a hash table of the smaller side joins the keys.
+
+One pattern is *asking* at a time: cohorts are found for its keys. All other patterns are *answering*.
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ from gpupif.kernels.jit import kernel, subroutine
 
 
 class Keys(NamedTuple):
-    """Keys by pattern, and the rows that have each.
+    """Keys by pattern, and the rows of each key.
 
-    keys: (keys, words); those of pattern p are offsets[p] to offsets[p + 1] - 1. keep: (patterns, words), the masks of
-    the known columns that a pattern does not lack. The rows of key k are starts[k] to starts[k + 1] - 1: the code of
-    each in the scored column column, one above all values where it is missing there, and how often it occurs.
+    keys: uint64 (keys, words). The keys of pattern p are offsets[p] to offsets[p + 1] - 1.
+    keep: uint64 (patterns, words). The mask of the known columns that a pattern has values in.
+    offsets: int64 (patterns + 1), see `keys`.
+    starts: int64 (keys + 1). The rows of key k are starts[k] to starts[k + 1] - 1.
+    values: int64 (rows). The code of each row in the scored column; a missing value has the code after all values.
+    counts: (rows). How much each row counts.
     """
 
     keys: npt.NDArray[np.uint64]
@@ -34,12 +39,18 @@ class Keys(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What a task works in.
+    """Working memory of one task.
 
-    table: of slots, each with a hash and the number of a group from 1 on, or 0; firsts: a key of each group; hashes:
-    of all keys of a pair of patterns, masks: of the pair; groups: of each key that answers. links[p, i]: the list of
-    what the keys of pattern p have for key i of those that ask, or -1; starts, ends: of lists in values and counts.
-    amounts: by value, all 0 between uses; touched: those that are not.
+    table: uint64 (slots, 2). A hash, and the number of a group, counted from 1; 0 for a free slot.
+    firsts: int64. A key of each group.
+    hashes: uint64. The hashes of the keys of a pair of patterns.
+    masks: uint64 (words). The mask of a pair of patterns.
+    groups: int64. The group of each answering key.
+    links: int64 (patterns, asking keys). The list of values that the keys of a pattern have for an asking key, or -1.
+    starts, ends: int64 (lists). Where each list begins and ends in `values` and `counts`.
+    values, counts: int64. The entries of the lists: a value, and how many rows have it.
+    amounts: int64 (values + 1). The number of rows by value; all 0 between uses.
+    touched: int64 (values + 1). The values whose amounts are not 0.
     """
 
     table: npt.NDArray[np.uint64]
@@ -57,7 +68,7 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, keys: Keys, asking: int, values: int) -> Room:
-        """For at most so many keys that ask at once, and a scored column column of so many values."""
+        """Allocate memory for up to `asking` keys at once, and for a scored column of `values` values."""
         patterns, size = len(keys.keep), len(keys.keys)
         lists = min(patterns * asking, size)
         largest = int(np.diff(keys.offsets).max())
@@ -76,7 +87,7 @@ class Room(NamedTuple):
 
 @kernel
 def mark_missing(keys, fields, missing, flags):
-    """Bit c of flags[key]: whether the key's code in field c (word, shift, mask) is missing[c]."""
+    """Set bit c of flags[key] if the key's code in field c (word, shift, mask) is missing[c]."""
     for key in range(len(keys)):
         for c in range(len(fields)):
             code = (keys[key, fields[c, 0]] >> fields[c, 1]) & fields[c, 2]
@@ -85,7 +96,10 @@ def mark_missing(keys, fields, missing, flags):
 
 @kernel
 def sort_by_group(groups, ends, order):
-    """Bring numbers into order by their group, stably; ends: where each group begins, then where it ends."""
+    """List numbers by their group, stably, in `order`.
+
+    ends: where each group begins, before the call; where it ends, after it.
+    """
     for i in range(groups.size):
         group = groups[i]
         order[ends[group]] = i
@@ -94,7 +108,7 @@ def sort_by_group(groups, ends, order):
 
 @subroutine
 def same_masked(keys, a, b, masks):
-    """Whether two keys agree where seen through masks."""
+    """Return whether two keys agree on all bits of the masks."""
     same = True
     for word in range(masks.size):
         same = same and (keys[a, word] ^ keys[b, word]) & masks[word] == uint64(0)
@@ -103,16 +117,16 @@ def same_masked(keys, a, b, masks):
 
 @subroutine
 def make_groups(keys, start, masks, seen, last, table, firsts, groups):
-    """Group keys from `start` on, of hashes `seen`, where they agree through masks; returns how many groups there are.
+    """Group the keys from `start` on that agree on the bits of the masks. Return how many groups there are.
 
-    last: number of the last slot of the table.
+    seen: the hashes of the masked keys. last: the number of the table's last slot. groups: gets the group of each key.
     """
-    # Loops without calls: the many words of which arrays consist would be handed over for each key.
+    # The loop calls no function for keys of one word: a call would pass all the words of which arrays consist.
     number, one_word = 0, masks.size == 1
     for i in range(seen.size):
         slot, group = seen[i] & last, -1
         while table[slot, 1] > uint64(0):
-            # Different words never share a hash.
+            # Different words never share a hash, so keys of one word need not be compared.
             if table[slot, 0] == seen[i]:
                 there = int64(table[slot, 1]) - 1
                 if one_word or same_masked(keys, firsts[there], start + i, masks):
@@ -129,7 +143,7 @@ def make_groups(keys, start, masks, seen, last, table, firsts, groups):
 
 @subroutine
 def find_groups(keys, start, masks, seen, last, table, firsts, groups):
-    """As `make_groups`, the groups that there are: -1 for keys that have none."""
+    """Find the groups of keys in the table that `make_groups` filled; -1 for keys without a group."""
     one_word = masks.size == 1
     for i in range(seen.size):
         slot, group = seen[i] & last, -1
@@ -145,8 +159,10 @@ def find_groups(keys, start, masks, seen, last, table, firsts, groups):
 
 @subroutine
 def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
-    """Groups of the keys that answer and links of the keys that ask, each (first, last + 1), to them; -1 where none of
-    the other side is in it. Returns how many there are. hashes, table, firsts: to work in.
+    """Group the answering keys, and link each asking key to its group. Return how many groups there are.
+
+    asks, answers: the keys of both sides, (first, last + 1). groups: gets the group of each answering key, links: that
+    of each asking key; -1 for a key that no key of the other side matches. hashes, table, firsts: working memory.
     """
     (start, stop), (first, end) = asks, answers
     asking, answering = stop - start, end - first
@@ -170,7 +186,7 @@ def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
 
 @subroutine
 def add_up(values, counts, start, stop, amounts):
-    """Make the entries start to stop - 1 one for each value; returns where they end then."""
+    """Combine the entries start to stop - 1, so that each value has one entry. Return where the entries end then."""
     end = start
     for i in range(start, stop):
         value = values[i]
@@ -186,11 +202,11 @@ def add_up(values, counts, start, stop, amounts):
 
 @subroutine
 def list_answers(known, asking, start, stop, answering, room, lists, end):
-    """Lists of what the keys of a pattern have for the keys start to stop - 1 of another.
+    """Make the lists of values that the keys of an answering pattern have for the asking keys start to stop - 1.
 
-    lists, end: lists and entries that there are already. Returns how many there are then.
+    lists, end: the number of lists and entries before. Return the number of lists and entries after.
     """
-    # Once, not for each key: reading an array from a tuple counts a reference.
+    # Arrays are read from tuples once, not for each key: reading one counts a reference.
     keep, row_starts, row_values, row_counts = known.keep, known.starts, known.values, known.counts
     masks, groups, values, counts = room.masks, room.groups, room.values, room.counts
     starts, ends, amounts = room.starts[lists:], room.ends[lists:], room.amounts

@@ -1,4 +1,4 @@
-"""Measures of cells where a missing value matches every value: `wildcard_cohorts.py` tells how cohorts are found."""
+"""Measures of cells if a missing value matches every value; `wildcard_cohorts.py` finds the cohorts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from gpupif.kernels.wildcard_cohorts import list_answers
 
 @subroutine
 def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells):
-    """Put the values of a cohort into `cells` from `cell` on, but missing ones; returns rows, known ones, next cell.
+    """Put the known values of a cohort into `cells`, from place `cell` on.
 
-    cells: the arrays of `Cells`.
+    touched: the `number` values of the cohort. amounts: by value, the number of rows. cells: the arrays of `Cells`.
+    Return the size of the cohort, the number of its rows whose value is known, and the next free place in `cells`.
     """
     codes, cell_counts, log2_shares, shares, posteriors = cells
     size = 0
@@ -39,26 +40,33 @@ def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touc
 
 @subroutine
 def of_nothing(kind):
-    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown."""
+    """Return a statistic of a cohort in which no value is known: 0, because nothing is learnt.
+
+    Entropy and recursive (c,l)-diversity are unknown: NaN.
+    """
     return math.nan if kind in (ENTROPY, RECURSIVE) else 0.0
 
 
 @subroutine
 def loss(count, log2_share):
-    """What so many rows add to H(X|known), in bits; log2_share: of their value in their cohort, in units."""
+    """Return the term of `count` rows in H(X|known), in bits times rows.
+
+    log2_share: log2 of the share of the cohort that has the rows' value, in units of logarithms.
+    """
     return count * bits_of_units(-log2_share, LOG_BITS)
 
 
 @subroutine
 def score_rows(asked, first, number, scratch, results):
-    """Put the measures of the rows of the keys `first` and on into `results`, see `score_patterns`.
+    """Compute the measures of the rows of `number` keys from key `first` on; results: see `score_patterns`.
 
-    Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
-    there whose value is known. own[row]: those with the row's own value.
+    For key first + j, scratch.order[j] is the number of its cohort, -1 if no value is known in it; scratch.sizes[j] is
+    the cohort's size, and scratch.place[j] the number of its rows whose value is known. own[row] is the number of the
+    cohort's rows that have the row's value.
     """
     known, scored_column, values, _, logs, wanted = asked
     own, losses, out = results
-    # Behind the codes of its values is that of missing ones.
+    # The code of missing values follows the codes of the column's values.
     base, end = values.first[scored_column], values.first[scored_column + 1]
     missing, priors, log2_priors = end - base, values.priors[base:end], values.log2_priors[base:end]
     accuracy, unit_bits = values.accuracies[scored_column], values.unit_bits[scored_column]
@@ -74,7 +82,7 @@ def score_rows(asked, first, number, scratch, results):
             for row in range(starts[first + j], starts[first + j + 1]):
                 value = row_values[row]
                 if is_of_size(measure):
-                    # Who lacks a value matches every value.
+                    # A row whose value is missing matches every value.
                     same = own[row] + size - certain if inside and value != missing else size
                     out[row, k] = size_measure(measure, size, same, unit)
                 elif measure == OF_COHORT:
@@ -101,7 +109,7 @@ def score_rows(asked, first, number, scratch, results):
 
 @subroutine
 def score_keys(asked, start, stop, memory, results):
-    """Score the rows of the keys start to stop - 1, in batches that there is memory for; see `score_patterns`."""
+    """Score the rows of the keys start to stop - 1, as many keys at once as fit the memory; see `score_patterns`."""
     known, scored_column, values, axes, logs, wanted = asked
     room, scratch, ordered = memory
     own = results[0]
@@ -127,7 +135,7 @@ def score_keys(asked, start, stop, memory, results):
     first, run, cell = start, 0, 0
     starts[0] = 0
     for key in range(start, stop):
-        # Its own rows, then what other patterns have for it; see `make_groups` for why there is no call.
+        # Add up the key's own rows, then matching rows of other patterns. `make_groups` says why this is no call.
         number = 0
         for row in range(row_starts[key], row_starts[key + 1]):
             if row_counts[row] > 0:
@@ -163,14 +171,16 @@ def score_keys(asked, start, stop, memory, results):
 
 @kernel
 def score_patterns(asked, segments, memory, results):
-    """Score the rows of segments (pattern, first key, last key + 1).
+    """Score the rows of segments of keys.
 
-    asked: (known, scored column, values, axes, logs, wanted): `Keys`, which of the `Values` is scored, and where a
-    statistic
-    needs them their axes, see `log2_count`, `Wanted`. memory: (room, scratch, ordered), see `Room`, `Scratch` and
-    `ordered_cells`. results: (own, losses, out): out[row, k] gets measure k, before weighting: NaN what is of the row's
-    own value where that is missing. losses[row]: -log2 of the share of its cohort that has its value, times how often
-    it occurs; own: to work in. Rows that occur 0 times are scored, and are in no cohort.
+    asked: (known, scored column, values, axes, logs, wanted). known: `Keys`. The scored column is a place in `values`.
+        axes: None if no statistic needs them. logs: see `log2_count`. wanted: `Wanted`.
+    segments: (segments, 3). The pattern of the keys, the first key, the last key + 1.
+    memory: (room, scratch, ordered), see `Room`, `Scratch` and `ordered_cells`.
+    results: (own, losses, out). out[row, k] gets measure k, before weighting; NaN for a measure of the row's own value
+        if that value is missing. losses[row] gets -log2 of the share of the row's cohort that has its value, times the
+        row's count. own: working memory.
+    Rows with count 0 are scored, and are in no cohort.
     """
     known, room = asked[0], memory[0]
     for s in range(len(segments)):

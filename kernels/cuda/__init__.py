@@ -1,4 +1,5 @@
-"""Kernels of the CUDA engine: loops over rows and cohorts around the formulas that the CPU engine uses too.
+"""Kernels of the CUDA engine: loops over rows and cohorts around the formulas that the CPU engine uses, too.
 
-All are grid-stride loops, so that any launch covers any size, and none has float atomics: sums run in a fixed order.
+All loops are grid-stride loops, so that any launch covers any size. No kernel adds floats atomically: all sums are sums
+of whole numbers, which do not depend on the order of threads.
 """

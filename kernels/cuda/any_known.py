@@ -1,6 +1,6 @@
-"""Sets of columns numbered one column after the other, and scores of their combinations folded into those of rows.
+"""Combinations of values of a set of columns, numbered column after column, and worst and summed scores over sets.
 
-A pair is a row's number over some columns and its code in one more. Pairs are ordered by number, then by code.
+A *pair* is a row's number over some columns and its code in one more column. Pairs are ordered by number, then by code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpupif.kernels.any_known import pair_of
 
 @cuda.jit
 def place_pairs(number, words, field, radix, places):
-    """places[i] = the pair of row i. words: of the keys that hold the column; field: (shift, mask) of its bits."""
+    """Set places[i] to the pair of row i. words: the words of the keys that hold the column. field: (shift, mask)."""
     shift, mask = field
     for i in range(cuda.grid(1), number.size, cuda.gridsize(1)):
         places[i] = pair_of(number[i], (words[i] >> uint64(shift)) & uint64(mask), radix)
@@ -20,7 +20,7 @@ def place_pairs(number, words, field, radix, places):
 
 @cuda.jit
 def mark_pairs(number, words, field, radix, slots):
-    """Put 1 into the slot of each pair that occurs."""
+    """Set the slot of each pair that occurs to 1."""
     shift, mask = field
     for i in range(cuda.grid(1), number.size, cuda.gridsize(1)):
         slots[pair_of(number[i], (words[i] >> uint64(shift)) & uint64(mask), radix)] = 1
@@ -28,7 +28,7 @@ def mark_pairs(number, words, field, radix, slots):
 
 @cuda.jit
 def number_pairs(number, words, field, radix, marked, out):
-    """out[i] = how many other pairs come before that of row i; marked: running totals of the slots marked."""
+    """Set out[i] to how many pairs come before the pair of row i. marked: running totals of the slots."""
     shift, mask = field
     for i in range(cuda.grid(1), number.size, cuda.gridsize(1)):
         out[i] = marked[pair_of(number[i], (words[i] >> uint64(shift)) & uint64(mask), radix)] - 1
@@ -36,9 +36,10 @@ def number_pairs(number, words, field, radix, marked, out):
 
 @cuda.jit
 def count_combinations(number, times, first, counts):
-    """Add times[i] to one of the counts (copies, combinations) of number[i]; first: gets a row of each combination.
+    """Add the multiplicity times[i] to one of the counts of combination number[i].
 
-    Whole numbers, so that their order does not matter; in copies, so that few threads wait for each other.
+    counts: (copies, combinations), whole numbers. The copies keep threads from waiting for each other. first: gets a
+    row of each combination.
     """
     copy = cuda.grid(1) % counts.shape[0]
     for i in range(cuda.grid(1), number.size, cuda.gridsize(1)):
@@ -48,9 +49,10 @@ def count_combinations(number, times, first, counts):
 
 @cuda.jit
 def fold_scores(number, scores, lows, worst, total):
-    """Take the scores (measures, combinations) into the worst and the sums (measures, rows) of the rows.
+    """Take the scores of a set of known columns into the worst scores and the sums of scores of the rows.
 
-    number: each row's combination. lows: by measure whether the lowest score is the worst.
+    number: the combination of each row. scores: (measures, combinations). lows: by measure, whether the lowest score is
+    the worst. worst, total: (measures, rows).
     """
     for i in range(cuda.grid(1), number.size, cuda.gridsize(1)):
         combination = number[i]

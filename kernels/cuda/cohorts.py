@@ -1,8 +1,8 @@
-"""Cohorts of one column: their statistics, and the measures of their cells.
+"""Statistics of the cohorts of one scored column, and the measures of their cells.
 
-The column is the only one of its `Values`. Cells lie in any order. Each thread adds what its cells say to sums of their
-cohorts, by atomic operations on whole numbers, so that sums are the same in any order. Only what walks over the values
-of a cohort needs its cells side by side, their values ascending.
+The scored column is the only column of its `Values`. The cells are in any order. Each thread adds the terms of its
+cells to the sums of their cohorts, by atomic operations on whole numbers, so that sums do not depend on the order. Only
+statistics that need values in order (`walks.py`) need the cells of a cohort side by side, their values ascending.
 """
 
 from __future__ import annotations
@@ -40,17 +40,18 @@ from gpupif.kernels.whole_sums import (
     wide_of_parts,
 )
 
-# Numbers that a sum is kept in: see `parts_of_wide`.
+# Number of numbers in which a sum is kept, see `parts_of_wide`.
 PARTS = 3
 
 
 @cuda.jit
 def describe_cells(runs, run_of, rows, field, logs, values, cells, members):
-    """Fill in the cells of all rows in order, and count those of each cohort in `members`.
+    """Fill in the cells of all rows in order, and count the cells of each cohort in `members`.
 
-    runs: (order, sizes): cell i is of the row order[i]; sizes[r]: rows of the table in cohort r. run_of: the cohort of
-    each cell, from 1. rows: (word of the keys that holds the column, counts). field: (shift, mask) of its bits there.
-    logs: table of `log2_count`. members: 0 before.
+    runs: (order, sizes). Cell i is of row order[i]; cohort r has sizes[r] rows of the table.
+    run_of: the cohort of each cell, counted from 1.
+    rows: (words of the keys that hold the column, counts of the rows). field: (shift, mask) of the column's bits.
+    logs: table of `log2_count`. members: zeros before.
     """
     order, sizes = runs
     words, counts = rows
@@ -65,7 +66,7 @@ def describe_cells(runs, run_of, rows, field, logs, values, cells, members):
             cells.shares[i] = count / size
         cells.posteriors[i] = posterior(count, size, values.priors[value], values.accuracies[0])
         if count == size:
-            # No other thread has a cell of this cohort, so that none needs to be waited for.
+            # The cohort has this cell only, so no other thread writes here, and no atomic operation is needed.
             members[run] = 1
         else:
             cuda.atomic.add(members, run, int32(1))
@@ -73,9 +74,9 @@ def describe_cells(runs, run_of, rows, field, logs, values, cells, members):
 
 @cuda.jit(device=True)
 def add_to(parts, run, place, number, alone):
-    """Add a whole number (high, low) to a sum of a cohort, in parts.
+    """Add a whole number (high, low) to a sum of a cohort, kept in three numbers.
 
-    alone: whether the cohort is a single cell. Most cells are, and then no other thread adds to its sums.
+    alone: whether the cohort is a single cell, as most are: then no other thread adds to its sums.
     """
     high, middle, low = parts_of_wide(number[0], uint64(number[1]))
     first = PARTS * place
@@ -97,11 +98,11 @@ def sum_at(parts, run, place):
 
 @cuda.jit
 def look_ahead(run_of, values, wanted, cells, sums):
-    """Find what of all values of a cohort has to be known before its statistics are: the largest, and the prior mass.
+    """Find the largest terms and the prior mass of each cohort, which must be known before its statistics are computed.
 
-    sums: (members, largest, parts): cells of each cohort; largest[r, s] gets the `rank_of_float` of the largest that is
-    said of a value for statistic s, the rank of -inf before; parts[r, PARTS s] and on are those of a sum for each
-    statistic, and behind them for the prior mass, 0 before.
+    sums: (members, largest, parts). members: the number of cells of each cohort. largest[r, s] gets the `rank_of_float`
+    of the largest term for statistic s; before, it is the rank of -inf. parts[r]: zeros before; it has PARTS numbers
+    for the sum of each statistic, then PARTS numbers for the prior mass.
     """
     members, largest, parts = sums
     accuracy, unit_bits, kinds = values.accuracies[0], values.unit_bits[0], wanted.kinds
@@ -119,7 +120,7 @@ def look_ahead(run_of, values, wanted, cells, sums):
 
 @cuda.jit(device=True)
 def mass_of(kind, run, values, wanted, sums):
-    """Return the prior mass of the values that do not occur in a cohort; 0 where it does not matter."""
+    """Return the prior mass of the values that do not occur in a cohort; 0 if the statistic does not need it."""
     if not needs_mass(kind, values.accuracies[0]):
         return 0.0
     members, _, parts = sums
@@ -129,7 +130,7 @@ def mass_of(kind, run, values, wanted, sums):
 
 @cuda.jit(device=True)
 def scale_of(s, run, values, wanted, sums):
-    """Return the scale of what is added up for statistic s of a cohort, see `term`."""
+    """Return the scale of the terms of statistic s of a cohort, see `term`."""
     if not is_scaled(wanted.kinds[s]):
         return int64(0)
     members, largest, _ = sums
@@ -140,7 +141,7 @@ def scale_of(s, run, values, wanted, sums):
 
 @cuda.jit
 def add_cells(run_of, values, wanted, cells, sums):
-    """Add what each cell says to the sums of its cohort, see `look_ahead`."""
+    """Add the terms of each cell to the sums of its cohort, see `look_ahead`."""
     members, _, parts = sums
     accuracy, unit_bits, kinds = values.accuracies[0], values.unit_bits[0], wanted.kinds
     for i in range(cuda.grid(1), run_of.size, cuda.gridsize(1)):
@@ -150,7 +151,7 @@ def add_cells(run_of, values, wanted, cells, sums):
         for s in range(kinds.size):
             kind = kinds[s]
             if is_of_logs(kind, accuracy):
-                # A cell by itself has what a single row has, however many rows it is.
+                # The statistic of a cohort with one value does not depend on how many rows have it.
                 count = int64(1) if alone else cells.counts[i]
                 add_to(parts, run, s, multiply_wide(count, log_of_cell(kind, log2_share, log2_prior, unit_bits)), alone)
             elif is_of_terms(kind, accuracy) and not is_largest(kind):
@@ -163,7 +164,7 @@ def add_cells(run_of, values, wanted, cells, sums):
 
 @cuda.jit
 def finish_runs(sizes, values, wanted, sums, found):
-    """Put the statistics of cohorts into found[cohort, statistic], but those that walk. sums: see `look_ahead`."""
+    """Set found[cohort, statistic] for all statistics that do not need values in order. sums: see `look_ahead`."""
     members, largest, parts = sums
     accuracy, unit_bits, kinds = values.accuracies[0], values.unit_bits[0], wanted.kinds
     for run in range(cuda.grid(1), sizes.size, cuda.gridsize(1)):
@@ -185,7 +186,7 @@ def finish_runs(sizes, values, wanted, sums, found):
 
 @cuda.jit
 def walk_all(cohorts, values, wanted, cells):
-    """Compute the statistics of each cohort that walk over its values, one thread for each cohort."""
+    """Compute the statistics that need a cohort's values in order, one thread for each cohort."""
     starts, found = cohorts
     which = (cuda.grid(1), len(found), cuda.gridsize(1))
     walk_runs(starts, which, 0, values.axes, values.accuracies[0], wanted, cells, cells, found)
@@ -193,7 +194,7 @@ def walk_all(cohorts, values, wanted, cells):
 
 @cuda.jit
 def score_cells(runs, run_of, values, wanted, cells, found, out):
-    """Put measure k of cell i into out[k, order[i]], weighted ones before weighting; runs: see `describe_cells`."""
+    """Set out[k, order[i]] to measure k of cell i, before weighting. runs: see `describe_cells`."""
     order, sizes = runs
     accuracy, unit_bits = values.accuracies[0], values.unit_bits[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):

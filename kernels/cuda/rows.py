@@ -1,4 +1,4 @@
-"""Row keys on the device: (words, rows), so that threads side by side read memory side by side."""
+"""Row keys on the device: (words, rows), so that neighbouring threads read neighbouring memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from numba import cuda, uint64
 
 @cuda.jit
 def pack_column(codes, shift, words):
-    """Put codes into the bits from `shift` on of one word of each row's key."""
+    """Put the codes of a column into the bits from `shift` on of one word of each row's key."""
     for row in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
         words[row] |= uint64(codes[row]) << uint64(shift)
 
 
 @cuda.jit
 def mark_heads(keys, order, masks, heads):
-    """heads[i] = 1 where the i-th row in order differs from the one before in any word seen through its mask."""
+    """Set heads[i] to whether the i-th row in order differs from the row before it in any bit of the masks."""
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         differs = i == 0
         if i > 0:
@@ -26,6 +26,6 @@ def mark_heads(keys, order, masks, heads):
 
 @cuda.jit
 def number_rows(order, heads_before, numbers):
-    """numbers[order[i]] = heads_before[i] - 1: the group of each row, heads_before counting heads up to i."""
+    """Set numbers[order[i]] to the group of the row. heads_before[i]: the number of heads up to the i-th row."""
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         numbers[order[i]] = heads_before[i] - 1

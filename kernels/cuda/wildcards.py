@@ -1,6 +1,7 @@
-"""Rows by their patterns of missing values, which rows of other patterns they match, and the measures of their cells.
+"""Rows by their patterns of missing values, the rows of other patterns that they match, and measures of their cells.
 
-Keys are words of known columns, and a last word with the pattern above `bits` and the value of the scored column below.
+A key has the words of the known columns, and a last word with the pattern above `bits` bits and the value of the scored
+column in these bits. Patterns, lists and links: see `kernels/wildcard_cohorts.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gpupif.kernels.wildcards import loss, of_nothing
 
 @cuda.jit
 def mark_missing(keys, fields, missing, flags):
-    """Bit c of flags[:, row]: whether the row's code in field c (word, shift, mask) is missing[c]."""
+    """Set bit c of flags[:, row] if the row's code in field c (word, shift, mask) is missing[c]."""
     for row in range(cuda.grid(1), keys.shape[1], cuda.gridsize(1)):
         for c in range(len(fields)):
             code = (keys[int64(fields[c, 0]), row] >> fields[c, 1]) & fields[c, 2]
@@ -25,9 +26,9 @@ def mark_missing(keys, fields, missing, flags):
 
 @cuda.jit
 def mask_rows(keys, bits, keep, asking, seen):
-    """Rows seen by those of the pattern `asking`: of each the known columns that neither lacks.
+    """Set seen[:, row] to the row's key on the known columns in which its pattern and the asking one have values.
 
-    keep[pattern, word]: masks of the known columns that a pattern does not lack.
+    keep: (patterns, words). The mask of the known columns that each pattern has values in.
     """
     last = len(keys) - 1
     for row in range(cuda.grid(1), keys.shape[1], cuda.gridsize(1)):
@@ -39,10 +40,11 @@ def mask_rows(keys, bits, keep, asking, seen):
 
 @cuda.jit
 def find_lists(seen, keep, lists, asking, links, lengths):
-    """Which list each asking row finds with each pattern p: links[i * patterns + p], -1 for none; and how long it is.
+    """Find the list of each pattern p for each asking row i: links[i * patterns + p], -1 for none, and its length.
 
-    lists: (offsets, firsts, starts); those of pattern p are offsets[p] to offsets[p + 1] - 1, sorted by what is seen of
-    their rows, firsts: one row of each; starts: where their entries begin. asking: rows.
+    lists: (offsets, firsts, starts). The lists of pattern p are offsets[p] to offsets[p + 1] - 1, sorted by the masked
+    keys of their rows. firsts: a row of each list. starts: the place at which the entries of each list begin. asking:
+    the asking rows.
     """
     offsets, firsts, starts = lists
     patterns = len(keep)
@@ -70,16 +72,16 @@ def find_lists(seen, keep, lists, asking, links, lengths):
 
 @cuda.jit
 def list_cells(before, patterns, which, lists, bits, words, counts):
-    """Entries of the lists that some rows find, one after the other: the row, from 0 on, above `bits` and the value
-    below, and how many rows have it.
+    """Copy the entries of the lists that some rows find, list after list.
 
-    which: (links, offsets): see `find_lists`, and where the entries of each begin; before: where those of the first do.
-    lists: (starts, values, counts) of entries.
+    words: gets the number of the row, from 0 on, above `bits` bits, and the value in these bits. counts: gets how many
+    rows have the value. which: (links, offsets), the links of `find_lists` and the place at which the entries of each
+    link begin. before: the place of the first entry. lists: (starts, values, counts) of the entries.
     """
     links, offsets = which
     starts, list_values, list_counts = lists
     for i in range(cuda.grid(1), words.size, cuda.gridsize(1)):
-        # The last link whose entries begin there or before: those that have none begin where the next one does.
+        # Find the last link whose entries begin here or before. A link without entries begins where the next one does.
         low, high = int64(0), links.size
         while high - low > 1:
             middle = (low + high) // 2
@@ -94,12 +96,13 @@ def list_cells(before, patterns, which, lists, bits, words, counts):
 
 @cuda.jit
 def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses, out):
-    """out[k, order[i]] = measure k of the i-th row, weighted ones before weighting.
+    """Set out[k, order[i]] to measure k of the i-th row, before weighting.
 
-    rows: (order, keys, words, counts): of each row its key, from `first` on, and the word whose `mask` is its value.
-    cohorts: (runs, sizes, certain, starts): by key the run of its cells or -1, and rows of the table, all and those
-    whose value is known. losses: for each row -log2 of the share of its cohort that has its value, times how often it
-    occurs.
+    rows: (order, keys, words, counts). For each row its place, its key, counted from `first` on, the word whose bits
+        `mask` are its value, and its count.
+    cohorts: (runs, sizes, certain, starts). For each key the number of its cohort, -1 if no value is known in it; the
+        rows of the table in the cohort; the number of these whose value is known; where the cohort's cells begin.
+    losses: for each row, gets -log2 of the share of its cohort that has its value, times its count.
     """
     order, keys, words, counts = rows
     runs, sizes, certain, starts = cohorts
@@ -119,13 +122,13 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
                     low = middle + 1
                 else:
                     high = middle
-            # Rows that occur 0 times may have a value that no row of the cohort has.
+            # A row with count 0 may have a value that no row of the cohort has.
             if cells.values[low] == value:
                 own, chance, log2_share = cells.counts[low], cells.posteriors[low], cells.log2_shares[low]
             if counts[i] > 0:
                 losses[i] = loss(counts[i], log2_share)
         if value != missing and values.inside[0]:
-            # Who lacks a value matches every value.
+            # A row whose value is missing matches every value.
             same = own + sizes[key] - certain[key]
         for k in range(wanted.measures.size):
             measure, place, statistic = wanted.measures[k], wanted.places[k], 0.0
