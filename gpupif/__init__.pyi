@@ -75,11 +75,11 @@ from .protection.advise import advise as advise
 from .protection.protect import protect as protect
 from .protection.result import FrontierNode as FrontierNode
 from .protection.result import Protection as Protection
-from .results.attacker_summary import AttackerSummary as AttackerSummary
 from .results.cell_table import CellTable as CellTable
+from .results.lazy_tables import StoredFrame as StoredFrame
 from .results.open import open_scores as open_scores
 from .results.scores import Scores as Scores
-from .results.stored_frame import StoredFrame as StoredFrame
+from .results.summary import AttackerSummary as AttackerSummary
 from .results.summary import Summary as Summary
 from .scoring.files import score_files as score_files
 from .scoring.score import score as score

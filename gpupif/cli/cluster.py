@@ -23,7 +23,7 @@ from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
-    from ..results.selection import Selection
+    from ..results.cell_selection import Selection
 
 Found = TypeVar("Found")
 

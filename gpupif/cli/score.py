@@ -29,7 +29,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments, Knowledge
     from ..attack.known_subsets import AnyKnown
-    from ..results.selection import Selection
+    from ..results.cell_selection import Selection
 
 
 def score(
@@ -238,7 +238,7 @@ def score(
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:
     """The cells that are asked for in place of all, None for all scores; raises InputError."""
-    from ..results.selection import Selection
+    from ..results.cell_selection import Selection
 
     selection = Selection.if_any(where, top, by)
     if min_cig is not None:

@@ -16,10 +16,9 @@ from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
 from .cell_file import CellFileBacking
+from .in_files import FileBacking, StoredBacking
 from .provenance import FOLDER_FILE, read_description, read_text, tells_all
 from .scores import Scores
-from .stored import FileBacking
-from .stored_base import StoredBacking
 
 # What pathlib would make a path of all the same.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

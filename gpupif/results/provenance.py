@@ -29,10 +29,10 @@ from ..io.documents import parse_json
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
-from .base import AttackerOutcome, RunDescription, ScoresDescription
-from .figures import ColumnFacts
-from .outputs import MEAN, WORST, ScoredAttacker
+from .backing import AttackerOutcome, RunDescription, ScoresDescription
+from .score_outputs import MEAN, WORST, ScoredAttacker
 from .summary import Summary
+from .summary_figures import ColumnFacts
 
 KEY = b"gpupif.scores"
 # Of the document: another one cannot be read.

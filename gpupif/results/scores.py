@@ -21,24 +21,22 @@ from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
 from ..utils.display import plural
 from ..utils.validation import check_path, percents, whole_number
-from .attacker_summary import AttackerSummary, summarize_attackers
-from .base import (
+from .backing import (
     AttackerOutcome,
     Backing,
     QueryResult,
-    RiskyCell,
     ScoreQuery,
     ScoresDescription,
     WriteRequest,
     refuse_options,
 )
+from .cell_selection import Selection
 from .cell_table import CellTable
-from .distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
-from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
-from .outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
-from .riskiest import cell_records
-from .selection import Selection
-from .summary import TOP_CELLS, AnyKnownSummary, Summary
+from .riskiest import RiskyCell, cell_records
+from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
+from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
+from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
+from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 
 
 class Scores:
@@ -368,7 +366,7 @@ class Scores:
         source = self._backing.cells(selection.query(self._view))
 
         def describe(with_summaries: bool) -> ScoresDescription:
-            return replace(self._description(with_summaries), cells=selection.to_dict())
+            return replace(self._description(with_summaries), cells=(source.selection or selection).to_dict())
 
         return CellTable(source, describe, self._inputs)
 

@@ -343,7 +343,7 @@ def test_written_again(place, asked, tmp_path):
 @pytest.mark.parametrize("asked", ["both, weights", "any two"])
 def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 32)
-    monkeypatch.setattr("gpupif.results.pieces.MOST_ROWS", 1 << 5)
+    monkeypatch.setattr("gpupif.results.query_search.MOST_ROWS", 1 << 5)
     asked = ASKED[asked]
     expected, scores = in_memory(**asked), in_memory(**asked)
     looked, find = [], MemoryBacking.find

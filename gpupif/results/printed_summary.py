@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, fits, plural
 from ..utils.progress import short
-from .figures import ROW_MEASURES
+from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
