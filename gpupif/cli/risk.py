@@ -149,7 +149,7 @@ def _cells(models: list[str] | None) -> list[str]:
 
 
 def _game(**amounts: float | None) -> Game | None:
-    """The game of these amounts, those that are not given as of `gpupif.Game`; None where none is."""
+    """The game of these amounts, those that are not given as of `gpupif.models.Game`; None where none is."""
     from ..disclosure.game import Game
 
     given = {name: amount for name, amount in amounts.items() if amount is not None}

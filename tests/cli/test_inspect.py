@@ -39,7 +39,7 @@ def table(folder):
     """A table in two formats, and a file of its roles."""
     TABLE.to_csv(folder / "it is.csv", index=False)
     TABLE.to_parquet(folder / "t.parquet")
-    gpupif.Roles(ROLES).write(folder / "r.toml")
+    gpupif.results.Roles(ROLES).write(folder / "r.toml")
     return folder / "it is.csv"
 
 
@@ -166,9 +166,9 @@ def test_labels_of_rows_need_no_role(folder, run):
     ],
 )
 def test_refused(table, run, folder, arguments, words):
-    gpupif.Roles({"id": "identifier"}).write(folder / "few.toml")
-    gpupif.Roles(dict.fromkeys(ROLES, "sensitive")).write(folder / "no.toml")
-    gpupif.Roles(dict.fromkeys(ROLES, "sensitive") | {"age": "quasi-identifier"}).write(folder / "one.toml")
+    gpupif.results.Roles({"id": "identifier"}).write(folder / "few.toml")
+    gpupif.results.Roles(dict.fromkeys(ROLES, "sensitive")).write(folder / "no.toml")
+    gpupif.results.Roles(dict.fromkeys(ROLES, "sensitive") | {"age": "quasi-identifier"}).write(folder / "one.toml")
     told = run(*arguments)
     assert (told.code, told.out) == (2, "")
     assert words in told.err

@@ -12,6 +12,7 @@ import pytest
 import gpupif
 from gpupif.results.scores import Scores
 from gpupif.treatment.base import Treatment
+from tests.helpers.public_names import public_names
 
 KEY = bytes(range(32))
 TABLE = pd.DataFrame(
@@ -54,7 +55,7 @@ REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns")}
 
 def functions():
     """All public functions, and all treatments and attackers, by name."""
-    public = {name: getattr(gpupif, name) for name in dir(gpupif) if not name.startswith("_")}
+    public = {name.rpartition(".")[2]: one for name, one in public_names().items() if not name.startswith("errors.")}
     public |= {f"piflib.{name}": one for name, one in vars(gpupif.piflib.entropy).items() if not name.startswith("_")}
     return {
         name: one for name, one in public.items() if is_function(one) or is_treatment(one) or one is gpupif.AnyKnown
@@ -106,7 +107,7 @@ def outcome(function, arguments, folder):
         return str(error)
     if isinstance(found, Scores):
         return found.top(len(TABLE) * 3).to_csv()
-    if isinstance(found, int | float | dict | gpupif.AlphaK):
+    if isinstance(found, int | float | dict | gpupif.results.AlphaK):
         return found
     document = found.summary().to_dict() if hasattr(found, "summary") else found.to_dict()
     return json.dumps({key: value for key, value in document.items() if key != "seconds"}, default=str)

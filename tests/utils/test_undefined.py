@@ -15,8 +15,8 @@ from tests.helpers.checkout import ROOT
 TABLE = pd.DataFrame({"a": [1, 1, 2], "b": [1, None, 2], "people": [1.0, 0.5, 3.0]})
 ASKED = {
     undefined.WILDCARD_ENTROPIES: [
-        lambda: gpupif.entropy(TABLE, missing="wildcard"),
-        lambda: gpupif.mutual_information(TABLE, "a", "b", missing="wildcard"),
+        lambda: gpupif.information.entropy(TABLE, missing="wildcard"),
+        lambda: gpupif.information.mutual_information(TABLE, "a", "b", missing="wildcard"),
         lambda: gpupif.toxic_pairs(TABLE, missing="wildcard"),
     ],
     undefined.WILDCARD_DIS: [
