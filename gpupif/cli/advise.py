@@ -1,4 +1,4 @@
-"""The command `gpupif advise`: each parameter of its function is an option, as Typer has it, so there are many."""
+"""The command `gpupif advise`: each parameter of its function is an option, as Typer has it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from . import options
-from .options import FileRoles, as_names, check_table, configured, show
+from .option_values import FileRoles, as_names
+from .options import ClusterOptions
 
 
 def advise(
@@ -28,31 +29,22 @@ def advise(
     ] = None,
     roles: options.RolesFile = None,
     device: options.Device = None,
-    sep: options.Sep = None,
-    memory_limit: options.StreamMemory = None,
-    temp: options.StreamTemp = None,
-    scheduler: options.Scheduler = None,
-    workers: options.WorkerProcesses = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: ClusterOptions,
 ) -> None:
     """Rank what dropping or coarsening each column of TABLE buys: less risk per bit of information given up."""
-    from ..dask.client import Place
-
-    place = Place(scheduler, workers)
-    check_table(table, sep, place)
+    shared.check(table)
 
     from ..protection.advise import advise as find_advice
     from ..protection.advise import pick_needed
-    from .cluster import find_anywhere
 
     every, attributes = as_names(columns), as_names(sensitive, "sensitive")
     known = as_names(quasi_identifiers, "quasi_identifiers")
-    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ())], every)
+    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ())], every)
     if roles is not None:
         from_file.warn_of_weights()
-        known = from_file.known("quasi-identifiers", known)
-        attributes = from_file.take("sensitive", attributes, lambda given: given.sensitive)
+        known = from_file.quasi_identifiers("quasi-identifiers", known)
+        attributes = from_file.sensitive(attributes)
         # The roles say which of these columns are known.
         every = None
     find = partial(
@@ -63,8 +55,6 @@ def advise(
         quasi_identifiers=known,
         sensitive=attributes,
     )
-    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        pick = partial(pick_needed, every, known, attributes, criterion)
-        found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
-    show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
-    from_file.say(as_json, quiet)
+    with shared.configured(device):
+        found = shared.find(find, table, partial(pick_needed, every, known, attributes, criterion))
+    shared.report(found, from_file, input=table)

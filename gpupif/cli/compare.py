@@ -1,17 +1,17 @@
-"""The command `gpupif compare`: each parameter of its function is an option, as Typer has it, so there are many."""
+"""The command `gpupif compare`: each parameter of its function is an option, as Typer has it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import InputError
 from . import options
-from .options import FileRoles, as_distances, as_names, check_table, configured, show
+from .option_values import FileRoles, as_distances, as_names
+from .options import ReadOptions
 
 
 def compare(
@@ -61,36 +61,30 @@ def compare(
         ),
     ] = "auto",
     seed: Annotated[int, typer.Option(metavar="N", help="Of the rows that are drawn for linkage.")] = 0,
-    sep: options.Sep = None,
     device: options.Device = None,
-    memory_limit: options.StreamMemory = None,
-    temp: options.StreamTemp = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: ReadOptions,
 ) -> None:
     """Say what a treatment of a table bought in risk and cost in utility, BEFORE and AFTER side by side."""
-    from ..dask.client import Place
-
     for table in (before, after):
-        check_table(table, sep, Place(None, None))
+        shared.check(table)
     given, known, attributes = (
         as_names(columns),
         as_names(quasi_identifiers, "quasi_identifiers"),
         as_names(sensitive, "sensitive"),
     )
-    from_file = FileRoles(roles, before, sep, [*(known or ()), *(attributes or ()), row_id], given)
+    from_file = FileRoles(roles, before, shared.sep, [*(known or ()), *(attributes or ()), row_id], given)
     if roles is not None:
         from_file.warn_of_weights()
-        known = from_file.known("quasi-identifiers", known)
-        attributes = from_file.take("sensitive", attributes, lambda found: found.sensitive)
+        known = from_file.quasi_identifiers("quasi-identifiers", known)
+        attributes = from_file.sensitive(attributes)
         if given is None:
             given = [*(known or ()), *(attributes or ())]
-    apart: dict[Hashable, Any] = dict(as_distances(distance or ()).items())
-    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+    with shared.configured(device):
         from ..comparison.compare import compare as find
         from ..io.paths import find_input
 
-        open_input = partial(find_input, sep=sep)
+        open_input = partial(find_input, sep=shared.sep)
         found = find(
             open_input(before),
             open_input(after),
@@ -99,19 +93,17 @@ def compare(
             quasi_identifiers=known,
             sensitive=attributes,
             row_id=row_id,
-            distances=apart,
+            distances=as_distances(distance) or {},
             k=k,
             suppressed=suppressed,
             linkage=_linkage(linkage),
             seed=seed,
         )
-    tables = {"before": str(before), "after": str(after)}
-    show(lambda: {**tables, **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
-    from_file.say(as_json, quiet)
+    shared.report(found, from_file, before=before, after=after)
 
 
 def _linkage(text: str) -> str | int | None:
-    """What `gpupif.compare` takes."""
+    """Return what `gpupif.compare` takes for `linkage`."""
     if text in ("auto", "exact"):
         return text
     if text == "none":

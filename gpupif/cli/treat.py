@@ -10,7 +10,9 @@ import typer
 
 from ..errors import InputError
 from . import options
-from .options import FileRoles, configured, interruption, say, show
+from .option_values import FileRoles
+from .options import PrintOptions, configured
+from .printing import as_document, interruption
 
 if TYPE_CHECKING:
     from ..io.base import Input
@@ -57,21 +59,19 @@ def treat(
         bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
     ] = False,
     device: options.Device = None,
-    memory_limit: Annotated[
-        str | None, options.place_option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
-    ] = None,
+    memory_limit: options.MemoryLimit = None,
     temp: Annotated[
         Path | None, options.place_option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
     ] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: PrintOptions,
 ) -> None:
     """Treat TABLE as a plan says: generalise, suppress, randomise. Rows stay in their order; TABLE stays as it is."""
     from ..io.paths import find_input
 
     found = find_input(table, sep)
-    identifiers = FileRoles(roles, table, sep).take("identifiers", None, lambda given: given.identifiers) or []
-    with configured(quiet, device, None, memory_limit, temp, compression):
+    identifiers = FileRoles(roles, table, sep).identifiers()
+    with configured(shared.quiet, device, None, memory_limit, temp, compression):
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.files import treat_files
@@ -114,15 +114,14 @@ def treat(
         written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
         for file, document in written:
             if file is not None:
-                write_text(options.as_document(document.to_dict()) + "\n", file, overwrite or resume)
+                write_text(as_document(document.to_dict()) + "\n", file, overwrite or resume)
         facts = {"input": str(table), "output": str(output), "record": done.record.to_dict()}
-        show(lambda: facts, done.record.print, as_json, quiet)
-        if not quiet and not as_json:
-            say(f"Treated table written to {output}")
+        shared.show(lambda: facts, done.record.print)
+        shared.say(f"Treated table written to {output}")
 
 
 def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:
-    """Warn of an index of the files that looks like identifiers, and that neither plan nor roles name."""
+    """Warn of an index of the files that looks like identifiers, if neither plan nor roles name it."""
     from ..errors import IdentifierWarning, warn
     from ..frames.open import table_names
     from ..protection.identifiers import like_identifiers
@@ -137,7 +136,7 @@ def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Seque
 
 
 def _check_apart(files: dict[str, Path | None]) -> None:
-    """Raise InputError where two options name one file."""
+    """Raise InputError if two options name one file."""
     there: dict[Path, str] = {}
     for option, file in files.items():
         if file is None:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.cli.options import ClusterOptions
 from gpupif.cli.toxic import toxic
 from gpupif.utils import undefined
 from tests.helpers.checkout import ROOT
@@ -29,7 +30,7 @@ ASKED = {
     undefined.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
     undefined.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
     # Of the command line, where one option does not go with the other; the function has no weights.
-    undefined.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people")],
+    undefined.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())],
 }
 
 
