@@ -5,27 +5,23 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from . import options
 from .option_values import FileRoles, as_names
-from .options import ClusterOptions
+from .options import ClusterOptions, option
 
 
 def advise(
     table: options.Table,
     hierarchies: options.Hierarchies = None,
     criterion: Annotated[
-        str, typer.Option(metavar="pif95|k|'max csf'|...", help="What is to be less risky: changes are ranked by it.")
+        str, option("pif95|k|'max csf'|...", "What is to be less risky: changes are ranked by it.")
     ] = "pif95",
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns that are scored and known. Default: all.")
-    ] = None,
+    columns: Annotated[str | None, option("A,B", "Columns that are scored and known. Default: all.")] = None,
     quasi_identifiers: Annotated[
-        str | None, typer.Option(metavar="A,B", help="In place of --columns: those that an attacker may know.")
+        str | None, option("A,B", "In place of --columns: those that an attacker may know.")
     ] = None,
     sensitive: Annotated[
-        str | None, typer.Option(metavar="C,D", help="With them: columns that are scored, which stay as they are.")
+        str | None, option("C,D", "With them: columns that are scored, which stay as they are.")
     ] = None,
     roles: options.RolesFile = None,
     device: options.Device = None,

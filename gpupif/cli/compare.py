@@ -11,7 +11,7 @@ import typer
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_distances, as_names
-from .options import ReadOptions
+from .options import ReadOptions, option
 
 
 def compare(
@@ -24,43 +24,36 @@ def compare(
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The treated table.", show_default=False)],
     plan: Annotated[
         Path | None,
-        typer.Option(
-            metavar="plan.toml", help="The plan by which it was treated, or the record: levels, which rows went."
-        ),
+        option("plan.toml", "The plan by which it was treated, or the record: levels, which rows went."),
     ] = None,
-    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to compare. Default: all.")] = None,
+    columns: Annotated[str | None, option("A,B", "Columns to compare. Default: all.")] = None,
     quasi_identifiers: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Columns that the attacker knows. Default: all that are not sensitive."),
+        str | None, option("A,B", "Columns that the attacker knows. Default: all that are not sensitive.")
     ] = None,
-    sensitive: Annotated[
-        str | None, typer.Option(metavar="C,D", help="Sensitive attributes: for l, t and homogeneous classes.")
-    ] = None,
+    sensitive: Annotated[str | None, option("C,D", "Sensitive attributes: for l, t and homogeneous classes.")] = None,
     roles: options.RolesFile = None,
     row_id: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Says which rows belong together. Default: their order, and the plan."),
+        str | None, option("COLUMN", "Says which rows belong together. Default: their order, and the plan.")
     ] = None,
     distance: options.Distances = None,
     k: Annotated[
-        int | None,
-        typer.Option("--k", metavar="K", help="What n / classes is divided by. Default: rows of the smallest class."),
+        int | None, option("K", "What n / classes is divided by. Default: rows of the smallest class.", "--k")
     ] = None,
     suppressed: Annotated[
         str,
-        typer.Option(
-            metavar="both|category|wildcard",
-            help="Suppressed cells: a value of their own, anything, or both (the worse is reported).",
+        option(
+            "both|category|wildcard",
+            "Suppressed cells: a value of their own, anything, or both (the worse is reported).",
         ),
     ] = "both",
     linkage: Annotated[
         str,
-        typer.Option(
-            metavar="auto|exact|none|ROWS",
-            help="Find rows again by the nearest row: where values were perturbed, of all rows, never, or of so many.",
+        option(
+            "auto|exact|none|ROWS",
+            "Find rows again by the nearest row: where values were perturbed, of all rows, never, or of so many.",
         ),
     ] = "auto",
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the rows that are drawn for linkage.")] = 0,
+    seed: Annotated[int, option("N", "Of the rows that are drawn for linkage.")] = 0,
     device: options.Device = None,
     *,
     shared: ReadOptions,

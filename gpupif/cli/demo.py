@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, GpuGrouping, Json, PrintOptions, compiling_ahead, configured
+from .options import Device, GpuGrouping, Json, PrintOptions, compiling_ahead, configured, option
 
 # So many rows compile every kernel that a larger table needs.
 WARM_UP_ROWS = 20_000
 
 
 def demo(
-    rows: Annotated[int, typer.Option(help="People in the synthetic census.")] = 1_000_000,
+    rows: Annotated[int, option(None, "People in the synthetic census.")] = 1_000_000,
     device: Device = None,
     gpu_grouping: GpuGrouping = None,
     as_json: Json = False,

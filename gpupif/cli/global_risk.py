@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_names
-from .options import ClusterOptions
+from .options import ClusterOptions, table_option
 
 
 def global_risk(
@@ -17,14 +17,11 @@ def global_risk(
     roles: options.RolesFile = None,
     weights: options.SamplingWeights = None,
     sampling_fraction: Annotated[
-        float | None,
-        options.table_option(metavar="0.01", help="Instead of weights: share of the population that TABLE is."),
+        float | None, table_option("0.01", "Instead of weights: share of the population that TABLE is.")
     ] = None,
     interactions: Annotated[
         str | None,
-        options.table_option(
-            metavar="two-way|A:B,A:C", help="Interactions of the model: of all pairs, or these. Default: none."
-        ),
+        table_option("two-way|A:B,A:C", "Interactions of the model: of all pairs, or these. Default: none."),
     ] = None,
     missing: options.Missing = "category",
     device: options.Device = None,

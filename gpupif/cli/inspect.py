@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import ClusterOptions
+from .options import ClusterOptions, output_option
 from .printing import interruption, say
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def inspect(
     table: options.Table,
     output: Annotated[
         Path | None,
-        options.output_option("-o", "--output", help="Write the proposed roles to this .toml file, to be edited."),
+        output_option(None, "Write the proposed roles to this .toml file, to be edited.", "-o", "--output"),
     ] = None,
     overwrite: options.Overwrite = False,
     *,

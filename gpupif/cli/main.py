@@ -22,7 +22,7 @@ from .info import info
 from .inspect import inspect
 from .measures import measures
 from .messages import Command, CommandFailedError, UsageError, as_options, usage_error
-from .options import expanded
+from .options import expanded, option
 from .printing import interruption
 from .protect import protect
 from .risk import risk
@@ -60,7 +60,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, option(None, "Show the version and exit.", "--version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Privacy risk of every cell of a table."""

@@ -12,7 +12,7 @@ import typer
 
 from . import options
 from .messages import Command, CommandFailedError
-from .options import PrintOptions, ReadOptions, configured, expanded
+from .options import PrintOptions, ReadOptions, configured, expanded, option, output_option
 from .printing import interruption, say
 
 if TYPE_CHECKING:
@@ -29,14 +29,12 @@ app = typer.Typer(
 ConfigFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The configuration, as init writes it.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Use this in place of what FILE says: run.device=cpu."),
+    option("KEY=VALUE", "Use this in place of what FILE says: run.device=cpu.", "--set"),
 ]
 # Exit codes of the command.
 ANYTHING_ELSE, ANOTHER_RUN = 1, 4
 
-Output = Annotated[
-    Path, options.output_option("-o", "--output", metavar="FILE.toml", help="Write the configuration to this file.")
-]
+Output = Annotated[Path, output_option("FILE.toml", "Write the configuration to this file.", "-o", "--output")]
 
 
 def init(
@@ -118,7 +116,7 @@ def run(
 def history(
     file: ConfigFile,
     settings: Overrides = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead, and nothing else.")] = False,
+    as_csv: Annotated[bool, option(None, "Print CSV instead, and nothing else.", "--csv")] = False,
     as_json: options.Json = False,
 ) -> None:
     """List the runs of FILE: when, rows, PIF 95, gates, seconds, and why one did not end well."""
@@ -145,7 +143,7 @@ def diff(
     run_a: RunNumber = None,
     run_b: RunNumber = None,
     settings: Overrides = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many cells and rows to list.")] = 20,
+    top: Annotated[int, option("N", "How many cells and rows to list.")] = 20,
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from RUN_A to RUN_B: columns, gates, classes, rows, and the cells whose risk rose most."""

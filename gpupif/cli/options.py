@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial, wraps
+from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -25,95 +25,96 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-# The panels in which the help lists options; the options that come first have none.
-attack_option = partial(typer.Option, rich_help_panel="Attackers, and what they know")
-table_option = partial(typer.Option, rich_help_panel="Table and population")
-game_option = partial(typer.Option, rich_help_panel="Cost and benefit of attacks (any of these has them found)")
-cells_option = partial(typer.Option, rich_help_panel="Some cells, or a summary, in place of all scores")
-output_option = partial(typer.Option, rich_help_panel="Output")
-place_option = partial(typer.Option, rich_help_panel="Where to compute, and within what")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+def options_of_panel(title: str | None = None) -> Callable[..., Any]:
+    """Return a function that makes options, which the help lists in a panel with this title; None for the first."""
+
+    def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
+        """Return an option. metavar, text: of its help. names: if not made from the parameter. more: see typer."""
+        return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=title, **more)
+
+    return option
+
+
+option = options_of_panel()
+attack_option = options_of_panel("Attackers, and what they know")
+table_option = options_of_panel("Table and population")
+game_option = options_of_panel("Cost and benefit of attacks (any of these has them found)")
+cells_option = options_of_panel("Some cells, or a summary, in place of all scores")
+output_option = options_of_panel("Output")
+place_option = options_of_panel("Where to compute, and within what")
+
+Json = Annotated[bool, option(None, "Print one JSON document instead, and nothing else.", "--json")]
 Table = Annotated[
     Path,
     typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
 ]
 RolesFile = Annotated[
     Path | None,
-    typer.Option(
-        "--roles",
-        metavar="FILE.toml",
-        help="Roles of the columns, as gpupif inspect writes them, for what no other option says.",
+    option(
+        "FILE.toml", "Roles of the columns, as gpupif inspect writes them, for what no other option says.", "--roles"
     ),
 ]
-Device = Annotated[str | None, place_option(metavar="auto|cpu|cuda", help="Where to compute.", show_default="auto")]
+Device = Annotated[str | None, place_option("auto|cpu|cuda", "Where to compute.", show_default="auto")]
 GpuGrouping = Annotated[
     str | None,
     place_option(
-        metavar="auto|cudf|rotation",
-        help="How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
+        "auto|cudf|rotation",
+        "How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
         show_default="auto",
     ),
 ]
 Distances = Annotated[
     list[str] | None,
     attack_option(
-        "--distance",
-        metavar="C=ordered|nominal|FILE",
-        help="How far values are apart (emd, t-closeness). FILE.csv: a hierarchy as ARX keeps them, lines of "
+        "C=ordered|nominal|FILE",
+        "How far values are apart (emd, t-closeness). FILE.csv: a hierarchy as ARX keeps them, lines of "
         "value;level1;...;*. FILE.json: a list of values in order, or a hierarchy, "
         '{"value": ["part of", ...]}. May be repeated. Default: numbers and dates are ordered.',
+        "--distance",
     ),
 ]
 Hierarchies = Annotated[
     Path | None,
-    typer.Option(
-        "--hierarchies",
-        metavar="H.toml",
-        help="Hierarchies of the columns: the table 'hierarchies' in a file of TOML, JSON or YAML, such as a plan. For "
+    option(
+        "H.toml",
+        "Hierarchies of the columns: the table 'hierarchies' in a file of TOML, JSON or YAML, such as a plan. For "
         "each column { widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, or the path of a .csv "
         "file as ARX keeps them. Those that it lacks are proposed.",
+        "--hierarchies",
     ),
 ]
-Missing = Annotated[str, table_option(metavar="category|error", help="Missing values: one more value, or refuse.")]
+Missing = Annotated[str, table_option("category|error", "Missing values: one more value, or refuse.")]
 MissingOrWildcard = Annotated[
-    str, table_option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any.")
+    str, table_option("category|error|wildcard", "Missing values: one more value, refuse, or match any.")
 ]
 SamplingWeights = Annotated[
     str | None,
-    table_option("--weights", metavar="COLUMN", help="Column of sampling weights: people that a row stands for."),
+    table_option("COLUMN", "Column of sampling weights: people that a row stands for.", "--weights"),
 ]
-Sep = Annotated[
-    str | None, table_option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
-]
+Sep = Annotated[str | None, table_option("CHARACTER", "Separator of a CSV file. Default: found by itself.")]
 # Of commands that write a table.
-MemoryLimit = Annotated[str | None, place_option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")]
+MemoryLimit = Annotated[str | None, place_option("2GiB", "Memory to take. Default: 60 % of what is free.")]
 PopulationLacks = Annotated[
-    str, table_option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+    str, table_option("error|count", "Rows that the population lacks: refuse, or count them in it.")
 ]
 Compression = Annotated[
     str | None,
     output_option(
-        metavar="auto|zstd|lz4|snappy|none",
-        help="Of what is written; auto is zstd, of Feather lz4, of CSV none.",
+        "auto|zstd|lz4|snappy|none",
+        "Of what is written; auto is zstd, of Feather lz4, of CSV none.",
         show_default="auto",
     ),
 ]
-Overwrite = Annotated[bool, output_option("--overwrite", help="Replace an output that exists.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Columns = Annotated[str | None, typer.Option(metavar="A,B", help="Columns that are looked at. Default: all.")]
+Overwrite = Annotated[bool, output_option(None, "Replace an output that exists.", "--overwrite")]
+Quiet = Annotated[bool, option(None, "Print nothing but errors.", "--quiet", "-q")]
+Columns = Annotated[str | None, option("A,B", "Columns that are looked at. Default: all.")]
 QuasiIdentifiers = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person; or give --roles.")
-]
-Attackers = Annotated[
-    list[str] | None,
-    attack_option(
-        "--attacker", metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."
-    ),
+    str | None, option("A,B", "Columns that an attacker may know of a person; or give --roles.")
 ]
 AnyAttackers = Annotated[
     list[str] | None,
-    attack_option("--attacker-any", metavar="NAME=R", help="Another of them: any R of the other columns."),
+    attack_option("NAME=R", "Another of them: any R of the other columns.", "--attacker-any"),
 ]
 
 
@@ -176,12 +177,10 @@ class ReadOptions(PrintOptions):
     """The options of a command that reads a table here, perhaps in streams."""
 
     sep: Sep = None
-    memory_limit: Annotated[
-        str | None, place_option(metavar="2GiB", help="Memory to take; the table is then read in streams.")
-    ] = None
-    temp: Annotated[Path | None, place_option(metavar="FOLDER", help="For temporary files. Default: the system's.")] = (
+    memory_limit: Annotated[str | None, place_option("2GiB", "Memory to take; the table is then read in streams.")] = (
         None
     )
+    temp: Annotated[Path | None, place_option("FOLDER", "For temporary files. Default: the system's.")] = None
 
     def check(self, table: Path) -> None:
         """Raise what `find_input` does: at once, before what a command needs is imported."""
@@ -213,12 +212,8 @@ class ReadOptions(PrintOptions):
 class ClusterOptions(ReadOptions):
     """The options of a command that reads a table here or on a Dask cluster."""
 
-    scheduler: Annotated[
-        str | None, place_option(metavar="tcp://HOST:8786", help="Compute on the Dask cluster there.")
-    ] = None
-    workers: Annotated[int | None, place_option(metavar="N", help="Compute on a Dask cluster of N processes here.")] = (
-        None
-    )
+    scheduler: Annotated[str | None, place_option("tcp://HOST:8786", "Compute on the Dask cluster there.")] = None
+    workers: Annotated[int | None, place_option("N", "Compute on a Dask cluster of N processes here.")] = None
 
     @property
     def place(self) -> Place:

@@ -7,65 +7,59 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_attackers, as_distances, as_names, as_numbers
-from .options import ClusterOptions
+from .options import ClusterOptions, attack_option, option
 
 
 def protect(
     table: options.Table,
     require: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="'k>=5'|'pif95<=3'|...",
-            help="A limit on risk, such as 'distinct_l(disease)>=3', 'max csf<=0.9', 'known=3: k>=3'; may be repeated.",
+        option(
+            "'k>=5'|'pif95<=3'|...",
+            "A limit on risk, such as 'distinct_l(disease)>=3', 'max csf<=0.9', 'known=3: k>=3'; may be repeated.",
         ),
     ] = None,
     hierarchies: options.Hierarchies = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="plan.toml", help="Where the plan goes, for gpupif treat.")
+        Path | None, option("plan.toml", "Where the plan goes, for gpupif treat.", "--output", "-o")
     ] = None,
     quasi_identifiers: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Columns that are made coarser. Default: all that are not sensitive."),
+        str | None, option("A,B", "Columns that are made coarser. Default: all that are not sensitive.")
     ] = None,
     sensitive: Annotated[
-        str | None, typer.Option(metavar="C,D", help="Columns that stay as they are: of distinct_l, t and others.")
+        str | None, option("C,D", "Columns that stay as they are: of distinct_l, t and others.")
     ] = None,
-    identifiers: Annotated[
-        str | None, typer.Option(metavar="E,F", help="Columns that name persons: the plan drops them.")
-    ] = None,
+    identifiers: Annotated[str | None, option("E,F", "Columns that name persons: the plan drops them.")] = None,
     pseudonymise: Annotated[
         str | None,
-        typer.Option(
-            metavar="E", help="Columns that get pseudonyms in place of being dropped; treat needs --key-file."
-        ),
+        option("E", "Columns that get pseudonyms in place of being dropped; treat needs --key-file."),
     ] = None,
-    keep: Annotated[
-        str | None, typer.Option(metavar="F", help="Columns that stay although they name persons, or look like it.")
-    ] = None,
+    keep: Annotated[str | None, option("F", "Columns that stay although they name persons, or look like it.")] = None,
     roles: options.RolesFile = None,
     suppress: Annotated[
-        float, typer.Option(metavar="0.04", help="Share of the rows that may be suppressed to reach a criterion on k.")
+        float, option("0.04", "Share of the rows that may be suppressed to reach a criterion on k.")
     ] = 0.0,
     cells: Annotated[
         bool,
-        typer.Option(
+        option(
+            None,
+            "With --suppress: single cells, as few as it takes; whole rows where they are in too many rows.",
             "--cells",
-            help="With --suppress: single cells, as few as it takes; whole rows where they are in too many rows.",
         ),
     ] = False,
     weight: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=2", help="What a bit of a column is worth. Default: 1. May be repeated."),
+        list[str] | None, option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated.")
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="The best plan found so far is taken then; inf for no limit.")
+        float, option("SECONDS", "The best plan found so far is taken then; inf for no limit.")
     ] = 600.0,
-    attacker: options.Attackers = None,
+    attacker: Annotated[
+        list[str] | None,
+        attack_option("NAME=A,B", "An attacker, and the columns it knows, for criteria 'NAME: ...'; may be repeated."),
+    ] = None,
     attacker_any: options.AnyAttackers = None,
     distance: options.Distances = None,
     device: options.Device = None,

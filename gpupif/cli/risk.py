@@ -7,12 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_distances, as_names, as_population
-from .options import ClusterOptions, compiling_ahead
+from .options import ClusterOptions, compiling_ahead, game_option, option, table_option
 
 if TYPE_CHECKING:
     from ..disclosure.game import Game
@@ -21,59 +19,40 @@ if TYPE_CHECKING:
 def risk(
     table: options.Table,
     quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: Annotated[
-        str | None, typer.Option(metavar="C,D", help="Sensitive attributes. Default: only sizes of classes.")
-    ] = None,
+    sensitive: Annotated[str | None, option("C,D", "Sensitive attributes. Default: only sizes of classes.")] = None,
     roles: options.RolesFile = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="M,M", help="Disclosure measures, see gpupif measures. Default: all.")
-    ] = None,
+    models: Annotated[str | None, option("M,M", "Disclosure measures, see gpupif measures. Default: all.")] = None,
     l: Annotated[  # noqa: E741 (the name that the measure has)
-        int | None, typer.Option("--l", metavar="L", help="Of recursive (c,l)-diversity. Default: the distinct l.")
+        int | None, option("L", "Of recursive (c,l)-diversity. Default: the distinct l.", "--l")
     ] = None,
     distance: options.Distances = None,
-    k: Annotated[int, typer.Option("--k", metavar="K", help="Classes of fewer rows are counted apart.")] = 5,
-    threshold: Annotated[
-        float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
-    ] = None,
-    groups: Annotated[int, typer.Option(metavar="N", help="How many classes to list of each kind.")] = 10,
+    k: Annotated[int, option("K", "Classes of fewer rows are counted apart.", "--k")] = 5,
+    threshold: Annotated[float | None, option("0.2", "A higher risk counts as at risk. Default: 1/k.")] = None,
+    groups: Annotated[int, option("N", "How many classes to list of each kind.")] = 10,
     population: Annotated[
-        Path | None,
-        options.table_option(metavar="FILE", help="The population that TABLE is a part of: journalist risk, presence."),
+        Path | None, table_option("FILE", "The population that TABLE is a part of: journalist risk, presence.")
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     sampling_fraction: Annotated[
-        float | None,
-        options.table_option(metavar="0.01", help="Share of the population that TABLE is a random sample of."),
+        float | None, table_option("0.01", "Share of the population that TABLE is a random sample of.")
     ] = None,
     population_size: Annotated[
-        int | None, options.table_option(metavar="N", help="People in that population, instead of --sampling-fraction.")
+        int | None, table_option("N", "People in that population, instead of --sampling-fraction.")
     ] = None,
-    publisher_benefit: Annotated[
-        float | None, options.game_option(metavar="1200", help="What each row that is published brings.")
-    ] = None,
+    publisher_benefit: Annotated[float | None, game_option("1200", "What each row that is published brings.")] = None,
     publisher_loss: Annotated[
-        float | None,
-        options.game_option(metavar="300", help="What each person costs the publisher who is re-identified."),
+        float | None, game_option("300", "What each person costs the publisher who is re-identified.")
     ] = None,
-    adversary_gain: Annotated[
-        float | None, options.game_option(metavar="300", help="What each such person brings the adversary.")
-    ] = None,
-    adversary_cost: Annotated[
-        float | None, options.game_option(metavar="4", help="What each attempt costs the adversary.")
-    ] = None,
+    adversary_gain: Annotated[float | None, game_option("300", "What each such person brings the adversary.")] = None,
+    adversary_cost: Annotated[float | None, game_option("4", "What each attempt costs the adversary.")] = None,
     weights: options.SamplingWeights = None,
     household: Annotated[
         str | None,
-        options.table_option(
-            metavar="COLUMN", help="Rows of a household have the same value there: risk that one is found."
-        ),
+        table_option("COLUMN", "Rows of a household have the same value there: risk that one is found."),
     ] = None,
     max_global_risk: Annotated[
         float | None,
-        options.table_option(
-            metavar="0.01", help="Acceptable re-identifications per row: the risk above which to protect rows."
-        ),
+        table_option("0.01", "Acceptable re-identifications per row: the risk above which to protect rows."),
     ] = None,
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,

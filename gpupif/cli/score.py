@@ -8,12 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_attackers, as_distances, as_names, as_numbers, as_population
-from .options import ClusterOptions, compiling_ahead
+from .options import (
+    ClusterOptions,
+    attack_option,
+    cells_option,
+    compiling_ahead,
+    option,
+    output_option,
+    place_option,
+    table_option,
+)
 from .printing import as_document, interruption, say
 
 if TYPE_CHECKING:
@@ -27,10 +34,7 @@ class ScoreOptions(ClusterOptions):
 
     memory_limit: options.MemoryLimit = None
     temp: Annotated[
-        Path | None,
-        options.place_option(
-            metavar="FOLDER", help="For temporary files. Default: beside the output, or the system's."
-        ),
+        Path | None, place_option("FOLDER", "For temporary files. Default: beside the output, or the system's.")
     ] = None
 
 
@@ -38,92 +42,70 @@ def score(
     table: options.Table,
     output: Annotated[
         Path | None,
-        options.output_option(
-            "-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False
-        ),
+        output_option(None, "Scores: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False),
     ] = None,
-    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
+    columns: Annotated[str | None, option("A,B", "Columns to score. Default: all.")] = None,
     roles: options.RolesFile = None,
-    measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
-    where: Annotated[
-        str | None,
-        options.cells_option(metavar="'csf > 0.9'", help="Write only cells where it holds, a row each."),
-    ] = None,
-    min_cig: Annotated[
-        float | None,
-        options.cells_option("--min-cig", metavar="BITS", help="Only cells of so much CIG: --where 'cig >= BITS'."),
-    ] = None,
-    top: Annotated[
-        int | None, options.cells_option(metavar="N", help="Write only the N riskiest cells, or the riskiest of those.")
-    ] = None,
+    measures: Annotated[str, option("M,M", "Any that gpupif measures lists.")] = "cig,csf,wcig",
+    where: Annotated[str | None, cells_option("'csf > 0.9'", "Write only cells where it holds, a row each.")] = None,
+    min_cig: Annotated[float | None, cells_option("BITS", "Only cells of so much CIG: --where 'cig >= BITS'.")] = None,
+    top: Annotated[int | None, cells_option("N", "Write only the N riskiest cells, or the riskiest of those.")] = None,
     by: Annotated[
-        str | None,
-        options.cells_option(metavar="MEASURE", help="By which --top goes. Default: CIG, or the first scored."),
+        str | None, cells_option("MEASURE", "By which --top goes. Default: CIG, or the first scored.")
     ] = None,
     summary_only: Annotated[
         bool,
-        options.cells_option(
-            "--summary-only", help="Write no scores; --output, if given, is a .json file for the summary."
-        ),
+        cells_option(None, "Write no scores; --output, if given, is a .json file for the summary.", "--summary-only"),
     ] = False,
-    known: Annotated[
-        str | None, options.attack_option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
-    ] = None,
+    known: Annotated[str | None, attack_option("A,B", "Columns the attacker knows. Default: all scored ones.")] = None,
     known_any: Annotated[
-        int | None,
-        options.attack_option(metavar="R", help="In place of --known: any R of the other columns; worst and mean."),
+        int | None, attack_option("R", "In place of --known: any R of the other columns; worst and mean.")
     ] = None,
     among: Annotated[
-        str | None,
-        options.attack_option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones."),
+        str | None, attack_option("A,B", "Columns that --known-any is of. Default: all scored ones.")
     ] = None,
     subsets: Annotated[
-        int | None, options.attack_option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
+        int | None, attack_option("N", "With --known-any: a sample of N subsets for each column.")
     ] = None,
-    seed: Annotated[int, options.attack_option(metavar="S", help="By which --subsets are drawn.")] = 0,
+    seed: Annotated[int, attack_option("S", "By which --subsets are drawn.")] = 0,
     priors: Annotated[
         Path | None,
-        options.attack_option(
-            metavar="FILE",
-            help='Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.',
+        attack_option(
+            "FILE", 'Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.'
         ),
     ] = None,
     accuracies: Annotated[
         Path | None,
-        options.attack_option(
-            metavar="FILE", help='Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'
-        ),
+        attack_option("FILE", 'Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'),
     ] = None,
     accuracy: Annotated[
         list[str] | None,
-        options.attack_option(
-            metavar="COLUMN=0.9",
-            help="How far what is concluded about a scored column is trusted, 0 to 1; may be repeated.",
+        attack_option(
+            "COLUMN=0.9", "How far what is concluded about a scored column is trusted, 0 to 1; may be repeated."
         ),
     ] = None,
     distance: options.Distances = None,
-    attacker: options.Attackers = None,
+    attacker: Annotated[
+        list[str] | None,
+        attack_option("NAME=A,B", "One of several attackers, and the columns it knows; may be repeated."),
+    ] = None,
     attacker_any: options.AnyAttackers = None,
     weights: options.SamplingWeights = None,
     population: Annotated[
-        Path | None,
-        options.table_option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes."),
+        Path | None, table_option("TABLE", "The population that TABLE is a sample of: priors, sizes.")
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
-    dtype: Annotated[str, options.output_option(metavar="float64|float32", help="Type of the scores.")] = "float64",
-    keep_input: Annotated[bool, options.output_option("--keep-input", help="Put the table's columns first.")] = False,
+    dtype: Annotated[str, output_option("float64|float32", "Type of the scores.")] = "float64",
+    keep_input: Annotated[bool, output_option(None, "Put the table's columns first.", "--keep-input")] = False,
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     rows_per_file: Annotated[
-        int | None,
-        options.output_option(metavar="N", help="Score files of N rows. Default: one for each file of the table."),
+        int | None, output_option("N", "Score files of N rows. Default: one for each file of the table.")
     ] = None,
-    resume: Annotated[
-        bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
-    ] = False,
+    resume: Annotated[bool, output_option(None, "Go on where a run that was killed stopped.", "--resume")] = False,
     *,
     shared: ScoreOptions,
 ) -> None:

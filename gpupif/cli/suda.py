@@ -6,44 +6,38 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from . import options
 from .option_values import FileRoles, as_names
-from .options import ClusterOptions
+from .options import ClusterOptions, option, output_option, table_option
 from .printing import interruption
 
 MissingInSets = Annotated[
     str,
-    options.table_option(
-        metavar="category|ignore|wildcard|error",
-        help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
+    table_option(
+        "category|ignore|wildcard|error",
+        "Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
     ),
 ]
 
 
 def suda(
     table: options.Table,
-    columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
+    columns: Annotated[str | None, option("A,B", "The key variables. Default: all.")] = None,
     roles: options.RolesFile = None,
     max_size: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Sets of up to K columns are searched. Default: 3, or all of fewer columns."),
+        int | None, option("K", "Sets of up to K columns are searched. Default: 3, or all of fewer columns.")
     ] = None,
     sampling_fraction: Annotated[
-        float | None,
-        options.table_option(metavar="0.01", help="Share of the population that TABLE holds: DIS-SUDA scores."),
+        float | None, table_option("0.01", "Share of the population that TABLE holds: DIS-SUDA scores.")
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many of the riskiest rows to list.")] = 10,
+    top: Annotated[int, option("N", "How many of the riskiest rows to list.")] = 10,
     output: Annotated[
         Path | None,
-        options.output_option("-o", "--output", help="Scores of all rows, in order: .parquet, .csv or .feather."),
+        output_option(None, "Scores of all rows, in order: .parquet, .csv or .feather.", "-o", "--output"),
     ] = None,
     contributions: Annotated[
         bool,
-        options.output_option(
-            "--contributions", help="With --output: also what part of each score comes from each column."
-        ),
+        output_option(None, "With --output: also what part of each score comes from each column.", "--contributions"),
     ] = False,
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
@@ -64,9 +58,9 @@ def suda(
     from ..utils.validation import whole_number
 
     top = whole_number("top", top, "rows")
-    for option, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
+    for name, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
         if given and output is None:
-            raise InputError(f"--{option}: goes with --output. Add that, or leave it out.")
+            raise InputError(f"--{name}: goes with --output. Add that, or leave it out.")
     names = as_names(columns)
     from_file = FileRoles(roles, table, shared.sep, [*(names or ()), weights])
     names = from_file.quasi_identifiers("columns", names)

@@ -6,46 +6,39 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_names
-from .options import ClusterOptions
+from .options import ClusterOptions, option, options_of_panel
 
 if TYPE_CHECKING:
     from ..marginals.quasi_identifiers import QuasiIdentifiers
     from ..marginals.toxic_pairs import ToxicPairs
 
-smallest_option = partial(typer.Option, rich_help_panel="Smallest sets of columns that tell rows apart")
+smallest_option = options_of_panel("Smallest sets of columns that tell rows apart")
 
 
 def toxic(
     table: options.Table,
-    size: Annotated[
-        int | None, typer.Option(metavar="2|3", help="Pairs or triples of columns.", show_default="2")
-    ] = None,
+    size: Annotated[int | None, option("2|3", "Pairs or triples of columns.", show_default="2")] = None,
     columns: options.Columns = None,
     roles: options.RolesFile = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many to list, of columns and of values.")] = 20,
+    top: Annotated[int, option("N", "How many to list, of columns and of values.")] = 20,
     weights: options.SamplingWeights = None,
     device: options.Device = None,
     missing: options.Missing = "category",
     alpha: Annotated[
-        float | None,
-        smallest_option(metavar="0.9", help="List, in place of pairs, the smallest sets that reach this share."),
+        float | None, smallest_option("0.9", "List, in place of pairs, the smallest sets that reach this share.")
     ] = None,
     by: Annotated[
         str | None,
         smallest_option(
-            metavar="distinction|separation",
-            help="Share of what: of the rows, which differ from each other, or of the pairs of rows, which differ.",
+            "distinction|separation",
+            "Share of what: of the rows, which differ from each other, or of the pairs of rows, which differ.",
             show_default="distinction",
         ),
     ] = None,
-    max_size: Annotated[
-        int | None, smallest_option(metavar="N", help="The most columns of a set.", show_default="3")
-    ] = None,
+    max_size: Annotated[int | None, smallest_option("N", "The most columns of a set.", show_default="3")] = None,
     *,
     shared: ClusterOptions,
 ) -> None:

@@ -6,12 +6,10 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles
-from .options import PrintOptions, configured
+from .options import PrintOptions, configured, option, output_option, place_option
 from .printing import as_document, interruption
 
 if TYPE_CHECKING:
@@ -19,11 +17,11 @@ if TYPE_CHECKING:
 
 Plan = Annotated[
     Path,
-    typer.Option("--plan", metavar="PLAN.toml", help="The plan: .toml, .json or .yaml.", show_default=False),
+    option("PLAN.toml", "The plan: .toml, .json or .yaml.", "--plan", show_default=False),
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option("--key-file", metavar="FILE", help="The secret key by which random treatments draw: 32 bytes."),
+    option("FILE", "The secret key by which random treatments draw: 32 bytes.", "--key-file"),
 ]
 
 
@@ -32,37 +30,25 @@ def treat(
     plan: Plan,
     output: Annotated[
         Path,
-        options.output_option(
-            "-o", "--output", help="Treated table: .parquet, .csv, .feather, or a folder.", show_default=False
+        output_option(
+            None, "Treated table: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False
         ),
     ],
     roles: options.RolesFile = None,
     key_file: KeyFile = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", help="In place of a key, for tests only: anyone can find it.")
-    ] = None,
-    record: Annotated[
-        Path | None, options.output_option(metavar="FILE.json", help="What was done, with all counts.")
-    ] = None,
-    public_record: Annotated[
-        Path | None,
-        options.output_option("--public-record", metavar="FILE.json", help="The same without counts that reveal."),
-    ] = None,
+    seed: Annotated[int | None, option("S", "In place of a key, for tests only: anyone can find it.")] = None,
+    record: Annotated[Path | None, output_option("FILE.json", "What was done, with all counts.")] = None,
+    public_record: Annotated[Path | None, output_option("FILE.json", "The same without counts that reveal.")] = None,
     sep: options.Sep = None,
     compression: options.Compression = None,
     rows_per_file: Annotated[
-        int | None,
-        options.output_option(metavar="N", help="Files of N rows. Default: one for each file of the table."),
+        int | None, output_option("N", "Files of N rows. Default: one for each file of the table.")
     ] = None,
     overwrite: options.Overwrite = False,
-    resume: Annotated[
-        bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
-    ] = False,
+    resume: Annotated[bool, output_option(None, "Go on where a run that was killed stopped.", "--resume")] = False,
     device: options.Device = None,
     memory_limit: options.MemoryLimit = None,
-    temp: Annotated[
-        Path | None, options.place_option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
-    ] = None,
+    temp: Annotated[Path | None, place_option("FOLDER", "For temporary files. Default: beside the output.")] = None,
     *,
     shared: PrintOptions,
 ) -> None:
@@ -138,9 +124,9 @@ def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Seque
 def _check_apart(files: dict[str, Path | None]) -> None:
     """Raise InputError if two options name one file."""
     there: dict[Path, str] = {}
-    for option, file in files.items():
+    for named, file in files.items():
         if file is None:
             continue
-        other = there.setdefault(file.resolve(), option)
-        if other != option:
-            raise InputError(f"{option}: names the same file as {other}, {file}. Give each a file of its own.")
+        other = there.setdefault(file.resolve(), named)
+        if other != named:
+            raise InputError(f"{named}: names the same file as {other}, {file}. Give each a file of its own.")
