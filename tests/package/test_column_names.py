@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -146,6 +147,36 @@ def test_a_single_name(name, argument, tmp_path):
         assert ("expected" in alone if isinstance(alone, str) else False) == ((name, argument) in REFUSED)
 
 
-def test_a_single_name_of_an_attacker():
-    attackers = [gpupif.score(TABLE, columns="sex", attackers={"a": known}) for known in ("religion", ["religion"])]
-    assert attackers[0].top(8).equals(attackers[1].top(8))
+ATTACKED = {
+    "score": lambda known: gpupif.score(TABLE, columns="sex", attackers={"a": known}).top(8).to_csv(),
+    "score_files": lambda known: outcome(gpupif.score_files, {"columns": "sex", "attackers": {"a": known}}, Path()),
+    "advise": lambda known: outcome(
+        gpupif.advise, {"quasi_identifiers": ["sex", "home"], "criterion": "a: k", "attackers": {"a": known}}, None
+    ),
+    "protect": lambda known: outcome(
+        gpupif.protect,
+        {"criteria": "a: k>=2", "quasi_identifiers": ["sex", "religion"], "attackers": {"a": known}},
+        None,
+    ),
+    "Suppress": lambda known: outcome(
+        gpupif.treatments.Suppress,
+        {"columns": ["sex", "religion"], "criteria": ["a: k>=2"], "attackers": {"a": known}},
+        None,
+    ),
+    "SuppressRows": lambda known: outcome(
+        gpupif.treatments.SuppressRows,
+        {"columns": ["sex"], "where": "a_csf > 0.1", "attackers": {"a": known}},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", ATTACKED.values(), ids=ATTACKED)
+def test_a_single_name_of_an_attacker(ask, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone, listed, two = ask("religion"), ask(["religion"]), ask(["religion", "home"])
+    assert alone == listed
+    assert "expected" not in alone
+    assert alone != two
