@@ -1,4 +1,4 @@
-"""What the functions of gpupif return. The public names are in `__init__.pyi`, and imported on first use."""
+"""The classes of what functions return. Their public names are in `__init__.pyi`, and imported on first use."""
 
 from ..utils.lazy_names import names_of_stub
 

@@ -1,4 +1,4 @@
-"""What the functions of gpupif return: the only list of these names; `__init__.py` imports each on first use."""
+"""The classes of what functions return: the only list of these names; `__init__.py` imports each on first use."""
 
 from ..attack.roles import Roles as Roles
 from ..comparison.linkage import Linkage as Linkage

@@ -85,7 +85,7 @@ class RowValues(NamedTuple):
 
 
 class Explainer(ABC):
-    """What an attacker sees of single cells, found again in the table that was scored."""
+    """The view of an attacker on single cells, found again in the table that was scored."""
 
     @abstractmethod
     def labels(self, rows: Sequence[int]) -> list[Any] | None:

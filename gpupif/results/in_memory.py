@@ -368,7 +368,7 @@ def index_columns(index: pd.Index[Any], each: bool = False) -> pa.Table:
 
 
 class TableExplainer(RowExplainer):
-    """What one attacker sees of the cells of a table in memory.
+    """The view of one attacker on the cells of a table in memory.
 
     columns, job: of the columns that are scored or known, with the codes of all rows. weights: if the attacker knows
     any few columns, for each scored column its weight against each set of known columns.
