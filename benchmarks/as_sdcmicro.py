@@ -76,7 +76,9 @@ def exact_individual_risk(frame: pd.DataFrame, job: Job) -> Arrays:
 def household_risk(frame: pd.DataFrame, job: Job) -> Arrays:
     """`measure_risk` with households: the risk that somebody of a row's household is found."""
     table = job.table
-    risk = gpupif.household_risk(frame, list(table.keys), table.household, weights=table.weight, missing="wildcard")
+    risk = gpupif.models.household_risk(
+        frame, list(table.keys), table.household, weights=table.weight, missing="wildcard"
+    )
     return {"household_risk": risk.to_numpy()}
 
 

@@ -131,10 +131,12 @@ def utility(setting: Setting) -> Iterator[dict[str, Any]]:
     hierarchies = {name: table.hierarchies[name] for name in UTILITY_COLUMNS}
     for levels, k, name, expected in UTILITY:
         treatments: list[Any] = [
-            gpupif.Recode(column, level=level) for column, level in zip(UTILITY_COLUMNS, levels, strict=True) if level
+            gpupif.treatments.Recode(column, level=level)
+            for column, level in zip(UTILITY_COLUMNS, levels, strict=True)
+            if level
         ]
         if k is not None:
-            treatments.append(gpupif.SuppressRows(k=k, quasi_identifiers=UTILITY_COLUMNS, remove=False))
+            treatments.append(gpupif.treatments.SuppressRows(k=k, quasi_identifiers=UTILITY_COLUMNS, remove=False))
         plan = gpupif.Plan(treatments, hierarchies=hierarchies)
         found = getattr(gpupif.compare(frame, gpupif.treat(frame, plan).table, plan).utility, name)
         what = f"{name} other than ARX's, adult, 8 columns, {list(levels)}" + ("" if k is None else f", k = {k}")
@@ -221,7 +223,7 @@ def value_maps(setting: Setting) -> Iterator[dict[str, Any]]:
     rows = setting.rows(10_000_000)
     frame = pl.from_pandas(census(rows))
     maps = {name: groups_of(frame[name].unique().to_list(), name) for name in frame.columns}
-    plan = gpupif.Plan([gpupif.Recode(name, mapping=groups) for name, groups in maps.items()])
+    plan = gpupif.Plan([gpupif.treatments.Recode(name, mapping=groups) for name, groups in maps.items()])
     replace = [
         pl.col(name).replace_strict(list(groups), list(groups.values()), return_dtype=pl.Categorical)
         for name, groups in maps.items()
@@ -249,7 +251,9 @@ def files(setting: Setting) -> Iterator[dict[str, Any]]:
     """A table of files treated, beside reading it and writing it as it is with pyarrow."""
     rows = setting.rows(10_000_000)
     frame = census(rows)
-    plan = gpupif.Plan([gpupif.Recode(name, mapping=groups_of(list(frame[name].unique()), name)) for name in frame])
+    plan = gpupif.Plan(
+        [gpupif.treatments.Recode(name, mapping=groups_of(list(frame[name].unique()), name)) for name in frame]
+    )
     with tempfile.TemporaryDirectory(dir=setting.temp) as name:
         folder = Path(name)
         frame.to_parquet(folder / "table.parquet", index=False)
@@ -272,7 +276,7 @@ def randomized(setting: Setting) -> Iterator[dict[str, Any]]:
     """Randomized response of ten columns."""
     rows = setting.rows(10_000_000)
     frame = census(rows)
-    plan = gpupif.Plan([gpupif.RandomizedResponse(name, keep=0.5) for name in frame])
+    plan = gpupif.Plan([gpupif.treatments.RandomizedResponse(name, keep=0.5) for name in frame])
     taken = timed(lambda: gpupif.treat(frame, plan, key=bytes(range(32))), setting.seconds)
     yield figure(f"randomized response, {10 * rows:,} cells", taken["best"], most=2.0, **taken)
 
@@ -281,7 +285,9 @@ def comparison(setting: Setting) -> Iterator[dict[str, Any]]:
     """A table compared with a treated one, all pairs of its columns among it."""
     rows = setting.rows(1_000_000)
     frame = census(rows)
-    plan = gpupif.Plan([gpupif.Recode(name, mapping=groups_of(list(frame[name].unique()), name)) for name in frame])
+    plan = gpupif.Plan(
+        [gpupif.treatments.Recode(name, mapping=groups_of(list(frame[name].unique()), name)) for name in frame]
+    )
     treated = gpupif.treat(frame, plan).table
     taken = timed(lambda: gpupif.compare(frame, treated), setting.seconds)
     yield figure(f"compare, {rows:,} x 10, 45 pairs", taken["best"], most=0.5, **taken)
@@ -291,7 +297,7 @@ def cells(setting: Setting) -> Iterator[dict[str, Any]]:
     """Cells suppressed until no class has fewer than three rows."""
     rows = setting.rows(1_000_000)
     frame = census(rows, columns=7)
-    plan = gpupif.Plan([gpupif.Suppress(list(frame), k=3)])
+    plan = gpupif.Plan([gpupif.treatments.Suppress(list(frame), k=3)])
     done: Any = None
 
     def run() -> None:
@@ -316,7 +322,7 @@ def large(setting: Setting) -> Iterator[dict[str, Any]]:
         frame = census(20_000)
         gpupif.Plan(
             [
-                gpupif.Recode(column, mapping=groups_of(list(frame[column].cat.categories), column))
+                gpupif.treatments.Recode(column, mapping=groups_of(list(frame[column].cat.categories), column))
                 for column in frame
                 if hasattr(frame[column], "cat")
             ]

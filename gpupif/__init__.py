@@ -1,16 +1,16 @@
 """gpupif: privacy risk of every cell of a table, exact, from a tutorial's seven rows to a census.
 
-Public names stand in `__init__.pyi`. They are imported when they are first used: pandas, pyarrow and numba take a
-second, and only who scores waits for them.
+The public names are in `__init__.pyi`, and imported on first use: pandas, pyarrow and numba take a second to import,
+for which only those wait who score.
 """
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-import lazy_loader
+from .utils.lazy_names import names_of_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)
 
 
 def _import_kernels(folder):
@@ -21,6 +21,6 @@ def _import_kernels(folder):
     return module
 
 
-# In a checkout, and where that is installed to be edited, the kernels lie beside this folder; else inside it.
+# In a checkout, also in one that is installed to be edited, the kernels are beside this folder; else inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
     kernels = _import_kernels(Path(__file__).parent.parent / "kernels")

@@ -1,7 +1,7 @@
-"""The measures of a cell, or its row: one entry each. A new one is a new entry here and its body in `gpupif.kernels`.
+"""The registry of measures of a cell or its row. A new measure is an entry here and its formula in `gpupif.kernels`.
 
-Of a cell's own value, and of sizes: `kernels/formulas.py`; of its cohort: `kernels/statistics.py`, or
-`kernels/walks.py` for those that need the cohort's values in the order of the column.
+Formulas of a cell's own value and of sizes are in `kernels/formulas.py`. Formulas of a cohort are in
+`kernels/statistics.py`, or in `kernels/walks.py` if they need the cohort's values in the order of the column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Statistic(NamedTuple):
-    """What a cohort is given: its kind, by name of a constant in `kernels/statistics.py`, and a parameter of it."""
+    """A statistic of a cohort.
+
+    kind: name of a constant in `kernels/statistics.py`. order: a parameter of some kinds.
+    """
 
     kind: str
     order: float = 0.0
@@ -26,16 +29,20 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure is called, means and needs.
+    """A measure of a cell or its row.
 
-    name: as in `measures=` and in output columns. cell: what of the cell it is, by name of a constant in
-    `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
-    defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
-    that is known. low_is_risky: the riskiest cells are those with the lowest values. dtype: of its scores, whatever
-    others are asked for in, if any: of counts "int64". of_rows_and_people: with sampling weights it is of the rows of a
-    class beside its people, see `engines/individual_risk.py`; without them it is what `cell` says. example: its value
-    for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who knows g: in the cohort
-    the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
+    name: as in `measures=` and in the names of output columns.
+    unit, range: of its values; "and up" means to infinity, which is one of the values.
+    meaning, source: the meaning in a line, and where the measure is defined.
+    cell: name of the constant in `kernels/formulas.py` that says what is computed from the cell.
+    statistic: the statistic of the cohort, if the measure is one.
+    weighted: the scores are multiplied by the column's weight once that is known.
+    low_is_risky: the riskiest cells are those with the lowest scores.
+    dtype: type of its scores, if it does not follow the type that is requested; counts are "int64".
+    of_rows_and_people: with sampling weights it needs the rows of a class and its people, see
+    `engines/individual_risk.py`; without them it is what `cell` says.
+    example: its score for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
+    knows g. The values in the cohort are a, a, a, b; the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
 
     name: str
@@ -53,24 +60,24 @@ class Measure:
 
     @property
     def of_cohort(self) -> bool:
-        """Whether it is the same for all cells of a cohort."""
+        """Whether all cells of a cohort have the same score."""
         return self.statistic is not None or self.cell == "COHORT_SIZE"
 
     @property
     def is_row_measure(self) -> bool:
-        """Whether it is the same for all rows that agree on everything the attacker knows of whole rows."""
+        """Whether all rows of an equivalence class have the same score, in every column."""
         return self.is_size and self.cell != "COHORT_SIZE"
 
     @property
     def is_size(self) -> bool:
-        """Whether it follows from how many people are in the cohort, or the class."""
+        """Whether it follows from the number of people in the cohort or the equivalence class."""
         from gpupif.kernels import formulas
 
         return bool(formulas.is_of_size.py_func(getattr(formulas, self.cell)))
 
     @property
     def differs_by_processor(self) -> bool:
-        """Whether the last bits are others on another kind of processor, which has other libraries of functions."""
+        """Whether the last bits differ on another kind of processor, whose mathematical functions differ."""
         return self.statistic is not None and self.statistic.kind == "RENYI_NEAR_ONE"
 
     @property
@@ -79,7 +86,7 @@ class Measure:
         return self.statistic is not None and self.statistic.kind == "MOVER"
 
     def type_in(self, dtype: str) -> str:
-        """The type of its scores where others are of this one."""
+        """Return the type of its scores if scores of this type are requested."""
         return self.dtype or dtype
 
 
@@ -93,7 +100,7 @@ class Family:
     accepts: Callable[[float], bool]
 
     def member(self, name: str) -> Measure:
-        """The measure of this name; raises InputError."""
+        """Return the measure with this name. Raises InputError."""
         text = name.removeprefix(self.prefix)
         try:
             number = float(text)
@@ -395,7 +402,7 @@ FAMILIES = (
 
 
 def _look_up(name: object) -> Measure | None:
-    """The measure of this name, None where there is none; raises InputError for a parameter that it cannot have."""
+    """Return the measure with this name; None if there is none. Raises InputError for a number that it cannot have."""
     if not isinstance(name, str):
         return None
     family = next((family for family in FAMILIES if name.startswith(family.prefix)), None)
@@ -403,7 +410,7 @@ def _look_up(name: object) -> Measure | None:
 
 
 def is_measure(name: str) -> bool:
-    """Whether there is a measure of this name."""
+    """Return whether there is a measure with this name."""
     try:
         return _look_up(name) is not None
     except InputError:
@@ -411,30 +418,30 @@ def is_measure(name: str) -> bool:
 
 
 def suggest_measure(name: object) -> str:
-    """Which measure somebody may have meant by a name that is none, as `did_you_mean` says it."""
+    """Return the measure that may be meant by another name, as `did_you_mean` says it."""
     return did_you_mean(str(name).lower(), MEASURES)
 
 
 def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
-    """The measures named, in the order given, each once.
+    """Return the measures with these names, in their order, each once.
 
-    Raises InputError for a name that is none, or for no name at all.
+    Raises InputError for an unknown name, or for no name at all.
     """
     wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    found = [_look_up(name) for name in wanted]
-    unknown = [name for name, measure in zip(wanted, found, strict=True) if measure is None]
+    measures = [_look_up(name) for name in wanted]
+    unknown = [name for name, measure in zip(wanted, measures, strict=True) if measure is None]
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
-        several = ", ".join(f"{family.prefix}..." for family in FAMILIES)
+        families = ", ".join(f"{family.prefix}..." for family in FAMILIES)
         hint = suggest_measure(unknown[0]) if unknown else ""
         raise InputError(
-            f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.{hint} `gpupif measures` lists "
+            f"measures: expected some of {', '.join(MEASURES)}, {families}; got {came}.{hint} `gpupif measures` lists "
             "what they mean."
         )
-    return tuple(dict.fromkeys(measure for measure in found if measure is not None))
+    return tuple(dict.fromkeys(measure for measure in measures if measure is not None))
 
 
-# Scored beside those that were asked for where there is a population.
+# Scored beside the requested measures if there is a population.
 POPULATION_SIZE = Measure(
     "population_size",
     "rows",
@@ -447,14 +454,14 @@ POPULATION_SIZE = Measure(
 
 
 def find_measure(name: str) -> Measure:
-    """The measure of this name, of one that was scored."""
+    """Return the measure with this name, which was scored."""
     return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
 
 
 def as_risk(measure: Measure, scores: Any) -> Any:
-    """Scores as numbers that are the higher the riskier; of a cohort of nobody, whose size is 0, they are the last.
+    """Return risks for scores: the higher, the riskier. Scores of a cohort of nobody, whose size is 0, come last.
 
-    scores: an array of host or device.
+    scores: an array on the host or a device.
     """
     if not measure.low_is_risky:
         return scores
@@ -462,7 +469,7 @@ def as_risk(measure: Measure, scores: Any) -> Any:
 
 
 def from_risk(measure: Measure, risks: Any) -> Any:
-    """The scores of which `as_risk` made these."""
+    """Return the scores from which `as_risk` made some risks."""
     if not measure.low_is_risky:
         return risks
     # The negative of 0 would be -0.0.
@@ -470,14 +477,17 @@ def from_risk(measure: Measure, risks: Any) -> Any:
 
 
 def _last(scores: Any) -> float:
-    """Beyond all scores of their type."""
+    """Return a number beyond all scores of their type."""
     import numpy as np
 
     return math.inf if scores.dtype.kind == "f" else int(np.iinfo(scores.dtype).max)
 
 
 def _swapped(measure: Measure, scores: Any, one: float, other: float) -> Any:
-    """Scores with `other` in place of `one`, where 0 says that nobody is in the cohort; whole sizes never are 0."""
+    """Return scores with `other` in place of `one`, if a score of 0 may mean that nobody is in the cohort.
+
+    Sizes that are whole numbers are never 0.
+    """
     import numpy as np
 
     of_values = measure.statistic is not None and measure.statistic.kind == "VALUES"
@@ -486,24 +496,24 @@ def _swapped(measure: Measure, scores: Any, one: float, other: float) -> Any:
 
 
 def as_weighted(measure: Measure) -> Measure:
-    """What a measure is where rows have sampling weights: how many people, in place of rows, is no whole number."""
+    """Return the measure with sampling weights: numbers of people, in place of rows, are no whole numbers."""
     return replace(measure, dtype="float64") if measure.dtype and measure.is_size else measure
 
 
 def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
-    """Measures that need separate computation, and for each measure the index of the one whose scores it shares.
+    """Return the measures that are computed apart, and for each measure the index of the one whose scores it shares.
 
-    Measures that differ in their weights only (CIG and weighted CIG) share theirs.
+    Measures that differ only in being weighted (CIG and weighted CIG) share their scores.
     """
-    of = [(measure.cell, measure.statistic) for measure in measures]
-    different = list(dict.fromkeys(of))
-    return [measures[of.index(one)] for one in different], [different.index(one) for one in of]
+    computed = [(measure.cell, measure.statistic) for measure in measures]
+    distinct = list(dict.fromkeys(computed))
+    return [measures[computed.index(key)] for key in distinct], [distinct.index(key) for key in computed]
 
 
 def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> Wanted:
-    """The measures as kernels know them; a statistic that several are of stands there once.
+    """Return the measures as kernels take them; a statistic that several measures need is there once.
 
-    unit: with sampling weights, how many people sizes of cohorts count as 1.
+    unit: with sampling weights, the number of people that counts as 1 in sizes of cohorts.
     """
     import numpy as np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from ..utils.toml import toml_comment, toml_key, toml_text
 from ..utils.validation import Columns, as_columns, brief, check_exist, check_path
 from .known_subsets import AnyKnown, Known, as_attackers, as_known
 
-# Roles of columns.
+# The roles of columns, and what each means.
 IDENTIFIER, QUASI, SENSITIVE, WEIGHT, LEFT_OUT = "identifier", "quasi-identifier", "sensitive", "weight", "leave out"
 ROLES: Mapping[str, str] = {
     IDENTIFIER: "names a person, by itself or nearly so: nothing reads it, and it is not to be published",
@@ -45,12 +45,12 @@ class Roles(Mapping[Hashable, str]):
             if not isinstance(role, str) or role not in ROLES:
                 listed = ", ".join(map(repr, ROLES))
                 hint = did_you_mean(role, ROLES) if isinstance(role, str) else ""
-                raise InputError(f"{self._said}: column {name!r}: expected one of {listed}; got {brief(role)}.{hint}")
+                raise InputError(f"{self.said}: column {name!r}: expected one of {listed}; got {brief(role)}.{hint}")
         weights = self.having(WEIGHT)
         if len(weights) > 1:
             listed = ", ".join(map(repr, weights))
             raise InputError(
-                f"{self._said}: expected one column of weights at most, got {listed}. Make the others {LEFT_OUT!r}."
+                f"{self.said}: expected one column of weights at most, got {listed}. Make the others {LEFT_OUT!r}."
             )
 
     def __getitem__(self, column: Hashable) -> str:
@@ -63,7 +63,8 @@ class Roles(Mapping[Hashable, str]):
         return len(self.of)
 
     @property
-    def _said(self) -> str:
+    def said(self) -> str:
+        """The words with which errors begin that are about these roles."""
         return "roles" if self.origin is None else f"roles: {self.origin}"
 
     def having(self, role: str) -> list[Hashable]:
@@ -105,17 +106,17 @@ class Roles(Mapping[Hashable, str]):
 
         labels: what only labels rows, which needs no role but may have one.
         """
-        check_exist(self._said, self.of, list(dict.fromkeys([*names, *labels])))
+        check_exist(self.said, self.of, list(dict.fromkeys([*names, *labels])))
         lacking = [name for name in names if name not in self.of and name not in labels]
         if lacking:
             listed = ", ".join(map(repr, lacking))
-            raise InputError(f"{self._said}: expected a role for each column, got none for {listed}. Add what it is.")
+            raise InputError(f"{self.said}: expected a role for each column, got none for {listed}. Add what it is.")
 
     def known(self) -> list[Hashable]:
         """The quasi-identifiers, of which there is one at least; raises InputError."""
         if not self.quasi_identifiers:
             raise InputError(
-                f"{self._said}: expected at least one column to be a {QUASI!r}, got none. Say which ones others know."
+                f"{self.said}: expected at least one column to be a {QUASI!r}, got none. Say which ones others know."
             )
         return self.quasi_identifiers
 
@@ -123,7 +124,7 @@ class Roles(Mapping[Hashable, str]):
         """Warn of sampling weights, for functions that count each row once."""
         if self.weight is not None:
             warn(
-                f"{self._said}: column {self.weight!r} has sampling weights, which are not used here: each row counts "
+                f"{self.said}: column {self.weight!r} has sampling weights, which are not used here: each row counts "
                 "once. score and risk use them.",
                 UserWarning,
             )
@@ -214,35 +215,69 @@ class ScoreRoles(NamedTuple):
         return ScoreRoles(columns, pool if known is None else _among(known, pool), None, weights)
 
 
+class FilledArguments:
+    """The columns that roles give to arguments that were not given.
+
+    given: columns to which some argument gives a role, which they have then. taken: by argument, the columns that came
+    from roles.
+    """
+
+    def __init__(
+        self, roles: Roles, given: Iterable[Hashable | None] = (), among: Iterable[Hashable] | None = None
+    ) -> None:
+        """Set the roles. among: the columns that are looked at; None for all."""
+        self.roles = roles
+        self.given = set(given)
+        self.taken: dict[str, list[Any]] = {}
+        self._among = set(roles) if among is None else set(among)
+
+    def take(self, argument: str, given: Any, *roles: str) -> Any:
+        """Return an argument: as it was given, or else the columns that have one of some roles, None for no column."""
+        if given is not None:
+            return given
+        columns = [
+            name
+            for name, role in self.roles.items()
+            if role in roles and name not in self.given and name in self._among
+        ]
+        if columns:
+            self.taken[argument] = columns
+        return columns or None
+
+    def quasi_identifiers(self, argument: str, given: Any) -> Any:
+        """Return an argument as `take` does, by roles the quasi-identifiers; raises InputError if there is none."""
+        if given is None:
+            self.roles.known()
+        filled = self.take(argument, given, QUASI)
+        if filled is None:
+            raise InputError(
+                f"{self.roles.said}: expected a quasi-identifier among the columns that are looked at, to which "
+                "nothing else gives another role; got none. Name others."
+            )
+        return filled
+
+
 def classes_by_roles(
     table: Any, quasi_identifiers: Any, sensitive: Any, roles: Any, columns: Any = None
 ) -> tuple[Any, Any, Any, Roles | None]:
-    """Return a table, its quasi-identifiers and its sensitive attributes, by roles where they are not given.
+    """Return a table, its quasi-identifiers and its sensitive attributes, by roles if they are not given.
 
     Columns that are given have the role that they are given. columns: the columns that are looked at, None for all.
-    The roles come last, None where there are none. Raises InputError for roles of another table, and for roles that
-    name no quasi-identifier among these columns.
+    The roles come last, None for none. Raises InputError for roles of another table, and for roles that name no
+    quasi-identifier among these columns.
     """
     if roles is None:
         return table, quasi_identifiers, sensitive, None
-    table, found = with_roles(table, roles)
+    table, own = with_roles(table, roles)
     given = {
         name
-        for argument, columns in (("quasi_identifiers", quasi_identifiers), ("sensitive", sensitive))
-        if columns is not None
-        for name in as_columns(argument, columns, table, empty=True)
+        for argument, names in (("quasi_identifiers", quasi_identifiers), ("sensitive", sensitive))
+        if names is not None
+        for name in as_columns(argument, names, table, empty=True)
     }
-    among = set(found.of) if columns is None else {*as_columns("columns", columns, table)}
-    if quasi_identifiers is None:
-        quasi_identifiers = [name for name in found.known() if name in among and name not in given]
-        if not quasi_identifiers:
-            raise InputError(
-                "roles: expected a quasi-identifier among the columns that are looked at, to which no argument gives "
-                "another role; got none. Name others."
-            )
-    if sensitive is None:
-        sensitive = [name for name in found.sensitive if name in among and name not in given] or None
-    return table, quasi_identifiers, sensitive, found
+    filled = FilledArguments(own, given, None if columns is None else as_columns("columns", columns, table))
+    quasi_identifiers = filled.quasi_identifiers("quasi_identifiers", quasi_identifiers)
+    return table, quasi_identifiers, filled.take("sensitive", sensitive, SENSITIVE), own
 
 
 def _among(known: Known, pool: Sequence[Hashable]) -> Known:

@@ -1,4 +1,4 @@
-"""The command line on a cluster, whose workers read Parquet; scores they write to a folder of Parquet files."""
+"""Commands on a Dask cluster, whose workers read Parquet, and write scores to a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
-    from ..results.selection import Selection
+    from ..results.cell_selection import Selection
 
 Found = TypeVar("Found")
 
@@ -39,8 +39,8 @@ def score_on_cluster(
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on a cluster.
 
-    asked: what is asked, a population as a path. elsewhere: options that only make sense without a cluster, refused
-    where they are set. selection: cells that are to be written in place of all scores.
+    asked: the arguments of `gpupif.score`, a population as a path. elsewhere: options that only make sense without a
+    cluster; refused if they are set. selection: cells to be written in place of all scores.
 
     Writes a folder of Parquet files, columns named as by `Scores.frame`, rows in order by the files' names, that
     appears whole or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -100,11 +100,11 @@ def find_anywhere(
     memory_limit: str | None,
     temp: Path | None,
 ) -> Found:
-    """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
+    """Return what `find` finds in the files of a table, here or on a cluster, as a Dask frame of Parquet.
 
-    find: takes files or a Dask frame. pick: the columns that are needed, None for all that do not only label rows.
-    sep, memory_limit, temp: of files that are read here, refused where a cluster reads them. Raises what `find` does;
-    InputError, DeviceError.
+    find: takes files or a Dask frame. pick: returns the columns that are needed; None for all but the labels of rows.
+    sep, memory_limit, temp: for files that are read here; refused on a cluster. Raises what `find` does, InputError,
+    and DeviceError.
     """
     if not place.named:
         return find(find_input(table, sep))

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, GpuGrouping, Json, compiling_ahead, configured, show_scores
+from .options import Device, GpuGrouping, Json, PrintOptions, compiling_ahead, configured, option
 
-# Enough for every kernel that a larger table needs.
+# So many rows compile every kernel that a larger table needs.
 WARM_UP_ROWS = 20_000
 
 
 def demo(
-    rows: Annotated[int, typer.Option(help="People in the synthetic census.")] = 1_000_000,
+    rows: Annotated[int, option(None, "People in the synthetic census.")] = 1_000_000,
     device: Device = None,
     gpu_grouping: GpuGrouping = None,
     as_json: Json = False,
@@ -32,12 +32,13 @@ def demo(
         table = census(rows)
         made = time.perf_counter() - started
         with config(device=choose_engine(device_for(table)).device):
-            # A first run compiles; what is shown is the speed from then on.
+            # The first run compiles; the second one shows the speed from then on.
             score_table(census(WARM_UP_ROWS), measures)
             scores = score_table(table, measures)
     if not as_json:
         typer.echo(f"A synthetic census of {rows:,} people, made in {made:.1f} s; no real person is in it.\n")
-    show_scores(scores, as_json, False, {})
+    summary = scores.summary()
+    PrintOptions(as_json).show(summary.to_dict, summary.print)
     if not as_json:
         typer.echo("\nNext, your own table:   gpupif score TABLE.parquet -o SCORES.parquet   (CSV and Feather too)")
         typer.echo("From Python:            import gpupif; scores = gpupif.score(frame); scores.cig; scores.top(20)")

@@ -15,7 +15,7 @@ from ..utils.versions import installed_version
 from .options import Json
 
 PACKAGES = ("numba", "numpy", "pandas", "pyarrow", "polars", "cupy", "numba-cuda", "cudf")
-# What only these are needed for.
+# What a package is needed for that is not always needed.
 NEEDED_FOR = {
     "polars": "frames of Polars",
     "cupy": "GPUs",
@@ -36,7 +36,7 @@ def info(as_json: Json = False) -> None:
 
 
 def describe() -> dict[str, str]:
-    """Facts by name, in the order to show them."""
+    """Return facts by name, in the order to show them."""
     from ..engines.choose import LEAST_CELLS
     from ..rows.threads import default_threads
 
@@ -60,7 +60,7 @@ def describe() -> dict[str, str]:
 
 
 def _version(package: str) -> str:
-    """Of a package, or that it is missing, and what for."""
+    """Return the version of a package, or that it is missing, and what it is needed for."""
     needed = f": needed for {NEEDED_FOR[package]}" if package in NEEDED_FOR else ""
     return installed_version(package) or f"not installed{needed}"
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import check_table, configured, interruption, say, show
+from .options import ClusterOptions, output_option
+from .printing import interruption, say
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Where nobody says how the file of roles is to be called.
+# The file of roles in the commands that are shown, if no file is written.
 ROLES_FILE = "roles.toml"
 
 
@@ -21,22 +22,14 @@ def inspect(
     table: options.Table,
     output: Annotated[
         Path | None,
-        options.output_option("-o", "--output", help="Write the proposed roles to this .toml file, to be edited."),
+        output_option(None, "Write the proposed roles to this .toml file, to be edited.", "-o", "--output"),
     ] = None,
     overwrite: options.Overwrite = False,
-    sep: options.Sep = None,
-    memory_limit: options.StreamMemory = None,
-    temp: options.StreamTemp = None,
-    scheduler: options.Scheduler = None,
-    workers: options.WorkerProcesses = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: ClusterOptions,
 ) -> None:
     """Look at a new TABLE: what its columns hold and look like, which roles they may have, and how to go on."""
-    from ..dask.client import Place
-
-    place = Place(scheduler, workers)
-    check_table(table, sep, place)
+    shared.check(table)
 
     from ..attack.roles import check_roles_output
     from ..errors import InputError
@@ -44,20 +37,20 @@ def inspect(
     from ..inspection.inspect import inspect as look_at
     from ..io.common import every_column
     from ..io.paths import find_input
-    from .cluster import find_anywhere
 
     if overwrite and output is None:
         raise InputError("--overwrite: goes with --output. Add that, or leave it out.")
     if output is not None:
-        check_roles_output(output, overwrite, find_input(table, sep).places)
-    with configured(quiet, memory_limit=memory_limit, temp=temp):
-        found = find_anywhere(look_at, table, every_column, place, sep, memory_limit, temp)
+        check_roles_output(output, overwrite, find_input(table, shared.sep).places)
+    with shared.configured():
+        found = shared.find(look_at, table, every_column)
     if output is not None:
         found.write(output, overwrite)
         interruption.left = f"the file of roles is complete: {output}"
-    told = {"sep": sep, "memory-limit": memory_limit, "temp": temp, "scheduler": scheduler, "workers": workers}
+    told = {name.replace("_", "-"): value for name, value in vars(shared).items() if name not in ("as_json", "quiet")}
     how = [part for option, value in told.items() if value is not None for part in (f"--{option}", str(value))]
-    commands = next_commands(str(table), found.roles, str(output or ROLES_FILE), output is not None, how, place.named)
+    on_cluster = shared.place.named
+    commands = next_commands(str(table), found.roles, str(output or ROLES_FILE), output is not None, how, on_cluster)
 
     def facts() -> dict[str, Any]:
         files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
@@ -70,4 +63,4 @@ def inspect(
         for command in commands:
             say(f"  {command}")
 
-    show(facts, draw, as_json, quiet)
+    shared.show(facts, draw)

@@ -1,6 +1,4 @@
-"""The command line: `gpupif inspect`, `score`, `risk`, `global-risk`, `toxic`, `suda`, `advise`, `compare`,
-`protect`, `measures`, `demo`, `info`, and the group `gpupif nightly`.
-"""
+"""The command line: all commands, how a command runs, and how its errors and warnings are printed."""
 
 from __future__ import annotations
 
@@ -23,8 +21,9 @@ from .global_risk import global_risk
 from .info import info
 from .inspect import inspect
 from .measures import measures
-from .messages import Command, UsageError, as_options, usage_error
-from .options import interruption
+from .messages import Command, CommandFailedError, UsageError, as_options, usage_error
+from .options import expanded, option
+from .printing import interruption
 from .protect import protect
 from .risk import risk
 from .score import score
@@ -40,15 +39,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-# That are made before garbage is looked for.
+# Objects that are made before garbage is collected.
 LEAST_OBJECTS = 100_000
 
 FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, advise, protect, treat, compare, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
-    app.command(cls=Command)(command)
+    app.command(cls=Command)(expanded(command))
 app.add_typer(nightly.app, rich_help_panel="Every night")
-# As they are typed, those of groups too.
+# The commands as they are typed, those of groups too.
 NAMES = (*COMMANDS, *nightly.COMMANDS)
 
 
@@ -61,7 +60,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, option(None, "Show the version and exit.", "--version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Privacy risk of every cell of a table."""
@@ -86,10 +85,10 @@ def main() -> None:
 
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:
-            # Whoever started the process closed it.
+            # The program that started this process closed the stream.
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
-    # Importing makes a million objects, which stay: to look for garbage among them as often as usual takes a tenth of a
-    # short command's time.
+    # Imports make a million objects, which stay. To collect garbage among them as often as usual takes a tenth of the
+    # time of a short command.
     gc.set_threshold(LEAST_OBJECTS)
     warnings.showwarning = show_warning
     interruption.left = interruption.NOTHING
@@ -103,9 +102,9 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     except GpupifError as error:
         print(f"gpupif: error: {as_options(str(error), _own_options())}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(error.exit_code if isinstance(error, CommandFailedError) else 2) from None
     except OSError as error:
-        # A full disk, say, on which compiled kernels are to be kept.
+        # For instance, the disk is full on which compiled kernels are kept.
         print(printable(f"gpupif: error: {error}."), file=sys.stderr)
         raise SystemExit(2) from None
     except MemoryError:

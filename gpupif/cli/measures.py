@@ -43,7 +43,7 @@ def measures(as_json: Json = False) -> None:
 
 
 def of_cells() -> list[dict[str, Any]]:
-    """All measures of cells; of each family one entry, whose name says what stands for its number."""
+    """Return all measures of cells; a family is one entry, with a letter in place of its number."""
     from ..measures import FAMILIES, MEASURES
 
     found = [_entry(measure) for measure in MEASURES.values()]
@@ -56,7 +56,7 @@ def of_cells() -> list[dict[str, Any]]:
 
 
 def of_tables() -> list[dict[str, Any]]:
-    """All measures of tables."""
+    """Return all measures of tables."""
     from ..disclosure.models import MODELS
 
     return [_entry(model) for model in MODELS.values()]

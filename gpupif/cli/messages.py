@@ -1,4 +1,4 @@
-"""What errors and warnings say, in the words of the command line."""
+"""Errors and warnings in the words of the command line: `columns=` is --columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,32 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from ..errors import printable
+from ..errors import GpupifError, printable
 
-# What the framework says of options and arguments, whose base it names nowhere in public.
+# The base of the errors about options and arguments, which the framework names nowhere in public.
 UsageError: Any = typer.BadParameter.__mro__[2]
 
-
-# A number as other languages write it.
+# A number with a comma for a decimal point.
 DECIMAL_COMMA = re.compile(r"([+-]?)(\d*),(\d+)")
+# Arguments of Python whose options have another name.
+OTHER_NAMES = {
+    "attackers": "--attacker",
+    "criteria": "--require",
+    "distances": "--distance",
+    "key": "--key-file",
+    "lacks": "--population-lacks",
+    "weights": "--weight",
+}
+# Arguments whose values in a message are whole numbers.
+NUMBERS = ("subsets", "seed", "max_size")
+
+
+class CommandFailedError(GpupifError):
+    """An error that ends a command with another exit code than 2."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 class Command(TyperCommand):
@@ -40,9 +58,9 @@ class Command(TyperCommand):
 
 
 def usage_error(error: Any, commands: Collection[str] = ()) -> str:
-    """What is wrong with options or arguments in one line; nothing for no argument at all, which gives the help.
+    """Return in one line what is wrong with options or arguments; empty for no argument at all, which gives the help.
 
-    commands: the names of all, for an error that does not say in which it is.
+    commands: the names of all, for an error that does not name its command.
     """
     message: str = error.format_message().strip()
     if not message:
@@ -61,7 +79,7 @@ def usage_error(error: Any, commands: Collection[str] = ()) -> str:
 
 
 def decimal_comma_hint(text: str) -> str:
-    """What to write in place of a number with a decimal comma, as a sentence behind another; no text for any other."""
+    """Return what to write in place of a number with a decimal comma, as a further sentence; empty for other texts."""
     found = DECIMAL_COMMA.fullmatch(text.strip())
     if found is None:
         return ""
@@ -70,7 +88,7 @@ def decimal_comma_hint(text: str) -> str:
 
 
 def _given(options: Sequence[str]) -> str:
-    """What came on the command line for an option of these names; no text where it did not."""
+    """Return the value on the command line of an option with these names; empty if it is not there."""
     for place, word in enumerate(sys.argv):
         option, equals, value = word.partition("=")
         if option in options:
@@ -78,50 +96,41 @@ def _given(options: Sequence[str]) -> str:
     return ""
 
 
-def as_options(message: str, options: Collection[str] | None = None) -> str:
-    """Return a message about arguments in the words of the command line: columns= is --columns.
+def as_options(message: str, options: Collection[str]) -> str:
+    """Return a message about arguments in the words of the command line.
 
-    options: those of the command, such as --columns, for arguments that are none of its options stay as they are. None:
-    all arguments are options.
+    options: the options of the command, such as --columns. Arguments that are none of these stay as they are.
     """
-    message = re.sub(r"^attackers: '([^']*)'", _attacker_option, message)
-    message = re.sub(r"^attackers:", "--attacker:", message)
-    message = re.sub(r"\battackers=(?!\w)", "--attacker", message)
-    message = re.sub(r"^distances:", "--distance:", message)
-    message = re.sub(r"^key:", "--key-file:", message)
-    message = re.sub(r"^key, seed:", "--key-file, --seed:", message)
-    message = re.sub(r"^lacks:", "--population-lacks:", message)
+    option_of = {option.removeprefix("--").replace("-", "_"): option for option in options if option.startswith("--")}
+    option_of |= {argument: option for argument, option in OTHER_NAMES.items() if option in options}
+    subject, colon, rest = message.partition(":")
+    arguments = subject.split(", ")
+    if colon and all(argument in option_of for argument in arguments):
+        subject = ", ".join(_subject(argument, option_of[argument], rest) for argument in arguments)
+    message = f"{subject}{colon}{rest}"
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
     message = re.sub(r"gpupif\.config\((\w+='[\w:]*')\)", r"\1", message)
-    names = (
-        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|"
-        "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
-        "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|household|max_global_risk|interactions|max_size|contributions|among|subsets|seed|where|by|keep_input|"
-        "alpha|publisher_benefit|publisher_loss|adversary_gain|adversary_cost|roles|row_id|suppressed|linkage|hierarchies|"
-        "criterion|suppress|cells|time_limit|identifiers|pseudonymise|keep"
-    )
-    if options is not None:
-        own = [name for name in names.split("|") if f"--{name.replace('_', '-')}" in options]
-        # A pattern that matches nothing where there are none.
-        names = "|".join(own) or "(?!)"
-    if any(argument.startswith("--known-any") for argument in sys.argv):
-        message = re.sub(r"^known:", "--known-any:", message)
-    if sys.argv[1:2] == ["protect"]:
-        message = re.sub(r"^weights:(?= column)", "--weight:", message)
-        message = re.sub(r"^criteria:", "--require:", message)
-    message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
-    message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
-    message = re.sub(rf"^({names}):", r"--\1:", message)
-    # But for keys of a configuration, such as run.device=cpu.
-    names = rf"(?<!\.)(?:{names})"
-    message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
-    message = re.sub(r"\b(subsets|seed|max_size)=(\d+)", r"--\1 \2", message)
-    message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
-    message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
-    return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)
+    # Keys of a configuration, such as run.device=cpu, are no arguments. Messages that mention key= name --key-file too.
+    names = rf"(?<!\.)\b({'|'.join(option_of.keys() - {'key'}) or '(?!)'})"
+    numbers = rf"(?<!\.)\b({'|'.join(NUMBERS)})=(\d+)"
+    message = re.sub(rf"{names}=(?:'(\w+)'|('\W+')|(?!\w))", lambda found: _with_value(option_of, found), message)
+    return re.sub(numbers, lambda found: f"{option_of.get(found[1], f'--{found[1]}')} {found[2]}", message)
 
 
-def _attacker_option(found: re.Match[str]) -> str:
-    """What names an attacker of whom a message speaks: the option of those who know any few columns, or the other."""
-    by_number = re.search(rf"--attacker-any[=\0]\s*{re.escape(found[1])}\s*=", "\0".join(sys.argv))
-    return f"--attacker{'-any' if by_number else ''}: {found[1]!r}"
+def _subject(argument: str, option: str, rest: str) -> str:
+    """Return the option that an error is about. rest: the rest of the message."""
+    given = " ".join(sys.argv)
+    if argument == "known" and "--known-any" in given:
+        return "--known-any"
+    if argument == "accuracies" and rest.startswith((" column", " no column")):
+        return "--accuracy"
+    name = re.match(r" '([^']*)'", rest)
+    if argument == "attackers" and name and re.search(rf"--attacker-any[= ]\s*{re.escape(name[1])}\s*=", given):
+        return "--attacker-any"
+    return option
+
+
+def _with_value(option_of: dict[str, str], found: re.Match[str]) -> str:
+    """Return an argument and its value as an option and its value."""
+    value = found[2] or found[3]
+    return f"{option_of[found[1]]} {value}" if value else option_of[found[1]]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import printable
 from . import options
-from .messages import Command, as_options
-from .options import configured, interruption, say, show
+from .messages import Command, CommandFailedError
+from .options import PrintOptions, ReadOptions, configured, expanded, option, output_option
+from .printing import interruption, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,32 +29,27 @@ app = typer.Typer(
 ConfigFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The configuration, as init writes it.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Use this in place of what FILE says: run.device=cpu."),
+    option("KEY=VALUE", "Use this in place of what FILE says: run.device=cpu.", "--set"),
 ]
 # Exit codes of the command.
 ANYTHING_ELSE, ANOTHER_RUN = 1, 4
 
-Output = Annotated[
-    Path, options.output_option("-o", "--output", metavar="FILE.toml", help="Write the configuration to this file.")
-]
+Output = Annotated[Path, output_option("FILE.toml", "Write the configuration to this file.", "-o", "--output")]
 
 
 def init(
     table: options.Table,
     output: Output = Path("risk.toml"),
     overwrite: options.Overwrite = False,
-    sep: options.Sep = None,
-    memory_limit: options.StreamMemory = None,
-    temp: options.StreamTemp = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: ReadOptions,
 ) -> None:
     """Look at TABLE and write a first configuration, commented, to be edited."""
     from ..nightly.configuration.new_config import init as write_config
     from ..nightly.configuration.new_config import look_up
 
-    with configured(quiet, memory_limit=memory_limit, temp=temp):
-        seen = write_config(look_up(table, sep), output, overwrite)
+    with shared.configured():
+        seen = write_config(look_up(table, shared.sep), output, overwrite)
     interruption.left = f"the configuration is complete: {output}"
 
     command = shlex.join(["gpupif", "nightly", "run", str(output)])
@@ -68,12 +63,12 @@ def init(
         say(f"Configuration written to {output}. Check what it says, above all its gates, then:")
         say(f"  {command}")
 
-    show(facts, draw, as_json, quiet)
+    shared.show(facts, draw)
 
 
 @contextlib.contextmanager
 def _exit_codes() -> Iterator[None]:
-    """Bad input or configuration ends with 2, as everywhere; another run with 4, and anything else with 1."""
+    """Set the exit code for errors in the block: 2 for bad input or configuration, 4 for another run, 1 for others."""
     from ..errors import AnotherRunError, GpupifError, InputError, TableReadError
 
     try:
@@ -81,20 +76,15 @@ def _exit_codes() -> Iterator[None]:
     except (InputError, TableReadError):
         raise
     except (GpupifError, OSError, MemoryError) as error:
-        text = str(error) if isinstance(error, GpupifError) else printable(str(error))
-        _say_error(text or type(error).__name__)
-        raise typer.Exit(ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE) from None
-
-
-def _say_error(text: str) -> None:
-    typer.echo(f"gpupif: error: {as_options(text)}", err=True)
+        exit_code = ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE
+        raise CommandFailedError(str(error) or type(error).__name__, exit_code) from None
 
 
 def run(
     file: ConfigFile,
     settings: Overrides = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: PrintOptions,
 ) -> None:
     """Recompute the risk of the table that FILE names, and judge it by its gates.
 
@@ -114,19 +104,19 @@ def run(
             "longer needed may still be there: the next run removes that"
         )
 
-    with configured(quiet), _exit_codes():
+    with configured(shared.quiet), _exit_codes():
         config = load_config(file, settings or ())
-        with logged_to_stderr(config.settings.tell.log, config.redact, quiet):
+        with logged_to_stderr(config.settings.tell.log, config.redact, shared.quiet):
             outcome, before = run_and_compare(config, on_record)
     told = Telling.of(outcome, before)
-    show(lambda: document(told), lambda console: draw(told.document, told.before, console), as_json, quiet)
+    shared.show(lambda: document(told), lambda console: draw(told.document, told.before, console))
     raise typer.Exit(outcome.exit_code)
 
 
 def history(
     file: ConfigFile,
     settings: Overrides = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead, and nothing else.")] = False,
+    as_csv: Annotated[bool, option(None, "Print CSV instead, and nothing else.", "--csv")] = False,
     as_json: options.Json = False,
 ) -> None:
     """List the runs of FILE: when, rows, PIF 95, gates, seconds, and why one did not end well."""
@@ -140,7 +130,7 @@ def history(
     if as_csv:
         typer.echo(found.to_csv(), nl=False)
     else:
-        show(found.to_dict, found.print, as_json, quiet=False)
+        PrintOptions(as_json).show(found.to_dict, found.print)
 
 
 RunNumber = Annotated[
@@ -153,7 +143,7 @@ def diff(
     run_a: RunNumber = None,
     run_b: RunNumber = None,
     settings: Overrides = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many cells and rows to list.")] = 20,
+    top: Annotated[int, option("N", "How many cells and rows to list.")] = 20,
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from RUN_A to RUN_B: columns, gates, classes, rows, and the cells whose risk rose most."""
@@ -163,12 +153,10 @@ def diff(
     top = whole_number("top", top, "cells")
     with _exit_codes():
         found = find_diff(file, run_a, run_b, most=top, overrides=settings or ())
-    show(found.to_dict, found.print, as_json, quiet=False)
+    PrintOptions(as_json).show(found.to_dict, found.print)
 
 
-def verify(
-    file: ConfigFile, settings: Overrides = None, as_json: options.Json = False, quiet: options.Quiet = False
-) -> None:
+def verify(file: ConfigFile, settings: Overrides = None, *, shared: PrintOptions) -> None:
     """Hold all that is kept against its checksums, and the record against the files.
 
     Exit code: 0 all is as it was left, 3 there are problems, 2 no record there, 1 anything else.
@@ -177,11 +165,11 @@ def verify(
 
     with _exit_codes():
         found = check(file, overrides=settings or ())
-    show(found.to_dict, found.print, as_json, quiet)
+    shared.show(found.to_dict, found.print)
     raise typer.Exit(found.exit_code)
 
 
 FUNCTIONS = (init, run, history, diff, verify)
 COMMANDS = {f"{app.info.name} {function.__name__}": function for function in FUNCTIONS}
 for command in FUNCTIONS:
-    app.command(cls=Command)(command)
+    app.command(cls=Command)(expanded(command))

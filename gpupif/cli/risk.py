@@ -1,17 +1,16 @@
-"""The command `gpupif risk`: each parameter of its function is an option, as Typer has it, so there are many."""
+"""The command `gpupif risk`: each parameter of its function is an option, as Typer has it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError
 from . import options
-from .options import FileRoles, as_distances, as_names, as_population, check_table, compiling_ahead, configured, show
+from .option_values import FileRoles, as_distances, as_names, as_population
+from .options import ClusterOptions, compiling_ahead, game_option, option, table_option
 
 if TYPE_CHECKING:
     from ..disclosure.game import Game
@@ -19,96 +18,65 @@ if TYPE_CHECKING:
 
 def risk(
     table: options.Table,
-    quasi_identifiers: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Columns that an attacker may know of a person; or give --roles."),
-    ] = None,
-    sensitive: Annotated[
-        str | None, typer.Option(metavar="C,D", help="Sensitive attributes. Default: only sizes of classes.")
-    ] = None,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: Annotated[str | None, option("C,D", "Sensitive attributes. Default: only sizes of classes.")] = None,
     roles: options.RolesFile = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="M,M", help="Disclosure measures, see gpupif measures. Default: all.")
-    ] = None,
+    models: Annotated[str | None, option("M,M", "Disclosure measures, see gpupif measures. Default: all.")] = None,
     l: Annotated[  # noqa: E741 (the name that the measure has)
-        int | None, typer.Option("--l", metavar="L", help="Of recursive (c,l)-diversity. Default: the distinct l.")
+        int | None, option("L", "Of recursive (c,l)-diversity. Default: the distinct l.", "--l")
     ] = None,
     distance: options.Distances = None,
-    k: Annotated[int, typer.Option("--k", metavar="K", help="Classes of fewer rows are counted apart.")] = 5,
-    threshold: Annotated[
-        float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
-    ] = None,
-    groups: Annotated[int, typer.Option(metavar="N", help="How many classes to list of each kind.")] = 10,
+    k: Annotated[int, option("K", "Classes of fewer rows are counted apart.", "--k")] = 5,
+    threshold: Annotated[float | None, option("0.2", "A higher risk counts as at risk. Default: 1/k.")] = None,
+    groups: Annotated[int, option("N", "How many classes to list of each kind.")] = 10,
     population: Annotated[
-        Path | None,
-        options.table_option(metavar="FILE", help="The population that TABLE is a part of: journalist risk, presence."),
+        Path | None, table_option("FILE", "The population that TABLE is a part of: journalist risk, presence.")
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     sampling_fraction: Annotated[
-        float | None,
-        options.table_option(metavar="0.01", help="Share of the population that TABLE is a random sample of."),
+        float | None, table_option("0.01", "Share of the population that TABLE is a random sample of.")
     ] = None,
     population_size: Annotated[
-        int | None, options.table_option(metavar="N", help="People in that population, instead of --sampling-fraction.")
+        int | None, table_option("N", "People in that population, instead of --sampling-fraction.")
     ] = None,
-    publisher_benefit: Annotated[
-        float | None, options.game_option(metavar="1200", help="What each row that is published brings.")
-    ] = None,
+    publisher_benefit: Annotated[float | None, game_option("1200", "What each row that is published brings.")] = None,
     publisher_loss: Annotated[
-        float | None,
-        options.game_option(metavar="300", help="What each person costs the publisher who is re-identified."),
+        float | None, game_option("300", "What each person costs the publisher who is re-identified.")
     ] = None,
-    adversary_gain: Annotated[
-        float | None, options.game_option(metavar="300", help="What each such person brings the adversary.")
-    ] = None,
-    adversary_cost: Annotated[
-        float | None, options.game_option(metavar="4", help="What each attempt costs the adversary.")
-    ] = None,
+    adversary_gain: Annotated[float | None, game_option("300", "What each such person brings the adversary.")] = None,
+    adversary_cost: Annotated[float | None, game_option("4", "What each attempt costs the adversary.")] = None,
     weights: options.SamplingWeights = None,
     household: Annotated[
         str | None,
-        options.table_option(
-            metavar="COLUMN", help="Rows of a household have the same value there: risk that one is found."
-        ),
+        table_option("COLUMN", "Rows of a household have the same value there: risk that one is found."),
     ] = None,
     max_global_risk: Annotated[
         float | None,
-        options.table_option(
-            metavar="0.01", help="Acceptable re-identifications per row: the risk above which to protect rows."
-        ),
+        table_option("0.01", "Acceptable re-identifications per row: the risk above which to protect rows."),
     ] = None,
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
-    sep: options.Sep = None,
-    memory_limit: options.StreamMemory = None,
-    temp: options.StreamTemp = None,
-    scheduler: options.Scheduler = None,
-    workers: options.WorkerProcesses = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: ClusterOptions,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
-    from ..dask.client import Place
-
-    place = Place(scheduler, workers)
-    check_table(table, sep, place)
+    shared.check(table)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     if known is None and roles is None:
         raise InputError("quasi_identifiers: expected columns, got none. Name them, or give their --roles.")
-    from_file = FileRoles(roles, table, sep, [*(known or ()), *(attributes or ()), weights, household])
-    known = from_file.known("quasi-identifiers", known) or []
-    attributes = from_file.take("sensitive", attributes, lambda columns: columns.sensitive)
+    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ()), weights, household])
+    known = from_file.quasi_identifiers("quasi-identifiers", known) or []
+    attributes = from_file.sensitive(attributes)
     weights = from_file.weights(weights)
     asked = as_names(models, "models")
-    on_blocks = not place.named and missing != "wildcard"
+    on_blocks = not shared.place.named and missing != "wildcard"
     with (
-        configured(quiet, device, gpu_grouping, memory_limit, temp),
-        compiling_ahead("risk", _cells(asked if attributes else ["k"]) if on_blocks else (), table, sep),
+        shared.configured(device, gpu_grouping),
+        compiling_ahead("risk", _cells(asked if attributes else ["k"]) if on_blocks else (), table, shared.sep),
     ):
         from ..disclosure.request import pick_needed
         from ..disclosure.risk import risk as find_risk
-        from .cluster import find_anywhere
 
         game = _game(
             publisher_benefit=publisher_benefit,
@@ -122,7 +90,7 @@ def risk(
             sensitive=attributes,
             models=asked,
             l=l,
-            distance=_distances(distance or (), attributes or ()),
+            distance=_distances(as_distances(distance), attributes or ()),
             k=k,
             threshold=threshold,
             groups=groups,
@@ -136,30 +104,28 @@ def risk(
             missing=missing,
         )
         pick = partial(pick_needed, known, attributes or [], weights=weights, household=household)
-        found = find_anywhere(find, table, pick, place, sep, memory_limit, temp)
-    show(lambda: {"input": str(table), **from_file.facts(), **found.to_dict()}, found.print, as_json, quiet)
-    from_file.say(as_json, quiet)
+        found = shared.find(find, table, pick)
+    shared.report(found, from_file, input=table)
 
 
 def _cells(models: list[str] | None) -> list[str]:
-    """The measures of cells that these disclosure measures are extremes of; l, where there is one, does not matter."""
+    """Return the measures of cells whose extremes these disclosure measures are, for any l."""
     from ..disclosure.models import resolve_models
 
     return [model.measure(2) for model in resolve_models(models)]
 
 
 def _game(**amounts: float | None) -> Game | None:
-    """The game of these amounts, those that are not given as of `gpupif.Game`; None where none is."""
+    """Return the game of some amounts, others being the defaults of `gpupif.models.Game`; None if none is given."""
     from ..disclosure.game import Game
 
     given = {name: amount for name, amount in amounts.items() if amount is not None}
     return Game(**given) if given else None
 
 
-def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:
-    """As `as_distances`; attributes: the sensitive ones."""
-    distances = as_distances(texts)
-    for column in distances:
+def _distances(distances: dict[Hashable, Any] | None, attributes: Collection[str]) -> dict[Hashable, Any] | None:
+    """Return distances by column; raise InputError for a column that is no sensitive attribute."""
+    for column in distances or ():
         if column not in attributes:
             raise InputError(f"--distance: column {column!r} is not among the sensitive attributes (--sensitive).")
-    return distances or None
+    return distances

@@ -1,170 +1,133 @@
-"""The command `gpupif score`: each parameter of its function is an option, as Typer has it, so there are many."""
+"""The command `gpupif score`: each parameter of its function is an option, as Typer has it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import InputError
 from . import options
-from .messages import decimal_comma_hint
+from .option_values import FileRoles, as_attackers, as_distances, as_names, as_numbers, as_population
 from .options import (
-    FileRoles,
-    as_distances,
-    as_names,
-    as_population,
-    check_table,
+    ClusterOptions,
+    attack_option,
+    cells_option,
     compiling_ahead,
-    configured,
-    interruption,
-    say,
-    show,
-    show_scores,
+    option,
+    output_option,
+    place_option,
+    table_option,
 )
+from .printing import as_document, interruption, say
 
 if TYPE_CHECKING:
-    from ..attack.arguments import Arguments, Knowledge
-    from ..attack.known_subsets import AnyKnown
-    from ..results.selection import Selection
+    from ..attack.arguments import Arguments
+    from ..results.cell_selection import Selection
+
+
+@dataclass(frozen=True)
+class ScoreOptions(ClusterOptions):
+    """The options that score shares with other commands; by default it takes memory and files of its own."""
+
+    memory_limit: options.MemoryLimit = None
+    temp: Annotated[
+        Path | None, place_option("FOLDER", "For temporary files. Default: beside the output, or the system's.")
+    ] = None
 
 
 def score(
     table: options.Table,
     output: Annotated[
         Path | None,
-        options.output_option(
-            "-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False
-        ),
+        output_option(None, "Scores: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False),
     ] = None,
-    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
+    columns: Annotated[str | None, option("A,B", "Columns to score. Default: all.")] = None,
     roles: options.RolesFile = None,
-    measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
-    where: Annotated[
-        str | None,
-        options.cells_option(metavar="'csf > 0.9'", help="Write only cells where it holds, a row each."),
-    ] = None,
-    min_cig: Annotated[
-        float | None,
-        options.cells_option("--min-cig", metavar="BITS", help="Only cells of so much CIG: --where 'cig >= BITS'."),
-    ] = None,
-    top: Annotated[
-        int | None, options.cells_option(metavar="N", help="Write only the N riskiest cells, or the riskiest of those.")
-    ] = None,
+    measures: Annotated[str, option("M,M", "Any that gpupif measures lists.")] = "cig,csf,wcig",
+    where: Annotated[str | None, cells_option("'csf > 0.9'", "Write only cells where it holds, a row each.")] = None,
+    min_cig: Annotated[float | None, cells_option("BITS", "Only cells of so much CIG: --where 'cig >= BITS'.")] = None,
+    top: Annotated[int | None, cells_option("N", "Write only the N riskiest cells, or the riskiest of those.")] = None,
     by: Annotated[
-        str | None,
-        options.cells_option(metavar="MEASURE", help="By which --top goes. Default: CIG, or the first scored."),
+        str | None, cells_option("MEASURE", "By which --top goes. Default: CIG, or the first scored.")
     ] = None,
     summary_only: Annotated[
         bool,
-        options.cells_option(
-            "--summary-only", help="Write no scores; --output, if given, is a .json file for the summary."
-        ),
+        cells_option(None, "Write no scores; --output, if given, is a .json file for the summary.", "--summary-only"),
     ] = False,
-    known: Annotated[
-        str | None, options.attack_option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
-    ] = None,
+    known: Annotated[str | None, attack_option("A,B", "Columns the attacker knows. Default: all scored ones.")] = None,
     known_any: Annotated[
-        int | None,
-        options.attack_option(metavar="R", help="In place of --known: any R of the other columns; worst and mean."),
+        int | None, attack_option("R", "In place of --known: any R of the other columns; worst and mean.")
     ] = None,
     among: Annotated[
-        str | None,
-        options.attack_option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones."),
+        str | None, attack_option("A,B", "Columns that --known-any is of. Default: all scored ones.")
     ] = None,
     subsets: Annotated[
-        int | None, options.attack_option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
+        int | None, attack_option("N", "With --known-any: a sample of N subsets for each column.")
     ] = None,
-    seed: Annotated[int, options.attack_option(metavar="S", help="By which --subsets are drawn.")] = 0,
+    seed: Annotated[int, attack_option("S", "By which --subsets are drawn.")] = 0,
     priors: Annotated[
         Path | None,
-        options.attack_option(
-            metavar="FILE",
-            help='Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.',
+        attack_option(
+            "FILE", 'Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.'
         ),
     ] = None,
     accuracies: Annotated[
         Path | None,
-        options.attack_option(
-            metavar="FILE", help='Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'
-        ),
+        attack_option("FILE", 'Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'),
     ] = None,
     accuracy: Annotated[
         list[str] | None,
-        options.attack_option(
-            metavar="COLUMN=0.9",
-            help="How far what is concluded about a scored column is trusted, 0 to 1; may be repeated.",
+        attack_option(
+            "COLUMN=0.9", "How far what is concluded about a scored column is trusted, 0 to 1; may be repeated."
         ),
     ] = None,
     distance: options.Distances = None,
     attacker: Annotated[
         list[str] | None,
-        options.attack_option(
-            metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."
-        ),
+        attack_option("NAME=A,B", "One of several attackers, and the columns it knows; may be repeated."),
     ] = None,
-    attacker_any: Annotated[
-        list[str] | None,
-        options.attack_option(metavar="NAME=R", help="Another of them: any R of the other columns, as --known-any."),
-    ] = None,
+    attacker_any: options.AnyAttackers = None,
     weights: options.SamplingWeights = None,
     population: Annotated[
-        Path | None,
-        options.table_option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes."),
+        Path | None, table_option("TABLE", "The population that TABLE is a sample of: priors, sizes.")
     ] = None,
     population_lacks: options.PopulationLacks = "error",
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
-    dtype: Annotated[str, options.output_option(metavar="float64|float32", help="Type of the scores.")] = "float64",
-    sep: options.Sep = None,
-    keep_input: Annotated[bool, options.output_option("--keep-input", help="Put the table's columns first.")] = False,
+    dtype: Annotated[str, output_option("float64|float32", "Type of the scores.")] = "float64",
+    keep_input: Annotated[bool, output_option(None, "Put the table's columns first.", "--keep-input")] = False,
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
-    memory_limit: Annotated[
-        str | None, options.place_option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
-    ] = None,
-    temp: Annotated[
-        Path | None,
-        options.place_option(
-            metavar="FOLDER", help="For temporary files. Default: beside the output, or the system's."
-        ),
-    ] = None,
     rows_per_file: Annotated[
-        int | None,
-        options.output_option(metavar="N", help="Score files of N rows. Default: one for each file of the table."),
+        int | None, output_option("N", "Score files of N rows. Default: one for each file of the table.")
     ] = None,
-    resume: Annotated[
-        bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
-    ] = False,
-    scheduler: options.Scheduler = None,
-    workers: options.WorkerProcesses = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    resume: Annotated[bool, output_option(None, "Go on where a run that was killed stopped.", "--resume")] = False,
+    *,
+    shared: ScoreOptions,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
-    from ..dask.client import Place
     from ..measures import resolve_measures
 
-    place, names = Place(scheduler, workers), list(dict.fromkeys(as_names(measures) or []))
-    check_table(table, sep, place)
+    names = list(dict.fromkeys(as_names(measures) or []))
+    shared.check(table)
     resolve_measures(names)
     scored_columns, their_known, their_among = as_names(columns), as_names(known), as_names(among)
-    # What is scored may be known, too.
-    from_file = FileRoles(roles, table, sep, [weights])
-    scored_columns = from_file.take("columns", scored_columns, lambda columns: columns.scored)
+    # Scored columns may be known, too.
+    from_file = FileRoles(roles, table, shared.sep, [weights])
+    scored_columns = from_file.take("columns", scored_columns, "quasi-identifier", "sensitive")
     by_number = known_any is not None or bool(attacker_any)
     if by_number:
-        their_among = from_file.known("among", their_among)
+        their_among = from_file.quasi_identifiers("among", their_among)
     elif not attacker:
-        their_known = from_file.known("known", their_known)
+        their_known = from_file.quasi_identifiers("known", their_known)
     weights = from_file.weights(weights)
     with (
-        configured(quiet, device, gpu_grouping, memory_limit, temp, compression),
-        compiling_ahead("scores", () if place.named or missing == "wildcard" else names, table, sep),
+        shared.configured(device, gpu_grouping, compression),
+        compiling_ahead("scores", () if shared.place.named or missing == "wildcard" else names, table, shared.sep),
     ):
         from ..attack.arguments import Arguments
         from ..io.paths import find_input
@@ -175,10 +138,12 @@ def score(
         asked = Arguments.of(
             names,
             scored_columns,
-            **_attack(their_known, known_any, attacker, attacker_any, _AnyOptions(their_among, subsets, seed)),
+            **_attack(
+                their_known, known_any, attacker, attacker_any, {"among": their_among, "subsets": subsets, "seed": seed}
+            ),
             priors=_read_priors(priors) if priors else None,
             accuracies=_accuracies(accuracy or (), accuracies),
-            distances=as_distances(distance or ()) or None,
+            distances=as_distances(distance),
             weights=weights,
             population=as_population(population, population_lacks),
             missing=missing,
@@ -190,10 +155,10 @@ def score(
         given = {"keep_input": keep_input, "rows_per_file": rows_per_file, "resume": resume}
         if summary_only:
             asked_cells = {"where": where, "min_cig": min_cig, "top": top, "by": by}
-            of_a_cluster = {"scheduler": scheduler, "workers": workers}
+            of_a_cluster = {"scheduler": shared.scheduler, "workers": shared.workers}
             _check_summary(output, overwrite, {**asked_cells, "compression": compression, **given, **of_a_cluster})
             scores, cells = score_file(
-                find_input(table, sep), asked, OutputOptions.from_arguments(None, summary_only=True)
+                find_input(table, shared.sep), asked, OutputOptions.from_arguments(None, summary_only=True)
             )
             document = {
                 "input": str(table),
@@ -202,25 +167,25 @@ def score(
                 "request": scores.provenance,
             }
             if output is not None:
-                write_text(options.as_document(document), output, overwrite)
+                write_text(as_document(document), output, overwrite)
         elif output is None:
             raise InputError(
                 "output: expected the name of a file or folder for the scores. Name it, or use --summary-only."
             )
-        elif place.named:
+        elif shared.place.named:
             from .cluster import score_on_cluster
 
-            elsewhere = {"sep": sep, "memory_limit": memory_limit, "temp": temp, **given}
-            facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere, selection)
+            elsewhere = {"sep": shared.sep, "memory_limit": shared.memory_limit, "temp": shared.temp, **given}
+            facts = score_on_cluster(table, output, shared.place, overwrite, asked, elsewhere, selection)
             interruption.left = f"the scores are complete: {output}"
-            show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts, asked), as_json, quiet)
-            from_file.say(as_json, quiet)
+            shared.show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts, asked))
+            shared.say_roles(from_file)
             return
         else:
             if resume:
                 interruption.left = interruption.RESUMABLE
             how = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
-            scores, cells = score_file(find_input(table, sep), asked, how)
+            scores, cells = score_file(find_input(table, shared.sep), asked, how)
         more: dict[str, Any] = {"input": str(table), **from_file.facts()}
         if output is not None:
             interruption.left = f"the scores are complete: {output}"
@@ -229,16 +194,16 @@ def score(
             more["cells_written"] = cells
         if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
-        show_scores(scores, as_json, quiet, more)
-        from_file.say(as_json, quiet)
-        if output is not None and not quiet and not as_json:
+        shared.show(lambda: {**more, **scores.summary().to_dict()}, lambda console: scores.summary().print(console))
+        shared.say_roles(from_file)
+        if output is not None:
             whole = "" if cells is None else "; the summary is of all cells"
-            say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
+            shared.say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
 
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:
-    """The cells that are asked for in place of all, None for all scores; raises InputError."""
-    from ..results.selection import Selection
+    """Return the cells that are requested in place of all; None for all scores. Raises InputError."""
+    from ..results.cell_selection import Selection
 
     selection = Selection.if_any(where, top, by)
     if min_cig is not None:
@@ -250,7 +215,7 @@ def _selection(where: str | None, min_cig: float | None, top: int | None, by: st
 
 
 def _check_summary(output: Path | None, overwrite: bool, idle: Mapping[str, Any]) -> None:
-    """Refuse what does not go with --summary-only. idle: options that would do nothing, where they are set."""
+    """Raise InputError for what does not go with --summary-only. idle: options that would do nothing."""
     from ..io.write import check_output
 
     for name, value in idle.items():
@@ -265,7 +230,7 @@ def _check_summary(output: Path | None, overwrite: bool, idle: Mapping[str, Any]
 
 
 def _what_is_written(summary_only: bool, cells: int | None) -> str:
-    """In words."""
+    """Return in words what was written."""
     from ..utils.display import plural
 
     if cells is not None:
@@ -273,88 +238,49 @@ def _what_is_written(summary_only: bool, cells: int | None) -> str:
     return "Summary" if summary_only else "Scores"
 
 
-class _AnyOptions(NamedTuple):
-    """What goes with --known-any and --attacker-any."""
-
-    among: list[str] | None
-    subsets: int | None
-    seed: int
-
-    def known(self, columns: int) -> AnyKnown:
-        """Any so many columns."""
-        from ..attack.known_subsets import AnyKnown
-
-        return AnyKnown(columns, among=self.among, subsets=self.subsets, seed=self.seed)
-
-    def refuse(self) -> None:
-        """Raise InputError if there is any."""
-        given = {"among": self.among, "subsets": self.subsets, "seed": self.seed or None}
-        for option, value in given.items():
-            if value is not None:
-                raise InputError(
-                    f"--{option}: goes with --known-any or --attacker-any. Add one of them, or leave it out."
-                )
-
-
 def _attack(
     known: list[str] | None,
     known_any: int | None,
     attacker: Sequence[str] | None,
     attacker_any: Sequence[str] | None,
-    of_any: _AnyOptions,
+    of_any: dict[str, Any],
 ) -> dict[str, Any]:
-    """What is known, `known` and `attackers` of `gpupif.score`."""
+    """Return `known` and `attackers` of `gpupif.score`. of_any: the options that go with any so many columns."""
+    from ..attack.known_subsets import AnyKnown
+
     if known_any is None and not attacker_any:
-        of_any.refuse()
+        for option, value in of_any.items():
+            # The default seed is 0.
+            if value is not None and value != 0:
+                raise InputError(
+                    f"--{option}: goes with --known-any or --attacker-any. Add one of them, or leave it out."
+                )
     if known is not None and known_any is not None:
         raise InputError("--known-any: goes in place of --known. Leave one of them out.")
-    attackers: dict[str, Knowledge] = {}
-    for name, columns in _by_name("attacker", attacker, "COLUMN,COLUMN, such as neighbour=age,sex"):
-        _add(attackers, name, as_names(columns) or [])
-    expected = "NUMBER, such as anyone=2"
-    for name, number in _by_name("attacker-any", attacker_any, expected):
-        if not number.strip().isdecimal():
-            raise InputError(f"--attacker-any: expected NAME={expected}; got {f'{name}={number}'!r}.")
-        _add(attackers, name, of_any.known(int(number)))
+
+    def any_known(columns: int) -> AnyKnown:
+        return AnyKnown(columns, **of_any)
+
     return {
-        "known": known if known_any is None else of_any.known(known_any),
-        "attackers": attackers or None,
+        "known": known if known_any is None else any_known(known_any),
+        "attackers": as_attackers(attacker, attacker_any, any_known),
     }
 
 
-def _by_name(option: str, texts: Sequence[str] | None, expected: str) -> Iterator[tuple[str, str]]:
-    """Names of attackers, and what stands behind them."""
-    for text in texts or ():
-        name, equals, rest = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"--{option}: expected NAME={expected}; got {text!r}.")
-        yield name.strip(), rest
-
-
-def _add(attackers: dict[str, Knowledge], name: str, known: Knowledge) -> None:
-    if name in attackers:
-        raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
-    attackers[name] = known
-
-
-def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
+def _accuracies(texts: Iterable[str], file: Path | None) -> dict[Hashable, float]:
+    """Return accuracies by column, from the file and from texts COLUMN=NUMBER."""
     from ..attack.prior_files import as_accuracies, check_ending
 
+    for text in texts:
+        if "=" in text.rpartition("=")[0] and "," in text:
+            raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
     if file is not None:
         check_ending("accuracies", file)
-    accuracies: dict[str, float] = dict(as_accuracies(file) or {})
-    for text in texts:
-        column, equals, number = text.rpartition("=")
-        try:
-            value = float(number if equals else "")
-        except ValueError:
-            hint = decimal_comma_hint(number)
-            raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}{hint}.") from None
-        if "=" in column and "," in column:
-            raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
+    accuracies: dict[Hashable, float] = dict(as_accuracies(file) or {})
+    for column, accuracy in as_numbers("--accuracy", texts, "age=0.9").items():
         if column in accuracies:
             raise InputError(f"--accuracy: column {column!r} is named twice.")
-        accuracies[column] = value
+        accuracies[column] = accuracy
     return accuracies
 
 
@@ -366,7 +292,7 @@ def _read_priors(path: Path) -> Any:
 
 
 def _print_facts(facts: dict[str, Any], asked: Arguments) -> None:
-    """Print what a cluster did: no summary, for which all scores would be read again."""
+    """Print what a cluster did, without a summary, for which all scores would be read again."""
     from ..attack.known_subsets import attacker_line
     from ..utils.display import plural
 

@@ -1,4 +1,4 @@
-"""The command `gpupif suda`: each parameter of its function is an option, as Typer has it, so there are many."""
+"""The command `gpupif suda`: each parameter of its function is an option, as Typer has it."""
 
 from __future__ import annotations
 
@@ -6,61 +6,49 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from . import options
-from .options import FileRoles, as_names, check_table, configured, interruption, say, show
+from .option_values import FileRoles, as_names
+from .options import ClusterOptions, option, output_option, table_option
+from .printing import interruption
 
 MissingInSets = Annotated[
     str,
-    options.table_option(
-        metavar="category|ignore|wildcard|error",
-        help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
+    table_option(
+        "category|ignore|wildcard|error",
+        "Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
     ),
 ]
 
 
 def suda(
     table: options.Table,
-    columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
+    columns: Annotated[str | None, option("A,B", "The key variables. Default: all.")] = None,
     roles: options.RolesFile = None,
     max_size: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Sets of up to K columns are searched. Default: 3, or all of fewer columns."),
+        int | None, option("K", "Sets of up to K columns are searched. Default: 3, or all of fewer columns.")
     ] = None,
     sampling_fraction: Annotated[
-        float | None,
-        options.table_option(metavar="0.01", help="Share of the population that TABLE holds: DIS-SUDA scores."),
+        float | None, table_option("0.01", "Share of the population that TABLE holds: DIS-SUDA scores.")
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many of the riskiest rows to list.")] = 10,
+    top: Annotated[int, option("N", "How many of the riskiest rows to list.")] = 10,
     output: Annotated[
         Path | None,
-        options.output_option("-o", "--output", help="Scores of all rows, in order: .parquet, .csv or .feather."),
+        output_option(None, "Scores of all rows, in order: .parquet, .csv or .feather.", "-o", "--output"),
     ] = None,
     contributions: Annotated[
         bool,
-        options.output_option(
-            "--contributions", help="With --output: also what part of each score comes from each column."
-        ),
+        output_option(None, "With --output: also what part of each score comes from each column.", "--contributions"),
     ] = False,
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     weights: options.SamplingWeights = None,
     missing: MissingInSets = "category",
-    sep: options.Sep = None,
-    memory_limit: options.StreamMemory = None,
-    temp: options.StreamTemp = None,
-    scheduler: options.Scheduler = None,
-    workers: options.WorkerProcesses = None,
     device: options.Device = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    shared: ClusterOptions,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
-    from ..dask.client import Place
-
-    place = Place(scheduler, workers)
-    check_table(table, sep, place)
+    shared.check(table)
 
     from ..errors import InputError
     from ..io.paths import find_input
@@ -68,18 +56,17 @@ def suda(
     from ..marginals.request import CountRequest
     from ..special_uniques.suda import suda as find_suda
     from ..utils.validation import whole_number
-    from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
-    for option, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
+    for name, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
         if given and output is None:
-            raise InputError(f"--{option}: goes with --output. Add that, or leave it out.")
+            raise InputError(f"--{name}: goes with --output. Add that, or leave it out.")
     names = as_names(columns)
-    from_file = FileRoles(roles, table, sep, [*(names or ()), weights])
-    names = from_file.known("columns", names)
+    from_file = FileRoles(roles, table, shared.sep, [*(names or ()), weights])
+    names = from_file.quasi_identifiers("columns", names)
     if missing != "wildcard" and sampling_fraction is None:
-        # Weights are for DIS, which there is not with wildcards, and for which a sampling fraction does as well: where
-        # only a file has them they are left out.
+        # Weights are for DIS scores. Wildcards have none, and a sampling fraction takes the place of weights: then the
+        # weights of a file of roles are left out.
         weights = from_file.weights(weights)
     find = partial(
         find_suda,
@@ -90,17 +77,17 @@ def suda(
         sampling_fraction=sampling_fraction,
         contributions=contributions,
     )
-    with configured(quiet, device, memory_limit=memory_limit, temp=temp, compression=compression):
+    with shared.configured(device, compression=compression):
         if output is not None:
-            check_output(output, overwrite, find_input(table, sep).places)
-        found = find_anywhere(find, table, CountRequest(names, weights).pick, place, sep, memory_limit, temp)
+            check_output(output, overwrite, find_input(table, shared.sep).places)
+        found = shared.find(find, table, CountRequest(names, weights).pick)
         if output is not None:
             found.write(output, overwrite)
             interruption.left = f"the scores are complete: {output}"
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}
-    from_file.say(as_json, quiet)
-    show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print, as_json, quiet)
-    if output is not None and not (as_json or quiet):
-        say(f"Scores written to {output}")
+    shared.show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print)
+    shared.say_roles(from_file)
+    if output is not None:
+        shared.say(f"Scores written to {output}")

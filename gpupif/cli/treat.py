@@ -6,22 +6,22 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError
 from . import options
-from .options import FileRoles, configured, interruption, say, show
+from .option_values import FileRoles
+from .options import PrintOptions, configured, option, output_option, place_option
+from .printing import as_document, interruption
 
 if TYPE_CHECKING:
     from ..io.base import Input
 
 Plan = Annotated[
     Path,
-    typer.Option("--plan", metavar="PLAN.toml", help="The plan: .toml, .json or .yaml.", show_default=False),
+    option("PLAN.toml", "The plan: .toml, .json or .yaml.", "--plan", show_default=False),
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option("--key-file", metavar="FILE", help="The secret key by which random treatments draw: 32 bytes."),
+    option("FILE", "The secret key by which random treatments draw: 32 bytes.", "--key-file"),
 ]
 
 
@@ -30,48 +30,34 @@ def treat(
     plan: Plan,
     output: Annotated[
         Path,
-        options.output_option(
-            "-o", "--output", help="Treated table: .parquet, .csv, .feather, or a folder.", show_default=False
+        output_option(
+            None, "Treated table: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False
         ),
     ],
     roles: options.RolesFile = None,
     key_file: KeyFile = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", help="In place of a key, for tests only: anyone can find it.")
-    ] = None,
-    record: Annotated[
-        Path | None, options.output_option(metavar="FILE.json", help="What was done, with all counts.")
-    ] = None,
-    public_record: Annotated[
-        Path | None,
-        options.output_option("--public-record", metavar="FILE.json", help="The same without counts that reveal."),
-    ] = None,
+    seed: Annotated[int | None, option("S", "In place of a key, for tests only: anyone can find it.")] = None,
+    record: Annotated[Path | None, output_option("FILE.json", "What was done, with all counts.")] = None,
+    public_record: Annotated[Path | None, output_option("FILE.json", "The same without counts that reveal.")] = None,
     sep: options.Sep = None,
     compression: options.Compression = None,
     rows_per_file: Annotated[
-        int | None,
-        options.output_option(metavar="N", help="Files of N rows. Default: one for each file of the table."),
+        int | None, output_option("N", "Files of N rows. Default: one for each file of the table.")
     ] = None,
     overwrite: options.Overwrite = False,
-    resume: Annotated[
-        bool, options.output_option("--resume", help="Go on where a run that was killed stopped.")
-    ] = False,
+    resume: Annotated[bool, output_option(None, "Go on where a run that was killed stopped.", "--resume")] = False,
     device: options.Device = None,
-    memory_limit: Annotated[
-        str | None, options.place_option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
-    ] = None,
-    temp: Annotated[
-        Path | None, options.place_option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
-    ] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    memory_limit: options.MemoryLimit = None,
+    temp: Annotated[Path | None, place_option("FOLDER", "For temporary files. Default: beside the output.")] = None,
+    *,
+    shared: PrintOptions,
 ) -> None:
     """Treat TABLE as a plan says: generalise, suppress, randomise. Rows stay in their order; TABLE stays as it is."""
     from ..io.paths import find_input
 
     found = find_input(table, sep)
-    identifiers = FileRoles(roles, table, sep).take("identifiers", None, lambda given: given.identifiers) or []
-    with configured(quiet, device, None, memory_limit, temp, compression):
+    identifiers = FileRoles(roles, table, sep).identifiers()
+    with configured(shared.quiet, device, None, memory_limit, temp, compression):
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.files import treat_files
@@ -114,15 +100,14 @@ def treat(
         written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
         for file, document in written:
             if file is not None:
-                write_text(options.as_document(document.to_dict()) + "\n", file, overwrite or resume)
+                write_text(as_document(document.to_dict()) + "\n", file, overwrite or resume)
         facts = {"input": str(table), "output": str(output), "record": done.record.to_dict()}
-        show(lambda: facts, done.record.print, as_json, quiet)
-        if not quiet and not as_json:
-            say(f"Treated table written to {output}")
+        shared.show(lambda: facts, done.record.print)
+        shared.say(f"Treated table written to {output}")
 
 
 def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:
-    """Warn of an index of the files that looks like identifiers, and that neither plan nor roles name."""
+    """Warn of an index of the files that looks like identifiers, if neither plan nor roles name it."""
     from ..errors import IdentifierWarning, warn
     from ..frames.open import table_names
     from ..protection.identifiers import like_identifiers
@@ -137,11 +122,11 @@ def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Seque
 
 
 def _check_apart(files: dict[str, Path | None]) -> None:
-    """Raise InputError where two options name one file."""
+    """Raise InputError if two options name one file."""
     there: dict[Path, str] = {}
-    for option, file in files.items():
+    for named, file in files.items():
         if file is None:
             continue
-        other = there.setdefault(file.resolve(), option)
-        if other != option:
-            raise InputError(f"{option}: names the same file as {other}, {file}. Give each a file of its own.")
+        other = there.setdefault(file.resolve(), named)
+        if other != named:
+            raise InputError(f"{named}: names the same file as {other}, {file}. Give each a file of its own.")

@@ -90,8 +90,9 @@ def compare(
         How risk reads suppressed cells: "category" (missing is a value of its own), "wildcard" (they may be anything;
         not for more different rows than fit into memory), or "both", and the worse is reported.
     linkage:
-        Record linkage by distance, see `gpupif.Linkage`: "auto" (where values were perturbed; exact up to ten thousand
-        million pairs of different rows, else of a sample of 1,000), "exact", the number of rows to draw, or None.
+        Record linkage by distance, see `gpupif.results.Linkage`: "auto" (where values were perturbed; exact up to ten
+        thousand million pairs of different rows, else of a sample of 1,000), "exact", the number of rows to draw, or
+        None.
     seed:
         Of that sample; the same rows wherever the tables lie.
     roles:
@@ -119,7 +120,7 @@ def compare(
 
     References
     ----------
-    Of each figure: `gpupif.Utility`, and the page on comparing.
+    Of each figure: `gpupif.results.Utility`, and the page on comparing.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from ..attack.arguments import Arguments
 from ..disclosure.risk import risk
 from ..errors import NothingKnownWarning
 from ..out_of_core.options import OutputOptions
-from ..results.distribution import ColumnQuery, ScoreQuestions
+from ..results.score_distribution import ColumnQuery, ScoreQuestions
 from ..scoring.files import score_file
 from ..scoring.score import score_table
 

@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..results.base import CellSource, ScoresDescription
-from ..results.cell_layout import CellLayout, check_labels
+from ..results.backing import CellSource, ScoresDescription
+from ..results.cell_selection import CellQuery, ScoredRows
+from ..results.cell_table import CellLayout, check_labels
 from ..results.in_memory import index_columns
-from ..results.selection import CellBatch, CellQuery, ScoredRows
+from ..results.riskiest import CellBatch
 from .explain import TableTasks, row_codes, row_labels, row_starts
 from .graph import Graph, Result
 from .partition import PartitionIndex
@@ -137,7 +138,7 @@ def _find(
         found: npt.NDArray[Any] = codes[plan.job.scored_columns[scored_column]][index.number]
         return found
 
-    pieces = ScoredRows(starts[number], arrays, of).pieces()
+    pieces = ScoredRows(starts[number], arrays, of).chunks()
     with task_workers() as workers:
         return CellBatch.together(list(query.search_in_order(pieces, workers)))
 

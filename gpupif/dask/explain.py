@@ -13,10 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..measures import Measure
-from ..results.base import Explainer, RiskyCell
-from ..results.explained_cells import ExplainedCells
-from ..results.riskiest import CohortCount
-from ..results.worst_attacker import weights_of_sets
+from ..results.backing import Explainer
+from ..results.cell_explanations import CohortCount, ExplainedCells, weights_of_sets
+from ..results.riskiest import RiskyCell
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from .graph import Graph, Result

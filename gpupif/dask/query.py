@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..results.base import QueryResult, RiskyCell, ScoreQuery
-from ..results.distribution import ColumnQuery, Tally
-from ..results.figures import Figures
-from ..results.pieces import Piece, QuerySearch, by_column, sum_gains
-from ..results.riskiest import riskiest
+from ..results.backing import QueryResult, ScoreQuery
+from ..results.query_search import ChunkFacts, QuerySearch, by_column, sum_gains
+from ..results.riskiest import RiskyCell, riskiest
+from ..results.score_distribution import ColumnQuery, Tally
+from ..results.summary_figures import Figures
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
 from .graph import Graph, Result
 from .worker import task_workers
@@ -64,20 +64,24 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
     # How often each gain occurs is counted here, for tasks to come.
     columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
-        seen = Piece(
-            workers.run(search.look, [(own, scored_column, 0) for scored_column, own in enumerate(columns)]), None
+        chunk = ChunkFacts(
+            workers.run(search.look_at, [(own, scored_column, 0) for scored_column, own in enumerate(columns)]), None
         )
-    figures, top = search.seen([seen])
+    figures, top = search.combine([chunk])
     top = [
-        cell._replace(scores=[columns[cell.scored_column].of(score).values[cell.row].item() for score in query.shown])
+        cell._replace(
+            scores=[columns[cell.scored_column].column_of(score).values[cell.row].item() for score in query.shown]
+        )
         for cell in top
     ]
     numbers = [
-        np.unique(column.of(score).values, return_counts=True) for score in query.of_columns for column in columns
+        np.unique(column.column_of(score).values, return_counts=True)
+        for score in query.of_columns
+        for column in columns
     ]
     tallies = [Tally.of(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)]
     if query.gains is not None:
-        numbers.append(np.unique(sum_gains(seen.columns), return_counts=True))
+        numbers.append(np.unique(sum_gains(chunk.columns), return_counts=True))
     rows = next(iter(arrays.values())).shape[1]
     return PartialResult(rows, figures, top, tallies), numbers
 

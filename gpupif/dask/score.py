@@ -24,9 +24,9 @@ from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..results.base import RunDescription
-from ..results.outputs import ScoredAttacker, of_each_fold
+from ..results.backing import RunDescription
 from ..results.provenance import describe_files, describe_frame, describe_request
+from ..results.score_outputs import ScoredAttacker, of_each_fold
 from ..results.scores import Scores
 from . import part, plan, shuffle
 from . import partition as partition_tasks

@@ -17,7 +17,7 @@ from ..attack.priors import AsDict, Prior
 from ..frames.open import open_frame
 from ..io.formats import PARQUET
 from ..io.write import output_names
-from ..results.base import (
+from ..results.backing import (
     AttackerOutcome,
     Backing,
     CellSource,
@@ -28,12 +28,12 @@ from ..results.base import (
     ScoresDescription,
     WriteRequest,
 )
-from ..results.figures import ColumnFacts
+from ..results.cell_selection import CellQuery
 from ..results.in_memory import index_table
-from ..results.outputs import CellScore, ScoredAttacker
 from ..results.packed_priors import pack_priors
 from ..results.provenance import in_one_file, to_metadata
-from ..results.selection import CellQuery
+from ..results.score_outputs import CellScore, ScoredAttacker
+from ..results.summary_figures import ColumnFacts
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.progress import Reporter

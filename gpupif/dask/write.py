@@ -16,7 +16,7 @@ from ..io.ipc_batches import disk_errors
 from ..io.parquet_writer import say_in_file
 from ..io.score_files import check_replaceable, is_file
 from ..io.temporary_folder import temporary_folder
-from ..results.base import ScoresDescription
+from ..results.backing import ScoresDescription
 from ..results.provenance import to_metadata
 from ..utils.config import resources
 from ..utils.private_folder import check_keeps_names, real_path, trusted_place

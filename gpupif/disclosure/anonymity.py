@@ -84,7 +84,7 @@ def k_anonymity(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s", "20s", "30s", "30s", "30s"], "sex": ["f", "f", "f", "m", "m"]})
-    >>> gpupif.k_anonymity(people, "age"), gpupif.k_anonymity(people, ["age", "sex"])
+    >>> gpupif.models.k_anonymity(people, "age"), gpupif.models.k_anonymity(people, ["age", "sex"])
     (2, 1)
 
     """
@@ -117,7 +117,8 @@ def alpha_k_anonymity(
     Raises
     ------
     InputError
-        As `gpupif.k_anonymity`; a sensitive attribute that is a quasi-identifier or has the same value in all rows.
+        As `gpupif.models.k_anonymity`; a sensitive attribute that is a quasi-identifier or has the same value in all
+        rows.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -130,7 +131,7 @@ def alpha_k_anonymity(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 4, "ill": ["flu", "flu", "hiv"] + ["flu", "hiv"] * 2})
-    >>> gpupif.alpha_k_anonymity(people, "age", "ill")
+    >>> gpupif.models.alpha_k_anonymity(people, "age", "ill")
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
@@ -215,7 +216,7 @@ def l_diversity(
     Raises
     ------
     InputError
-        As `gpupif.alpha_k_anonymity`; an unknown kind, l with another kind, or an l that no class can have.
+        As `gpupif.models.alpha_k_anonymity`; an unknown kind, l with another kind, or an l that no class can have.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -228,9 +229,9 @@ def l_diversity(
     >>> import pandas as pd, gpupif
     >>> ill = ["flu", "flu", "flu", "hiv", "asthma"] + ["flu", "hiv"]
     >>> people = pd.DataFrame({"age": ["20s"] * 5 + ["30s"] * 2, "ill": ill})
-    >>> gpupif.l_diversity(people, "age", "ill"), gpupif.l_diversity(people, "age", "ill", "entropy")
+    >>> gpupif.models.l_diversity(people, "age", "ill"), gpupif.models.l_diversity(people, "age", "ill", "entropy")
     (2, 2.0)
-    >>> gpupif.l_diversity(people, "age", "ill", "recursive")
+    >>> gpupif.models.l_diversity(people, "age", "ill", "recursive")
     Recursive(c=1.5, l=2)
 
     """

@@ -44,8 +44,8 @@ def t_closeness(
     Raises
     ------
     InputError
-        As `gpupif.alpha_k_anonymity`; "ordered" for values without an order, a list or hierarchy that lacks a value, a
-        hierarchy that is no tree.
+        As `gpupif.models.alpha_k_anonymity`; "ordered" for values without an order, a list or hierarchy that lacks a
+        value, a hierarchy that is no tree.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -59,9 +59,9 @@ def t_closeness(
 
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 3, "salary": [3, 3, 6, 6, 9, 9]})
-    >>> round(gpupif.t_closeness(people, "age", "salary"), 4)
+    >>> round(gpupif.models.t_closeness(people, "age", "salary"), 4)
     0.3333
-    >>> round(gpupif.t_closeness(people, "age", "salary", "nominal"), 4)
+    >>> round(gpupif.models.t_closeness(people, "age", "salary", "nominal"), 4)
     0.3333
 
     """
@@ -97,7 +97,7 @@ def basic_beta_likeness(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
-    >>> gpupif.basic_beta_likeness(people, "age", "ill")
+    >>> gpupif.models.basic_beta_likeness(people, "age", "ill")
     1.0
 
     """
@@ -134,10 +134,10 @@ def enhanced_beta_likeness(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
-    >>> gpupif.enhanced_beta_likeness(people, "age", "ill")
+    >>> gpupif.models.enhanced_beta_likeness(people, "age", "ill")
     inf
     >>> people.loc[4, "ill"] = "hiv"
-    >>> gpupif.enhanced_beta_likeness(people, "age", "ill")
+    >>> gpupif.models.enhanced_beta_likeness(people, "age", "ill")
     0.0
 
     """
@@ -175,7 +175,7 @@ def delta_disclosure(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
-    >>> round(gpupif.delta_disclosure(people, "age", "ill"), 4)
+    >>> round(gpupif.models.delta_disclosure(people, "age", "ill"), 4)
     0.6931
 
     """

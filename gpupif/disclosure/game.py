@@ -115,7 +115,7 @@ class Game(Record):
     def payoffs(self, class_sizes: Any, rows: int | None = None) -> Payoffs:
         """What the game comes to for a table, from the sizes of its equivalence classes alone.
 
-        class_sizes, rows: as of `gpupif.class_risks`. That is the game with a prosecutor; with a journalist
+        class_sizes, rows: as of `gpupif.models.class_risks`. That is the game with a prosecutor; with a journalist
         `payoffs_of` takes sizes in the population, which `gpupif.risk` finds with ``population=``. Raises InputError.
         """
         return self.payoffs_of(ClassSizes.of_classes(histogram_of(class_sizes, rows)).rows_of_size)

@@ -80,7 +80,7 @@ def household_risk(
 
     >>> import pandas as pd, gpupif
     >>> table = pd.DataFrame({"age": [30, 30, 41], "home": ["a", "b", "b"]})
-    >>> gpupif.household_risk(table, "age", "home").tolist()
+    >>> gpupif.models.household_risk(table, "age", "home").tolist()
     [0.5, 1.0, 1.0]
 
     """

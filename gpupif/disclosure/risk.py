@@ -44,7 +44,7 @@ class DisclosureRisk(Displayable):
     rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
 
     classes: sizes of the equivalence classes and the risk of re-identification that follows from them: k, uniques,
-    prosecutor and marketer risk, discernibility and more, see `gpupif.class_risks`.
+    prosecutor and marketer risk, discernibility and more, see `gpupif.models.class_risks`.
 
     attributes: one row a sensitive attribute: values (different ones in the table); alpha, distinct_l, entropy_l,
     recursive_c, t, basic_beta, enhanced_beta, delta, those asked for, see `gpupif measures` for units, ranges and
@@ -53,13 +53,12 @@ class DisclosureRisk(Displayable):
     l_values: the l of recursive_c, None without it.
 
     groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk, k-map
-    and presence, see `gpupif.population_risks`; None without a population. present: the classes of the highest presence
-    there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
+    and presence, see `gpupif.models.population_risks`; None without a population. present: the classes of the highest
+    presence there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
     "journalist", see `Payoffs`; empty without game. estimated: risk in the population that sampling weights estimate,
     see `EstimatedRisks`; None without weights. households: the risk that somebody of a household is found, see
-    `HouseholdRisks`; risk_threshold: the threshold for a limit of the global risk, see `RiskThreshold`; each None
-    where not asked
-    for. uniques: people who are unique in the population, estimated; None where neither sampling_fraction nor
+    `HouseholdRisks`; risk_threshold: the threshold for a limit of the global risk, see `RiskThreshold`; each None where
+    not asked for. uniques: people who are unique in the population, estimated; None where neither sampling_fraction nor
     population_size was given. seconds: wall time by stage.
     """
 
@@ -161,37 +160,37 @@ def risk(
         Of ``alpha``, ``distinct_l``, ``entropy_l``, ``recursive_c``, ``t``, ``basic_beta``, ``enhanced_beta``,
         ``delta``, ``k`` those to find; default all.
     l:
-        Of recursive (c,l)-diversity, as of `gpupif.l_diversity`.
+        Of recursive (c,l)-diversity, as of `gpupif.models.l_diversity`.
     distance:
-        Of t-closeness, as of `gpupif.t_closeness`.
+        Of t-closeness, as of `gpupif.models.t_closeness`.
     k, threshold:
-        As of `gpupif.class_risks`: classes of fewer than k rows are counted apart, a risk above the threshold (default
-        1/k) counts as at risk.
+        As of `gpupif.models.class_risks`: classes of fewer than k rows are counted apart, a risk above the threshold
+        (default 1/k) counts as at risk.
     groups:
         How many of the most homogeneous classes of several rows to list (group privacy): the highest share of a
         sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own. With
         a population so many of the classes of the highest presence, too, of equal ones those of the most rows.
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk and presence, see `gpupif.population_risks`; or `gpupif.Population`, which
-        says what to do with rows that it lacks. A path is read in streams where the table is, or where it is too large
-        itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values match
-        every value, in either table, the average of the journalist is NaN, and presence None.
+        same types: gives journalist risk and presence, see `gpupif.models.population_risks`; or `gpupif.Population`,
+        which says what to do with rows that it lacks. A path is read in streams where the table is, or where it is too
+        large itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values
+        match every value, in either table, the average of the journalist is NaN, and presence None.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
-        the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
+        the population. One of them: people who are unique there are estimated, see `gpupif.models.population_uniques`.
     household:
         A column that says which rows are of one household, those with the same value: gives the risk that at least one
         of them is re-identified, ``.households``, see `HouseholdRisks`. A row's own risk is the individual one where
         there are weights, else 1 / the rows of its class. A quasi-identifier, a sensitive attribute or a missing value
-        is none. Of each row: `gpupif.household_risk`.
+        is none. Of each row: `gpupif.models.household_risk`.
     max_global_risk:
         The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. Gives
         ``.risk_threshold``, see `RiskThreshold`: the risk above which rows have to be protected, and how many they
         are. Takes 24 bytes of memory for each risk that occurs.
     game:
-        What is at stake, a `gpupif.Game`: gives what attacks and publication come to, by the rows of classes (whatever
-        their weights), and with a population by their people there. Default: not looked for.
+        What is at stake, a `gpupif.models.Game`: gives what attacks and publication come to, by the rows of classes
+        (whatever their weights), and with a population by their people there. Default: not looked for.
     roles:
         Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
         which are quasi-identifiers, which are sensitive, and which column has the weights. Every column of the table
@@ -238,7 +237,7 @@ def risk(
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
     if game is not None and not isinstance(game, Game):
-        raise InputError(f"game: expected a gpupif.Game, got {brief(game)}.")
+        raise InputError(f"game: expected a gpupif.models.Game, got {brief(game)}.")
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
     _check_size(people, weights, missing)
     wanted = resolve_models(models)

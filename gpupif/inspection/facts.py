@@ -223,7 +223,7 @@ class ColumnFacts:
 
     @property
     def entropy(self) -> float:
-        """Bits, as of `gpupif.entropy`."""
+        """Bits, as of `gpupif.information.entropy`."""
         whole = Sizes.of(np.array([self.rows])).sum_log()
         return max(0.0, (whole - self.log_sum.sum_log()) / self.rows)
 

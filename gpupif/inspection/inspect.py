@@ -32,11 +32,12 @@ class Inspection(Displayable):
     "boolean", "date", "date and time", "time", "time span", "nothing", or "other" for lists and the like, of which
     nothing else is said); values (how many differ); missing (rows without one); unique_share (of the rows, those whose
     value no other has); alpha_distinction (different values, all missing ones as one, over rows: the largest share of
-    the rows in which all can differ; Motwani and Xu 2007); entropy (bits, as of `gpupif.entropy`); looks_like (in
-    words, None for nothing that is known) and hipaa (the letter of 45 CFR 164.514(b)(2)(i), None for none of these
-    identifiers); role, evidence ("name", "values", "name and values", "distinction", "nothing else") and reason.
+    the rows in which all can differ; Motwani and Xu 2007); entropy (bits, as of `gpupif.information.entropy`);
+    looks_like (in words, None for nothing that is known) and hipaa (the letter of 45 CFR 164.514(b)(2)(i), None for
+    none of these identifiers); role, evidence ("name", "values", "name and values", "distinction", "nothing else") and
+    reason.
 
-    roles: the proposed `gpupif.Roles`. seconds: that it took.
+    roles: the proposed `gpupif.results.Roles`. seconds: that it took.
     """
 
     rows: int
@@ -94,7 +95,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
     Returns
     -------
     Inspection
-        ``.columns``, a pandas DataFrame; ``.roles``, a `gpupif.Roles`; prints as tables; ``.to_dict()``,
+        ``.columns``, a pandas DataFrame; ``.roles``, a `gpupif.results.Roles`; prints as tables; ``.to_dict()``,
         ``.to_json()``; ``.write("roles.toml")`` for a file to edit, which `gpupif.read_roles` reads.
 
     Raises

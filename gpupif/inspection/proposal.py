@@ -237,7 +237,7 @@ def _by_values(facts: ColumnFacts) -> Proposal:
 
 
 def _is_nearly_unique(facts: ColumnFacts) -> bool:
-    """As `gpupif.NearlyUniqueWarning` has it."""
+    """As `gpupif.errors.NearlyUniqueWarning` has it."""
     return facts.rows >= UNIQUE_ROWS and facts.cardinality >= UNIQUE_SHARE * facts.rows
 
 

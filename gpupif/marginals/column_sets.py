@@ -26,7 +26,7 @@ from .request import CountRequest
 def measure_sets(measure: Callable[..., float], table: Any, weights: Hashable, missing: str, **given: Any) -> float:
     """What a method of `ColumnSets` finds of sets of columns of a table.
 
-    given: by the argument that names it, each set's columns (None: all). Others: as of `gpupif.entropy`.
+    given: by the argument that names it, each set's columns (None: all). Others: as of `gpupif.information.entropy`.
     """
     wanted = [
         None if columns is None else as_columns(argument, columns, table, empty=argument == "given")

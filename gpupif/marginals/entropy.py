@@ -61,9 +61,9 @@ def entropy(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "eyes": ["blue", "brown", "brown", "brown"]})
-    >>> gpupif.entropy(people, "sex")
+    >>> gpupif.information.entropy(people, "sex")
     1.0
-    >>> gpupif.entropy(people, ["sex", "eyes"])
+    >>> gpupif.information.entropy(people, ["sex", "eyes"])
     1.5
 
     """
@@ -99,7 +99,7 @@ def conditional_entropy(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "eyes": ["blue", "brown", "brown", "brown"]})
-    >>> gpupif.conditional_entropy(people, "eyes", given="sex")
+    >>> gpupif.information.conditional_entropy(people, "eyes", given="sex")
     0.5
 
     """
@@ -135,7 +135,7 @@ def mutual_information(
     --------
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "eyes": ["blue", "brown", "brown", "brown"]})
-    >>> round(gpupif.mutual_information(people, "sex", "eyes"), 3)
+    >>> round(gpupif.information.mutual_information(people, "sex", "eyes"), 3)
     0.311
 
     """
@@ -166,7 +166,7 @@ def total_correlation(
     Examples
     --------
     >>> import pandas as pd, gpupif
-    >>> gpupif.total_correlation(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "sum": [0, 1, 1, 0]}))
+    >>> gpupif.information.total_correlation(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "sum": [0, 1, 1, 0]}))
     1.0
 
     """
@@ -197,7 +197,8 @@ def dual_total_correlation(
     Examples
     --------
     >>> import pandas as pd, gpupif
-    >>> gpupif.dual_total_correlation(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "sum": [0, 1, 1, 0]}))
+    >>> table = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "sum": [0, 1, 1, 0]})
+    >>> gpupif.information.dual_total_correlation(table)
     2.0
 
     """
@@ -231,7 +232,7 @@ def residual_entropy(
     Examples
     --------
     >>> import pandas as pd, gpupif
-    >>> gpupif.residual_entropy(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "copy": [0, 1, 0, 1]}))
+    >>> gpupif.information.residual_entropy(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "copy": [0, 1, 0, 1]}))
     1.0
 
     """

@@ -17,13 +17,12 @@ from ..attack.priors import Prior
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums, computed_measure
 from ..measures import POPULATION_SIZE, find_measure
-from ..results.base import RiskyCell
-from ..results.distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
-from ..results.explained_cells import ExplainedCells
-from ..results.figures import OF_COLUMNS, OF_ROWS, ColumnFacts, Figures, summary_columns
-from ..results.outputs import MEAN
-from ..results.riskiest import cell_records, riskiest
+from ..results.cell_explanations import ExplainedCells
+from ..results.riskiest import RiskyCell, cell_records, riskiest
+from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
+from ..results.score_outputs import MEAN
 from ..results.summary import TOP_CELLS, Summary
+from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, Figures, summary_columns
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, Pieces
 from .chunks import TableChunks

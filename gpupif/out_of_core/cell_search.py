@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..results.cell_layout import CellLayout
-from ..results.selection import CellQuery, ScoredRows
+from ..results.cell_selection import CellQuery, ScoredRows
+from ..results.cell_table import CellLayout
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .chunks import TableChunks
@@ -35,6 +35,6 @@ class CellSearch:
         start = 0
         for number, (size, arrays) in enumerate(zip(self.chunks.sizes, scores, strict=True)):
             codes = self.chunks.some_codes(number, self.places)
-            yield from ScoredRows(start, arrays, codes.__getitem__).pieces()
+            yield from ScoredRows(start, arrays, codes.__getitem__).chunks()
             start += size
             report.advance(size)

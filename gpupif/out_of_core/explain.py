@@ -17,9 +17,9 @@ from ..encoding.merge import encode_part, number_in, recode
 from ..engines.base import Engine, Job
 from ..io.base import Source
 from ..measures import Measure
-from ..results.base import RiskyCell, RowExplainer, RowValues
-from ..results.explained_cells import ExplainedCells
-from ..results.worst_attacker import weights_of_sets
+from ..results.backing import RowExplainer, RowValues
+from ..results.cell_explanations import ExplainedCells, weights_of_sets
+from ..results.riskiest import RiskyCell
 from ..rows.accumulate import DistinctRows
 from ..rows.threads import Workers
 from .gather import RowReader

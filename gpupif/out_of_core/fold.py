@@ -22,10 +22,11 @@ from ..attack.known_subsets import fold_of
 from ..engines.partition_plan import computed_measure
 from ..io.ipc_batches import BatchWriter, disk_errors
 from ..measures import POPULATION_SIZE
-from ..results.figures import SUMMARISED, Figures
-from ..results.outputs import ScoreView
-from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
+from ..results.cell_selection import SEARCHED_ROWS, CellQuery, ScoredRows, Selection
+from ..results.riskiest import CellBatch, Riskiest
+from ..results.score_outputs import ScoreView
 from ..results.summary import TOP_CELLS
+from ..results.summary_figures import SUMMARISED, Figures
 from ..rows.threads import Workers
 from ..utils.private_folder import write_private
 from ..utils.row_sums import RowSums

@@ -14,10 +14,9 @@ from ..engines.partition_plan import part_measures
 from ..io.documents import parse_json
 from ..io.ipc_batches import BatchReader, write_batch
 from ..measures import POPULATION_SIZE
-from ..results.base import RiskyCell
-from ..results.cell_layout import CellLayout
-from ..results.figures import Figures
-from ..results.selection import CellBatch, Riskiest
+from ..results.cell_table import CellLayout
+from ..results.riskiest import CellBatch, Riskiest, RiskyCell
+from ..results.summary_figures import Figures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from ..utils.row_sums import RowSums

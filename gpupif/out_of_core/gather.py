@@ -22,11 +22,10 @@ from ..engines.partition_plan import computed_measure, part_measures
 from ..io.documents import parse_json
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
-from ..results.base import RiskyCell
-from ..results.figures import SUMMARISED, Figures
-from ..results.outputs import ScoredAttacker
-from ..results.riskiest import riskiest, riskiest_in
+from ..results.riskiest import RiskyCell, riskiest, riskiest_in
+from ..results.score_outputs import ScoredAttacker
 from ..results.summary import TOP_CELLS
+from ..results.summary_figures import SUMMARISED, Figures
 from ..rows.threads import Workers
 from ..utils.private_folder import private_folder, write_private
 from ..utils.row_sums import sum_rows

@@ -12,8 +12,8 @@ from ..io.base import Source
 from ..io.formats import WRITTEN_ENDINGS
 from ..io.score_files import is_file
 from ..measures import POPULATION_SIZE
-from ..results.distribution import ScoreQuestions
-from ..results.selection import Selection
+from ..results.cell_selection import Selection
+from ..results.score_distribution import ScoreQuestions
 from ..utils.config import resources
 from ..utils.validation import whole_number
 

@@ -16,7 +16,7 @@ from ..engines.base import Engine, Job
 from ..engines.partition_plan import Pass, WeightSums, computed_measure, part_measures, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
-from ..results.distribution import ScoreQuestions
+from ..results.score_distribution import ScoreQuestions
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget

@@ -15,7 +15,7 @@ from ..io.checkpoints import BEGUN, Store, identity, read_last_mark, work_folder
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.temporary_folder import temporary_folder
 from ..io.write import attacker_names, check_output
-from ..results.base import RunDescription
+from ..results.backing import RunDescription
 from ..results.provenance import digest
 from ..results.scores import Scores
 from ..utils.progress import Reporter

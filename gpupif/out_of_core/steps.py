@@ -17,17 +17,17 @@ from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
-from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
+from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
-from ..results.distribution import ScoreAnswers
-from ..results.figures import ColumnFacts
-from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
+from ..results.cell_selection import CellQuery
+from ..results.in_files import FileBacking
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
+from ..results.score_distribution import ScoreAnswers
+from ..results.score_outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.scores import Scores
-from ..results.selection import CellQuery
-from ..results.stored import FileBacking
 from ..results.summary import Summary
+from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget

@@ -21,7 +21,7 @@ from ..io.ipc_batches import disk_errors
 from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables
-from ..results.base import ScoresDescription
+from ..results.backing import ScoresDescription
 from ..results.provenance import in_one_file, to_metadata
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter

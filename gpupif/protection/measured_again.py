@@ -23,7 +23,7 @@ from ..errors import NearlyUniqueWarning, NothingKnownWarning
 from ..io.base import Input
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
-from ..results.distribution import ColumnQuery
+from ..results.score_distribution import ColumnQuery
 from ..results.scores import Scores
 from ..scoring.score import score
 from ..treatment.plan import Plan

@@ -78,7 +78,7 @@ def protect(
         is named as a column is.
     pseudonymise:
         Columns, among the identifiers or others, that get a pseudonym by a secret key in place of being dropped
-        (`gpupif.Pseudonym`, "hmac"), for tables that are to be linked: treat the table with ``key=``.
+        (`gpupif.treatments.Pseudonym`, "hmac"), for tables that are to be linked: treat the table with ``key=``.
     keep:
         Columns, among the identifiers or others, that stay as they are although they name persons or look like it.
     attackers:

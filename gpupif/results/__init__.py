@@ -1,1 +1,5 @@
-"""What `score` returns: scores, summaries, and what is drawn of them."""
+"""The classes of what functions return. Their public names are in `__init__.pyi`, and imported on first use."""
+
+from ..utils.lazy_names import names_of_stub
+
+__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)

@@ -1,11 +1,9 @@
-"""Scores of which a file holds some cells only, those that were asked for, and what all of them come to."""
+"""Scores of which files hold only some cells (`where=`, `top=`) or none (`summary_only=`), and the facts about all."""
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,49 +12,31 @@ import pyarrow as pa
 
 from ..errors import NotScoredError
 from ..io.common import Stamp
-from .base import CellSource, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
-from .cell_layout import COLUMN, ROW, VALUE
-from .local_cell_source import write_cells
-from .outputs import CellScore, ScoreView
-from .provenance import to_metadata
-from .selection import CellQuery, Selection
-from .stored_base import StoredBacking
+from .backing import CellSource, ScoresDescription
+from .cell_selection import CellQuery, Selection
+from .cell_table import COLUMN, ROW, VALUE
+from .in_files import StoredBacking
+from .score_outputs import ScoreView
 
 
 class ScorelessBacking(StoredBacking):
-    """What scores come to, where they are not kept."""
+    """The facts about scores that are not kept. Requests for scores raise NotScoredError."""
 
-    def frame(self, score: CellScore) -> NoReturn:
+    @abstractmethod
+    def _not_there(self) -> NotScoredError:
+        """Return the error for a request for scores."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise self._not_there()
 
-    def array(self, score: CellScore) -> NoReturn:
-        raise self._not_there()
-
-    def row_sums(self, score: CellScore, name: str) -> NoReturn:
-        raise self._not_there()
-
-    def find(self, query: ScoreQuery) -> QueryResult:
-        raise self._not_there()
-
-    def joined(self, outputs: Mapping[str, CellScore]) -> NoReturn:
-        raise self._not_there()
-
-    def to_arrow(self, outputs: Mapping[str, CellScore], keep_input: bool) -> NoReturn:
-        raise self._not_there()
-
-    def write(self, writing: WriteRequest) -> NoReturn:
-        raise self._not_there()
+    frame = array = row_sums = find = joined = to_arrow = write = _refuse
 
     def cells(self, query: CellQuery) -> CellSource:
         raise self._not_there()
 
-    @abstractmethod
-    def _not_there(self) -> NotScoredError:
-        """Said to who asks for scores."""
-
 
 class SummaryBacking(ScorelessBacking):
-    """Scores that nobody keeps."""
+    """The facts about scores of which no file holds any."""
 
     def __init__(self, path: Path, *given: Any) -> None:
         super().__init__(path, *given)
@@ -75,23 +55,24 @@ class SummaryBacking(ScorelessBacking):
 
 
 class CellFileBacking(ScorelessBacking):
-    """Cells in a file, in place of all scores."""
+    """The cells in a file, in place of all scores."""
 
     def __init__(self, path: Path, stamps: Mapping[Path, Stamp], description: ScoresDescription, *given: Any) -> None:
         super().__init__(path, stamps, description, *given)
-        self._selection = Selection.of(**(description.cells or {}))
+        self.selection = Selection.of(**(description.cells or {}))
+        self._view = ScoreView(self.about.measures, tuple(self.attackers), self.about.dtype)
 
     def where(self) -> str:
-        return f"{super().where()}, which holds {self._selection}"
+        return f"{super().where()}, which holds {self.selection}"
 
     def cells(self, query: CellQuery) -> CellSource:
-        """See `Backing`; raises NotScoredError for others than those that are there."""
+        """See `Backing`; raises NotScoredError for other cells than those in the file."""
         if query.asked != Selection().to_dict() or list(query.shown) != list(self._view.outputs()):
             raise self._not_there()
         return _CellFileSource(self)
 
     def tables(self) -> Iterator[pa.Table]:
-        """The cells that are there."""
+        """Return the cells in the file, some at a time. Raises TableReadError."""
         with self._reading():
             dataset = self._dataset()
             yield dataset.schema.empty_table()
@@ -100,22 +81,14 @@ class CellFileBacking(ScorelessBacking):
 
     @property
     def cell_columns(self) -> list[str]:
-        """Names of the columns of the file."""
+        """The names of the columns of the file."""
         with self._reading():
             return list(self._dataset().schema.names)
 
     def count(self) -> int:
-        """How many cells there are."""
+        """Return the number of cells in the file. Raises TableReadError."""
         with self._reading():
             return int(self._dataset().count_rows())
-
-    def describe(self, description: ScoresDescription) -> ScoresDescription:
-        """What a copy of the file is to say."""
-        return replace(description, cells=self._selection.to_dict())
-
-    @property
-    def _view(self) -> ScoreView:
-        return ScoreView(self.about.measures, tuple(self.attackers), self.about.dtype)
 
     def _column_types(self) -> dict[str, pa.DataType]:
         scores = {output: pa.from_numpy_dtype(np.dtype(kind)) for output, kind in self._view.types().items()}
@@ -123,31 +96,21 @@ class CellFileBacking(ScorelessBacking):
 
     def _not_there(self) -> NotScoredError:
         return NotScoredError(
-            f"{self.path}: holds {self._selection}, not the scores of all. Read them with scores.cells(), "
+            f"{self.path}: holds {self.selection}, not the scores of all. Read them with scores.cells(), "
             "without a condition, or score the table again without where= and top=."
         )
 
 
-@dataclass(eq=False)
 class _CellFileSource(CellSource):
-    """See `CellSource`."""
+    """The cells of a file."""
 
-    kept: CellFileBacking
-
-    def __post_init__(self) -> None:
-        self.columns = self.kept.cell_columns
+    def __init__(self, file: CellFileBacking) -> None:
+        self.columns = file.cell_columns
+        self.selection = file.selection
+        self._file = file
 
     def tables(self) -> Iterator[pa.Table]:
-        return self.kept.tables()
+        return self._file.tables()
 
     def count(self) -> int:
-        return self.kept.count()
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        overwrite: bool,
-        describe: Callable[[bool], ScoresDescription],
-        options: Mapping[str, Any],
-    ) -> int:
-        return write_cells(self.tables(), path, overwrite, lambda: to_metadata(self.kept.describe(describe(True))))
+        return self._file.count()

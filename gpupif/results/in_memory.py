@@ -1,10 +1,10 @@
-"""Scores in memory, of the host or of a GPU."""
+"""Scores in memory, on the host or on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,36 +24,35 @@ from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import is_on_device, on_host
 from ..utils.repeated import Repeated
-from .base import (
+from .backing import (
     AttackerOutcome,
     CellSource,
     OutcomeBacking,
     QueryResult,
-    RiskyCell,
     RowExplainer,
     RowValues,
     RunDescription,
     ScoreQuery,
     WriteRequest,
 )
-from .cell_layout import CellLayout
-from .explained_cells import ExplainedCells
-from .figures import ColumnFacts
-from .local_cell_source import LocalCellSource
-from .outputs import CellScore, ScoredAttacker, outputs_of
-from .pieces import ColumnPiece, ColumnScores, Piece, QuerySearch, cut, sum_gains
+from .cell_explanations import ExplainedCells
+from .cell_selection import CellQuery, ScoredRows
+from .cell_table import CellLayout, LocalCellSource
 from .provenance import to_metadata
-from .selection import CellQuery, ScoredRows
+from .query_search import ChunkColumn, ChunkFacts, ColumnScores, QuerySearch, cut_rows, sum_gains
+from .riskiest import RiskyCell
+from .score_outputs import CellScore, ScoredAttacker, outputs_of
+from .summary_figures import ColumnFacts
 
-# Rows whose scores are looked through for cells at once.
-ROWS_LOOKED_AT = 1 << 18
+# Rows of a chunk that is searched for cells.
+ROWS_SEARCHED = 1 << 18
 
 
 class MemoryBacking(OutcomeBacking):
     """Scores of a table in memory.
 
-    outcomes: of each attacker, in order. values: by output (see `ScoredAttacker.named`) the scores, an array (scored
-    columns, rows) of host or device, or `SharedScores`. priors: of the scored columns.
+    frame: the table. outcomes: one for each attacker, in order. values: by output (see `ScoredAttacker.named`), the
+    scores: an array (scored columns, rows) on the host or a device, or `SharedScores`. priors: of the scored columns.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class MemoryBacking(OutcomeBacking):
         self._values = dict(values)
         self._priors = priors
         self._frames: dict[CellScore, Any] = {}
-        # Of the rows of each piece.
+        # By score, the sums of the rows of each chunk.
         self._row_sums: dict[CellScore, list[Any]] = {}
         for output, array in values.items():
             self._hold(output, array)
@@ -102,7 +101,7 @@ class MemoryBacking(OutcomeBacking):
         return self._scores(score)
 
     def _scores(self, score: CellScore) -> Any:
-        """Where they lie."""
+        """Return a score of all cells as an array (scored columns, rows), on the host or a device."""
         for output in score.outputs:
             values = self._values[output]
             if isinstance(values, SharedScores):
@@ -114,7 +113,7 @@ class MemoryBacking(OutcomeBacking):
         return scores
 
     def _hold(self, output: str, scores: Any) -> None:
-        """Have these be the scores of an output, wherever they lie."""
+        """Keep these scores as the scores of an output."""
         if isinstance(scores, np.ndarray):
             scores.setflags(write=False)
         self._values[output] = scores
@@ -133,39 +132,35 @@ class MemoryBacking(OutcomeBacking):
         on_device = any(map(is_on_device, values.values()))
         search = QuerySearch(query)
 
-        def look_at(start: int, stop: int) -> Piece:
-            columns: list[ColumnPiece] = []
+        def look_at(start: int, stop: int) -> ChunkFacts:
+            columns: list[ChunkColumn] = []
 
-            def each() -> Iterator[ColumnPiece]:
+            def each_column() -> Iterator[ChunkColumn]:
                 for scored_column in range(len(self.about.columns)):
-                    found = search.look(
-                        ColumnScores(take_scored_column(values, scored_column, start, stop)), scored_column, start
-                    )
-                    columns.append(found._replace(gains=None))
-                    yield found
+                    scores = ColumnScores(take_scored_column(values, scored_column, start, stop))
+                    column = search.look_at(scores, scored_column, start)
+                    # Gains are summed here, and not kept: they are as large as the scores.
+                    columns.append(column._replace(gains=None))
+                    yield column
 
-            return Piece(columns, sums=sum_gains(each()))
+            return ChunkFacts(columns, sums=sum_gains(each_column()))
 
-        # A device has its own threads, and is that of the calling one.
+        # A device has threads of its own, and is active in the calling thread only.
         with self._frame.active(), Workers(1 if on_device else None) as workers:
-            pieces = workers.run(look_at, [(0, self.rows)] if on_device else cut(self.rows, workers.threads))
+            chunks = workers.run(look_at, [(0, self.rows)] if on_device else cut_rows(self.rows, workers.threads))
             if query.gains is not None:
-                self._row_sums[query.gains] = [piece.sums for piece in pieces]
-            return self._answer(search, pieces, workers)
+                self._row_sums[query.gains] = [chunk.sums for chunk in chunks]
+            return self._answer(search, chunks, workers)
 
-    def _answer(self, search: QuerySearch, pieces: Sequence[Piece], workers: Workers) -> QueryResult:
-        """The answer to a query, from all pieces."""
-        query, found = search.query, search.result(pieces, workers)
-        return found._replace(top=self._with_scores(found.top, query.shown))
-
-    def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
-        """Cells with these scores."""
-        values, found = {output: self._values[output] for output in outputs_of(shown)}, []
-        for cell in top:
+    def _answer(self, search: QuerySearch, chunks: Sequence[ChunkFacts], workers: Workers) -> QueryResult:
+        """Return the answer to a query from all chunks, with the scores of the riskiest cells."""
+        result, shown = search.result(chunks, workers), search.query.shown
+        values, top = {output: self._values[output] for output in outputs_of(shown)}, []
+        for cell in result.top:
             taken = take_scored_column(values, cell.scored_column, cell.row, cell.row + 1)
             arrays = {output: scores[None] for output, scores in taken.items()}
-            found.append(cell._replace(scores=[score.of(arrays).item() for score in shown]))
-        return found
+            top.append(cell._replace(scores=[score.of(arrays).item() for score in shown]))
+        return result._replace(top=top)
 
     def cells(self, query: CellQuery) -> CellSource:
         labels, encoded = index_table(self._frame, each=True), self.row_values()
@@ -175,8 +170,8 @@ class MemoryBacking(OutcomeBacking):
         def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
             values, scores = self.row_values(), {output: self._values[output] for output in outputs}
             with self._frame.active(), Workers() as workers:
-                for start in range(0, self.rows, ROWS_LOOKED_AT):
-                    stop = min(self.rows, start + ROWS_LOOKED_AT)
+                for start in range(0, self.rows, ROWS_SEARCHED):
+                    stop = min(self.rows, start + ROWS_SEARCHED)
                     taken = take_rows(scores, start, stop, workers)
                     arrays = {output: on_host(array) for output, array in taken.items()}
                     yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
@@ -197,10 +192,7 @@ class MemoryBacking(OutcomeBacking):
         return _OutputRows(self._frame, outputs, values, self.about.columns, keep_input, workers)
 
     def write(self, writing: WriteRequest) -> None:
-        """See `Backing`.
-
-        Scores on a device go straight from there to Parquet, others part by part through the host.
-        """
+        """See `Backing`; a device writes its scores to Parquet itself, others go through the host chunk by chunk."""
         path, overwrite = writing.path, writing.overwrite
         library = self._frame.device_frames()
         with Workers() as workers:
@@ -212,36 +204,29 @@ class MemoryBacking(OutcomeBacking):
                 write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
                 return
             form = written_format(Path(path))
-            # What the file says of its scores is found while these are written, where it is said last.
+            # If the description comes last in the file, its summary is found while the scores are written.
             searches = [QuerySearch(query) for query in writing.queries] if form.metadata_last else []
 
             def groups() -> Iterator[Sequence[RowGroup]]:
-                pieces: list[list[Piece]] = [[] for _ in searches]
+                seen: list[list[ChunkFacts]] = [[] for _ in searches]
                 for edges in row_groups(self.rows, len(rows.names)):
-                    made, seen = rows.groups(edges, form.repeated, searches)
-                    for own, more in zip(pieces, seen, strict=True):
-                        own += more
+                    made, more = rows.groups(edges, form.repeated, searches)
+                    for chunks, further in zip(seen, more, strict=True):
+                        chunks += further
                     yield made
                 if searches:
-                    found = (self._answer(*one, workers) for one in zip(searches, pieces, strict=True))
-                    writing.answered(list(found))
+                    pairs = zip(searches, seen, strict=True)
+                    writing.answered([self._answer(search, chunks, workers) for search, chunks in pairs])
 
             write_groups(groups(), path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
-class _OfScoredColumn(NamedTuple):
-    """Of some rows the scores of one column that are written, and what each search sees of all."""
-
-    written: list[npt.NDArray[Any] | Repeated | Multiple]
-    seen: list[ColumnPiece]
-
-
 class _OutputRows:
-    """Rows of an output: scores of a table with what goes beside them; names: of the score columns.
+    """The rows of an output file: perhaps the table's columns, the scores, and perhaps the index of a pandas table.
 
-    outputs: the cells by output; values: the scores that these are made of. The input stands before them where it is
-    kept; behind them the index of a pandas table, as pandas stores it, where it is more than row numbers. Raises
-    OutputError where names collide.
+    outputs: the scores to write, by the prefix of the names of their columns. values: by output, the scores that these
+    are made of. columns: the scored columns. The index is written as pandas stores it, unless it is just row numbers.
+    names: of the columns of scores. Raises OutputError for equal names.
     """
 
     def __init__(
@@ -265,91 +250,101 @@ class _OutputRows:
 
     @property
     def scores_on_device(self) -> bool:
-        """Whether they are scores on a device, and nothing goes beside them."""
-        there = all(map(is_on_device, self._values.values()))
-        return there and self._source is None and self._labels is None
+        """Whether the rows are scores on a device, and nothing else."""
+        on_device = all(map(is_on_device, self._values.values()))
+        return on_device and self._source is None and self._labels is None
 
     def all_rows(self) -> pa.Table:
-        """All of them."""
-        several = row_groups(self._frame.rows, len(self.names))
-        return pa.concat_tables(group.table() for edges in several for group in self.groups(edges)[0])
+        """Return all rows as one table."""
+        waves = row_groups(self._frame.rows, len(self.names))
+        return pa.concat_tables(group.table() for edges in waves for group in self.groups(edges)[0])
 
     def groups(
         self, edges: Sequence[tuple[int, int]], repeated: bool = False, searches: Sequence[QuerySearch] = ()
-    ) -> tuple[list[RowGroup], list[list[Piece]]]:
-        """Some groups of the rows, (start, stop) each, and by search what it sees of each group.
+    ) -> tuple[list[RowGroup], list[list[ChunkFacts]]]:
+        """Return some row groups, and for each search the facts that it keeps of each group.
 
-        repeated: find how numbers repeat.
+        edges: (start, stop) of each group. repeated: find how numbers repeat, for writers that make use of it.
         """
         with self._frame.active():
-            several = [self._on_host(start, stop) for start, stop in edges]
+            arrays_of_groups = [self._on_host(start, stop) for start, stop in edges]
+        searched = {output for search in searches for output in outputs_of(search.query.looked_at)}
 
-        def take(start: int, stop: int, values: Mapping[str, Any], scored_column: int) -> _OfScoredColumn:
-            shared = {output: scores for output, scores in self._values.items() if output not in values}
-            of_others = self._multiples(shared, scored_column)
-            looked = {output for search in searches for output in outputs_of(search.query.looked_at)}
-            taken = {output: one for output, one in shared.items() if output in looked or output not in of_others}
-            there = {output: scores[scored_column] for output, scores in values.items()}
-            scores = ColumnScores(there | take_scored_column(taken, scored_column, start, stop))
+        def take(
+            start: int, stop: int, arrays: Mapping[str, Any], scored_column: int
+        ) -> tuple[list[Any], list[ChunkColumn]]:
+            """Return what is written of one scored column of a group, and what each search keeps of it."""
+            shared = {output: scores for output, scores in self._values.items() if output not in arrays}
+            multiples = self._multiples(shared, scored_column)
+            needed = {
+                output: scores for output, scores in shared.items() if output in searched or output not in multiples
+            }
+            in_arrays = {output: array[scored_column] for output, array in arrays.items()}
+            scores = ColumnScores(in_arrays | take_scored_column(needed, scored_column, start, stop))
             written: list[Any] = []
             for score in self._outputs:
-                if score.outputs[0] in of_others:
-                    written.append(of_others[score.outputs[0]])
+                if score.outputs[0] in multiples:
+                    written.append(multiples[score.outputs[0]])
                 else:
-                    own = scores.of(score)
-                    written.append((own.repeated if repeated else None) or own.values)
-            return _OfScoredColumn(written, [search.look(scores, scored_column, start) for search in searches])
+                    column = scores.column_of(score)
+                    written.append((column.repeated if repeated else None) or column.values)
+            return written, [search.look_at(scores, scored_column, start) for search in searches]
 
         tasks = [
-            (*span, values, scored_column)
-            for span, values in zip(edges, several, strict=True)
+            (*span, arrays, scored_column)
+            for span, arrays in zip(edges, arrays_of_groups, strict=True)
             for scored_column in self._scored_columns
         ]
         taken = iter(self._workers.run(take, tasks))
         made: list[RowGroup] = []
-        pieces: list[list[Piece]] = [[] for _ in searches]
+        seen: list[list[ChunkFacts]] = [[] for _ in searches]
         for start, stop in edges:
             columns = [next(taken) for _ in self._scored_columns]
-            written = [column for several in zip(*(one.written for one in columns), strict=True) for column in several]
-            made.append(self._group(start, stop, written))
-            for seen, own in zip(zip(*(one.seen for one in columns), strict=True), pieces, strict=True):
-                ranges = [(seen, slice(*span)) for span in self._workers.ranges(stop - start)]
-                parts = self._workers.run(sum_gains, ranges)
-                sums = None if parts[0] is None else np.concatenate(parts)
-                own.append(Piece([one._replace(gains=None) for one in seen], sums))
-        return made, pieces
+            written = zip(*(written for written, _ in columns), strict=True)
+            made.append(self._group(start, stop, [column for of_output in written for column in of_output]))
+            for of_search, chunks in zip(zip(*(looks for _, looks in columns), strict=True), seen, strict=True):
+                ranges = [(of_search, slice(*span)) for span in self._workers.ranges(stop - start)]
+                sums = self._workers.run(sum_gains, ranges)
+                together = None if sums[0] is None else np.concatenate(sums)
+                chunks.append(ChunkFacts([column._replace(gains=None) for column in of_search], together))
+        return made, seen
 
     def _multiples(self, shared: Mapping[str, Any], scored_column: int) -> dict[str, Multiple]:
-        """By output the scores of a column that are those of another one times a factor, if all are written alone."""
+        """Return by output which scores of a column are the scores of another output times a factor.
+
+        Empty if a score is written that is made of several outputs.
+        """
         if any(len(score.outputs) > 1 for score in self._outputs):
             return {}
         place = {score.outputs[0]: number for number, score in enumerate(self._outputs)}
         return {
-            output: Multiple(place[of] * len(self._scored_columns) + scored_column, factor)
-            for output, (of, factor) in multiples(shared, scored_column).items()
+            output: Multiple(place[other] * len(self._scored_columns) + scored_column, factor)
+            for output, (other, factor) in multiples(shared, scored_column).items()
         }
 
     def _on_host(self, start: int, stop: int) -> dict[str, Any]:
-        """Some rows of the scores that are arrays, of host or device."""
+        """Return some rows of the scores that are arrays, from a device to the host."""
         arrays = {output: values for output, values in self._values.items() if not isinstance(values, SharedScores)}
         return {output: on_host(array[:, start:stop]) for output, array in arrays.items()}
 
     def _group(self, start: int, stop: int, scores: Sequence[npt.NDArray[Any] | Repeated | Multiple]) -> RowGroup:
-        """Scores of some rows, with what goes beside them."""
-        before, behind = (
+        """Return a row group: the scores of some rows, the table's columns and the index."""
+        before, after = (
             None if table is None else table.slice(start, stop - start) for table in (self._source, self._labels)
         )
-        columns = [pa.array(one) if isinstance(one, np.ndarray) else one for one in scores]
-        types = [pa.float64() if isinstance(one, Multiple) else pa.from_numpy_dtype(one.dtype) for one in scores]
+        columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in scores]
+        types = [
+            pa.float64() if isinstance(column, Multiple) else pa.from_numpy_dtype(column.dtype) for column in scores
+        ]
         fields = [pa.field(name, kind) for name, kind in zip(self.names, types, strict=True)]
-        if behind is None:
+        if after is None:
             return RowGroup(pa.schema(fields), columns).behind(before)
-        schema = pa.schema([*fields, *behind.schema], behind.schema.metadata)
-        return RowGroup(schema, [*columns, *behind.columns]).behind(before)
+        schema = pa.schema([*fields, *after.schema], after.schema.metadata)
+        return RowGroup(schema, [*columns, *after.columns]).behind(before)
 
 
 def index_table(frame: Frame, each: bool = False) -> pa.Table | None:
-    """The index of a pandas table, where it is more than row numbers, see `index_columns`. Raises OutputError."""
+    """Return the index of a pandas table, see `index_columns`; None if it is just row numbers. Raises OutputError."""
     index = frame.host_index()
     if index is None or (index.equals(pd.RangeIndex(frame.rows)) and index.name is None):
         return None
@@ -357,9 +352,10 @@ def index_table(frame: Frame, each: bool = False) -> pa.Table | None:
 
 
 def index_columns(index: pd.Index[Any], each: bool = False) -> pa.Table:
-    """Labels of rows, as pandas stores them; each: of each row, so that some can be taken. Raises OutputError.
+    """Return the labels of rows, as pandas stores them. Raises OutputError.
 
-    Without it numbers in steps are no column: only where they begin and end is stored, which is of all rows together.
+    each: make a column even of numbers in even steps, of which pandas stores only begin and end, so that the labels of
+    some rows can be taken.
     """
     empty = pd.DataFrame(index=index, columns=pd.Index([], dtype=object))
     try:
@@ -372,10 +368,10 @@ def index_columns(index: pd.Index[Any], each: bool = False) -> pa.Table:
 
 
 class TableExplainer(RowExplainer):
-    """What one attacker sees of the cells of a table in memory.
+    """The view of one attacker on the cells of a table in memory.
 
-    columns, job: of the columns that are scored or known, with the codes of all rows. weights: where the attacker knows
-    any few columns, of each scored column against each of their sets.
+    columns, job: of the columns that are scored or known, with the codes of all rows. weights: if the attacker knows
+    any few columns, for each scored column its weight against each set of known columns.
     """
 
     def __init__(
@@ -409,17 +405,17 @@ class TableExplainer(RowExplainer):
 
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         with self._frame.active():
-            return self._asked(cells).values()
+            return self._explained(cells).values()
 
     def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
         job = self._job
         weights = dict(zip(job.scored_columns, self._weights, strict=False))
         with self._frame.active():
-            asked = self._asked(cells)
+            explained = self._explained(cells)
             if self._subsets is None:
-                return asked.explain(asked.count(job.codes, job.times))
-            return asked.explain_worst(job, self._subsets, lambda _, position: weights[position], by)
+                return explained.explain(explained.count(job.codes, job.times))
+            return explained.explain_worst(job, self._subsets, lambda _, column: weights[column], by)
 
-    def _asked(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
+    def _explained(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
         keys = [[int(codes[cell.row]) for codes in self._job.codes] for cell in cells]
         return ExplainedCells(self._job, self._columns, cells, keys)

@@ -1,4 +1,4 @@
-"""Scores opened again from the files that they were written to."""
+"""The public `open_scores`: scores opened again from the files that they were written to."""
 
 from __future__ import annotations
 
@@ -16,39 +16,37 @@ from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
 from .cell_file import CellFileBacking
+from .in_files import FileBacking, StoredBacking
 from .provenance import FOLDER_FILE, read_description, read_text, tells_all
 from .scores import Scores
-from .stored import FileBacking
-from .stored_base import StoredBacking
 
-# What pathlib would make a path of all the same.
+# A URL, which pathlib would take for a path.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def open_scores(path: str | os.PathLike[str]) -> Scores:
-    """Open scores that were written to files, with all that these say of themselves.
+    """Open scores that were written to files, with the description in these files.
 
     Parameters
     ----------
     path:
-        What ``output`` of `gpupif.score_files` named, or `Scores.to_parquet`: a Parquet or Feather file, or a folder
-        of Parquet files. Nothing is read before it is asked for.
+        The output of `gpupif.score_files` or `Scores.to_parquet`: a Parquet or Feather file, or a folder of Parquet
+        files. Scores are read on request only.
 
     Returns
     -------
     Scores
-        As they were written; columns have their names as text. ``summary()`` is that of the run (stages have no times);
-        a prior table is there as far as it is small: the files keep those that take up to 1 MiB together, the smallest
-        first. ``scores.provenance`` says what was asked of which table. What needs the table itself, `Scores.top`
-        leaves out.
+        The scores as they were written; names of columns are text. ``summary()`` is the summary of the run, without
+        times of stages. Only small prior tables are there: the files keep the smallest that take up to 1 MiB together.
+        ``scores.provenance`` has the request and the table. `Scores.top` leaves out what takes the table itself.
 
     Raises
     ------
     InputError
-        What is no path; a file that is none of gpupif's scores, CSV, which says nothing of itself, or one file of a
-        folder that Dask wrote.
+        `path` is no path; the file was not written by gpupif; it is CSV, which has no description; or it is one file of
+        a folder that Dask wrote.
     TableReadError
-        A file that is not there or cannot be read.
+        There is no such file, or it cannot be read.
 
     """
     check_path("path", path, "a file or folder of scores")
@@ -65,12 +63,12 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
 
 
 def _file_that_tells(place: Path, files: Sequence[Path]) -> Path:
-    """Return the file of a folder that says most of all scores.
+    """Return the file of a folder whose description says most about all scores.
 
-    That is the last file that was written, `FOLDER_FILE` in folders of older versions, and any file where the last one
-    is gone. Raises InputError for files of several runs.
+    It is the file that was written last; `FOLDER_FILE` in folders of older versions; any file if these are missing.
+    Raises InputError for files of several runs.
     """
-    # The last one written is mostly the last by name, too.
+    # The file written last is nearly always the last by name, too.
     tells = next((file for file in reversed(files) if tells_all(file)), place / FOLDER_FILE)
     if tells.exists():
         return tells
@@ -79,7 +77,7 @@ def _file_that_tells(place: Path, files: Sequence[Path]) -> Path:
 
 
 def _check_of_one_run(place: Path, files: Sequence[Path]) -> None:
-    """Raise InputError where the files of a folder, none of which says all, say different things."""
+    """Raise InputError if the files of a folder, none of which describes all scores, have different descriptions."""
     for file in files[1:]:
         if read_text(file) != read_text(files[0]):
             raise InputError(
@@ -113,13 +111,13 @@ def _open(place: Path) -> StoredBacking:
         raise InputError(f"{place}: is a part of scores that Dask wrote. Open the folder that it lies in.")
     if description.files and place.is_dir():
         files = [place / name for name in description.files]
-    # Before they are read, so that none takes the place of what was.
+    # Stamps come before reading, so that a file that is replaced meanwhile is noticed.
     stamps = stamps_of(file.absolute() for file in files)
     if description.cells is not None:
         return CellFileBacking(place.absolute(), stamps, description, description.rows)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
-        # A part of them: what is said of all does not hold.
+        # Some files are missing: the facts about all rows do not hold.
         outcomes = [replace(outcome, summaries={}, distinct_rows=None) for outcome in description.outcomes]
         description = replace(description, outcomes=outcomes)
     return FileBacking(place.absolute(), stamps, description, rows)

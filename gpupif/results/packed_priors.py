@@ -1,4 +1,4 @@
-"""Prior tables as score files keep them: packed, and those that are small."""
+"""Prior tables as score files keep them: packed, and only small ones."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import pyarrow as pa
 from ..attack.priors import AsDict
 from ..errors import InputError
 
-# All together take at most so many bytes; the smallest come first.
+# The most bytes of all packed priors together; the smallest come first.
 PRIOR_BYTES = 1 << 20
-# A column whose probabilities alone may take as many, at so many bytes each, is not looked at.
+# The bytes of a probability. A column whose probabilities alone take more than all may is left out unseen.
 PROBABILITY_BYTES = 8
 
 
 def pack_priors(priors: Mapping[Hashable, AsDict], values: Mapping[Hashable, int]) -> dict[str, str]:
-    """The smallest priors, packed, as many as there is room for. values: how many each is of."""
-    few = PRIOR_BYTES // PROBABILITY_BYTES
-    packed = {str(name): _pack(prior.as_dict()) for name, prior in priors.items() if values[name] <= few}
-    room, found = PRIOR_BYTES, {}
-    for name, text in sorted(packed.items(), key=lambda one: len(one[1])):
+    """Return the smallest priors, packed, as many as there is room for. values: number of values of each prior."""
+    most = PRIOR_BYTES // PROBABILITY_BYTES
+    packed = {str(name): _pack(prior.as_dict()) for name, prior in priors.items() if values[name] <= most}
+    room, kept = PRIOR_BYTES, {}
+    for name, text in sorted(packed.items(), key=lambda item: len(item[1])):
         room -= len(text)
         if text and room >= 0:
-            found[name] = text
-    return found
+            kept[name] = text
+    return kept
 
 
 def _pack(prior: Mapping[Any, float]) -> str:
-    """A prior as Arrow's stream of values and probabilities, in base 64; empty for values of several types."""
+    """Return a prior as Arrow's stream of values and probabilities, in base 64; empty for values of several types."""
     try:
         values = pa.array(list(prior))
     except (pa.ArrowException, TypeError, OverflowError):
@@ -45,14 +45,14 @@ def _pack(prior: Mapping[Any, float]) -> str:
 
 @dataclass(frozen=True)
 class PackedPrior:
-    """The prior of a column, of scores in a place; packed: None where it was left out."""
+    """The prior of a column of stored scores. packed: None if it was left out. place: of the scores, for errors."""
 
     column: Hashable
     packed: str | None
     place: str
 
     def as_dict(self) -> dict[Any, float]:
-        """Value to probability; raises InputError where it was left out."""
+        """Return the probability of each value. Raises InputError if the prior was left out."""
         if self.packed is None:
             raise InputError(
                 f"priors: {self.place} has none of column {self.column!r}: kept are those that take up to "

@@ -1,10 +1,9 @@
-"""What files of scores say of themselves: what was asked of which table, and what the scores come to.
+"""The description in score files: the request, the table, and the summaries of the scores.
 
-One JSON document, under `KEY` in the metadata of a Parquet or Feather file: version, what was asked, the input, the
-attackers with their weights, the summaries, and the prior tables as far as they are small. The files of a folder have
-the first of these, and its last file has all of it: a folder holds nothing but score files, which every reader of
-folders takes. What is not known when a file is written (summaries, in Feather in streams and on Dask) is found anew in
-the scores.
+It is one JSON document under `KEY` in the metadata of a Parquet or Feather file: version, request, input, attackers
+with their weights, summaries, and small prior tables. In a folder each file has the request, and the last file has all
+of it: so a folder holds nothing but score files, which every reader of folders takes. Feather in streams and Dask do
+not know the summaries when a file is written; a reader finds them again in the scores.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ from ..io.documents import parse_json
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
-from .base import AttackerOutcome, RunDescription, ScoresDescription
-from .figures import ColumnFacts
-from .outputs import MEAN, WORST, ScoredAttacker
+from .backing import AttackerOutcome, RunDescription, ScoresDescription
+from .score_outputs import MEAN, WORST, ScoredAttacker
 from .summary import Summary
+from .summary_figures import ColumnFacts
 
 KEY = b"gpupif.scores"
-# Of the document: another one cannot be read.
+# The format of the document; documents in other formats cannot be read.
 FORMAT = 1
-# The file with all of it in a folder that an older version wrote.
+# The file with the whole description in a folder that an older version wrote.
 FOLDER_FILE = "_common_metadata"
-# Orders and hierarchies of values that take more are named, and left out.
+# Orders and hierarchies of values that take more bytes are left out; their columns are named.
 DISTANCE_BYTES = 1 << 16
 
 
 def describe_request(
     request: ScoreRequest, source: Mapping[str, Any], population: Mapping[str, Any] | None = None, lacks: str = ""
 ) -> dict[str, Any]:
-    """A request as `RunDescription` has it.
+    """Return the request as `RunDescription` has it.
 
-    source, population: where the tables came from, see `describe_files`. lacks: of the population, see `Population`.
+    source, population: where the tables came from, see `describe_files`. lacks: see `Population`.
     """
     distances = {str(name): _plain(distance) for name, distance in request.distances.items()}
     large = [name for name, distance in distances.items() if len(json.dumps(distance)) > DISTANCE_BYTES]
@@ -70,14 +69,17 @@ def describe_request(
 
 
 def _knows(request: ScoreRequest) -> dict[str, Any]:
-    """What one attacker knows; any: how many of these, how many subsets of them (None: all), drawn by which seed."""
+    """Return what one attacker knows, ready for JSON.
+
+    any: for an attacker who knows any few columns, their number, the number of subsets (None for all), and the seed.
+    """
     asked = request.any_known
     drawn = None if asked is None else {"known": asked.known, "subsets": asked.subsets, "seed": asked.seed}
     return {"known": [str(name) for name in request.known], "any": drawn}
 
 
 def _plain(value: Any, text: Callable[[Any], str] = str) -> Any:
-    """What JSON has: dictionaries, lists, and texts of all else."""
+    """Return a value ready for JSON: dictionaries, lists, and texts of all else."""
     if isinstance(value, Mapping):
         return {text(key): _plain(one, text) for key, one in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -86,13 +88,13 @@ def _plain(value: Any, text: Callable[[Any], str] = str) -> Any:
 
 
 def digest(given: Any) -> str:
-    """A short text that is another one for anything else, of what may be large: dictionaries and lists of any kind."""
+    """Return a short text that differs for different values; these may be large dictionaries and lists."""
     # Types tell apart what reads the same: 1 and "1".
     return hashlib.sha256(json.dumps(_plain(given, repr)).encode()).hexdigest()
 
 
 def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:
-    """Where a table was read from: what named its files, and what tells these from others that take their place."""
+    """Return where a table was read from: its path, and the size and time of change of each file."""
     return {
         "path": str(path.resolve()),
         "files": [
@@ -103,12 +105,12 @@ def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:
 
 
 def describe_frame(frame: Frame) -> dict[str, Any]:
-    """Where a table came from: its files, or, of one that was in memory, how large it is."""
+    """Return where a table came from: its files, or the size of a table that was in memory."""
     return describe_files(*frame.origin) if frame.origin else {"rows": frame.rows, "columns": len(frame.names)}
 
 
 def to_metadata(description: ScoresDescription) -> dict[bytes, bytes]:
-    """The document, as the metadata of a file has it."""
+    """Return a description as the metadata of a file."""
     about = description.about
     columns: list[dict[str, Any]] = [{"name": str(name)} for name in about.columns]
     for column, fact in zip(columns, description.facts, strict=False):
@@ -131,7 +133,7 @@ def to_metadata(description: ScoresDescription) -> dict[bytes, bytes]:
 
 
 def in_one_file(description: ScoresDescription) -> ScoresDescription:
-    """As much of a description as each file of a folder has: no summaries, no priors, and no lists of files."""
+    """Return the part of a description that each file of a folder has: no summaries, priors, or lists of files."""
     request = dict(description.about.request)
     for table in ("input", "population"):
         if request[table] and "files" in request[table]:
@@ -142,7 +144,7 @@ def in_one_file(description: ScoresDescription) -> ScoresDescription:
 
 
 def read_text(file: Path) -> bytes | None:
-    """What a file says of itself, as `to_metadata` put it there; None where it says nothing.
+    """Return the document in a file, as `to_metadata` made it; None if there is none.
 
     Raises pyarrow.ArrowException or OSError for a file that cannot be read.
     """
@@ -155,9 +157,9 @@ def read_text(file: Path) -> bytes | None:
 
 
 def tells_all(file: Path) -> bool:
-    """Return whether a file of a folder says what all its files say together: it names them.
+    """Return whether a file describes all scores of its folder: then it names the files of the folder.
 
-    Raises TableReadError where what it says is damaged.
+    Raises TableReadError if its document is damaged.
     """
     return bool((_document(file) or {}).get("files"))
 
@@ -174,9 +176,9 @@ def _document(file: Path) -> dict[str, Any] | None:
 
 
 def read_description(file: Path) -> ScoresDescription | None:
-    """Return what a file says of itself; None where it says nothing. Raises InputError for what another version says.
+    """Return the description in a file; None if there is none.
 
-    Raises TableReadError where that is damaged.
+    Raises InputError for a document of another version, and TableReadError for a damaged one.
     """
     document = _document(file)
     if document is None:
@@ -214,7 +216,7 @@ def read_description(file: Path) -> ScoresDescription | None:
 
 def _attacker_to_json(outcome: AttackerOutcome) -> dict[str, Any]:
     attacker = outcome.attacker
-    # Wall times are of a run, not of the scores: the same scores are the same bytes.
+    # Without wall times, which differ between runs, the same scores are the same bytes.
     summaries = {fold: {**summary.to_stored(), "stages": {}} for fold, summary in outcome.summaries.items()}
     return {
         "name": attacker.name,
@@ -244,7 +246,7 @@ def _attacker_from_json(document: Mapping[str, Any], names: Sequence[str], used:
 def _subsets_from_json(
     document: Mapping[str, Any], pool: Sequence[str], names: Sequence[str], used: Sequence[str]
 ) -> KnownSubsets:
-    """The subsets anew: a sample of them is the same for the same seed."""
+    """Return the subsets, chosen again: a sample is the same for the same seed."""
     subsets, seed = (max(document["scored"].values()), document["seed"]) if document["sampled"] else (None, 0)
     scored_columns, places = ([used.index(name) for name in several] for several in (names, pool))
     return choose_subsets(

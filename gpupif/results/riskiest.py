@@ -1,4 +1,4 @@
-"""The riskiest cells of a table, and what an attacker sees of them: their cohorts, found among the codes of rows."""
+"""The riskiest cells of a table: found column by column, or kept as cells come by that memory need not hold at once."""
 
 from __future__ import annotations
 
@@ -9,32 +9,39 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpupif.kernels import formulas
-
-from ..encoding.column import Column
-from ..engines.base import Job
 from ..measures import Measure, as_risk
-from ..utils.arrays import on_host
-from .base import RiskyCell
 
-# Values of which the highest is found first.
+# The highest of so many values is found first.
 BLOCK = 1 << 10
 
 
+class RiskyCell(NamedTuple):
+    """A cell, how risky it is, and some of its scores.
+
+    row: its place in the table. scored_column: its place among the scored columns.
+    """
+
+    risk: float
+    row: int
+    scored_column: int
+    scores: list[Any]
+
+
 def riskiest(cells: Iterable[RiskyCell], n: int) -> list[RiskyCell]:
-    """The n riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
+    """Return the n riskiest cells, the riskiest first; ties go to the earlier row, then the earlier column."""
     return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.scored_column))[:n]
 
 
 def riskiest_in(
     measure: Measure, scores: Any, shown: Sequence[Any], n: int, first: int = 0, least: float = -np.inf
 ) -> list[RiskyCell]:
-    """Cells of some rows, from `first` on, that may be among the n riskiest of the table.
+    """Return the cells of a chunk that may be among the n riskiest of the table.
 
-    scores: (columns, rows), by which cells are risky; cells without one (NaN) are not. shown: further scores, that the
-    cells get. least: so risky at least are n cells that are known already.
+    measure, scores: by which cells are risky, an array (scored columns, rows); cells without a score (NaN) are not.
+    shown: arrays of further scores, which the cells get. first: number of the chunk's first row in the table. least: n
+    cells of the table are known to be at least this risky.
     """
-    found = []
+    candidates: list[RiskyCell] = []
     for scored_column, column in enumerate(scores):
         scored = None
         if column.dtype.kind == "f" and not (known := column == column).all():
@@ -45,25 +52,19 @@ def riskiest_in(
         risks = as_risk(measure, column)
         if risks.max() < least:
             continue
-        found += [
-            (value, place if scored is None else int(scored[place]), scored_column)
-            for value, place in highest(risks, n)
-            if value >= least
+        candidates += [
+            RiskyCell(risk, place if scored is None else int(scored[place]), scored_column, [])
+            for risk, place in highest(risks, n)
+            if risk >= least
         ]
-    kept = riskiest((RiskyCell(value, row, scored_column, []) for value, row, scored_column in found), n)
     return [
-        RiskyCell(
-            cell.risk,
-            first + cell.row,
-            cell.scored_column,
-            [array[cell.scored_column, cell.row].item() for array in shown],
-        )
-        for cell in kept
+        cell._replace(row=first + cell.row, scores=[array[cell.scored_column, cell.row].item() for array in shown])
+        for cell in riskiest(candidates, n)
     ]
 
 
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
-    """(value, row) of the n highest values, of equal ones the first."""
+    """Return (value, row) of the n highest values; of equal values the first rows."""
     n = min(n, len(column))
     least = _nth_highest(column, n)
     above = np.flatnonzero(column > least)
@@ -73,10 +74,10 @@ def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
 
 
 def _nth_highest(column: npt.NDArray[Any], n: int) -> Any:
-    """The lowest of the n highest values."""
+    """Return the lowest of the n highest values."""
     whole = len(column) // BLOCK * BLOCK
     if whole > n * BLOCK:
-        # So high at least are n values: the highest of n blocks. Few are higher.
+        # The highest values of n blocks are n values that are at least this high. Few values are higher.
         of_blocks = column[:whole].reshape(-1, BLOCK).max(axis=1)
         least = np.partition(of_blocks, len(of_blocks) - n)[len(of_blocks) - n]
         column = column[column > least]
@@ -92,86 +93,93 @@ def cell_records(
     seen: Sequence[Mapping[str, Any]],
     labels: Sequence[Any] | None = None,
 ) -> pd.DataFrame:
-    """`Scores.top`: cells with the scores of these measures, and what is seen of each. labels: of their rows."""
+    """Return the frame of `Scores.top`.
+
+    measures: names of the scores that each cell begins with. seen: what an attacker sees of each cell. labels: the
+    table's labels of the cells' rows.
+    """
     records = []
     for number, (cell, facts) in enumerate(zip(cells, seen, strict=True)):
         place: dict[str, Any] = {"row": cell.row} | ({} if labels is None else {"index": labels[number]})
         place["column"] = columns[cell.scored_column]
         value = {"value": facts["value"]} if "value" in facts else {}
-        # There may be more scores than measures: those by which its worst attacker is known.
+        # A cell may have more scores than there are measures: its scores against each attacker, to find the worst.
         records.append(place | value | dict(zip(measures, cell.scores, strict=False)) | dict(facts))
     return pd.DataFrame.from_records(records)
 
 
-class CohortCount(NamedTuple):
-    """Rows of a cohort (with sampling weights, units): all, those that have a value of the scored column, and those
-    that lack one, where missing values are wildcards.
+class CellBatch(NamedTuple):
+    """Some cells, in the order of rows and then columns, or of risk; an item of each array is of one cell.
+
+    scored_columns: places among the scored columns.
+    codes: of the cells' values; None if the table is not at hand.
+    risks: how risky the cells are; None if the riskiest are not requested.
+    scores: an array for each column of scores.
     """
 
-    size: int
-    equal: int
-    lacking: int
+    rows: npt.NDArray[np.int64]
+    scored_columns: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64] | None
+    risks: npt.NDArray[Any] | None
+    scores: list[npt.NDArray[Any]]
+
+    def take(self, places: npt.NDArray[np.intp] | slice) -> CellBatch:
+        """Return the cells at some places of the batch."""
+        codes, risks = (None if array is None else array[places] for array in (self.codes, self.risks))
+        scores = [array[places] for array in self.scores]
+        return CellBatch(self.rows[places], self.scored_columns[places], codes, risks, scores)
 
     @classmethod
-    def total(cls, counts: Iterable[CohortCount]) -> CohortCount:
-        """Those of all pieces of a table."""
-        return cls(*(sum(part) for part in zip(*counts, strict=True)))
+    def together(cls, batches: Sequence[CellBatch]) -> CellBatch:
+        """Return the cells of several batches as one. batches: of chunks that follow each other in the table."""
+        if len(batches) == 1:
+            return batches[0]
+        rows, scored_columns, codes, risks, scores = zip(*batches, strict=True)
+        return cls(
+            np.concatenate(rows),
+            np.concatenate(scored_columns),
+            None if codes[0] is None else np.concatenate(codes),
+            None if risks[0] is None else np.concatenate(risks),
+            [np.concatenate(arrays) for arrays in zip(*scores, strict=True)],
+        )
+
+    def riskiest(self, n: int) -> CellBatch:
+        """Return the n riskiest cells, in the order of the table; of equally risky cells the first."""
+        risks = self.risks
+        assert risks is not None
+        if len(risks) <= n:
+            return self
+        least = np.partition(risks, len(risks) - n)[len(risks) - n]
+        kept = risks > least
+        kept[np.flatnonzero(risks == least)[: n - np.count_nonzero(kept)]] = True
+        return self.take(np.flatnonzero(kept))
+
+    def by_risk(self) -> CellBatch:
+        """Return the cells with the riskiest first; equally risky cells stay in their order."""
+        assert self.risks is not None
+        # The lowest whole number has no negative, but an inverse of its bits.
+        return self.take(np.argsort(~self.risks if self.risks.dtype.kind == "i" else -self.risks, kind="stable"))
 
 
-def missing_code(job: Job, column: int) -> int:
-    """The code of missing values that match any value; -1 where there is none."""
-    return len(job.counts[column]) - 1 if column in job.wildcards else -1
+class Riskiest:
+    """The n riskiest of cells that come in the order of the table. No more than about twice as many are held at once.
 
-
-def filter_cohort(cohort: Any, codes: Any, own: int, missing: int) -> Any:
-    """Of some rows (None: of all) those with the code `own`; missing: the code that matches any, or -1."""
-    here = codes if cohort is None else codes[cohort]
-    agree = here == own
-    if missing >= 0:
-        agree = agree | (here == missing) | (own == missing)
-    return np.flatnonzero(agree) if cohort is None else cohort[agree]
-
-
-def count_cohort(
-    job: Job, codes: Sequence[Any], times: npt.NDArray[np.int64] | None, key: Sequence[int], scored_column: int
-) -> CohortCount:
-    """Of some rows those in the cohort of a row with the codes `key`, when the column at `scored_column` is scored.
-
-    times: how often each of the rows counts (None: once).
+    least: the risk that further cells have to exceed; None until n cells came.
     """
-    cohort = None
-    # The rarest value comes first, to narrow fast.
-    known = (column for column in job.known if column != scored_column)
-    for column in sorted(known, key=lambda column: int(job.counts[column][key[column]])):
-        cohort = filter_cohort(cohort, codes[column], key[column], missing_code(job, column))
-    values = codes[scored_column] if cohort is None else codes[scored_column][cohort]
-    if times is not None and cohort is not None:
-        times = times[on_host(cohort)]
 
-    def people(mask: Any) -> int:
-        return int(mask.sum()) if times is None else int(times[on_host(mask)].sum())
+    def __init__(self, n: int) -> None:
+        self.least: Any = None
+        self._n = n
+        self._waiting: list[CellBatch] = []
 
-    lacking = people(values == missing_code(job, scored_column)) if scored_column in job.wildcards else 0
-    return CohortCount(
-        len(values) if times is None else int(times.sum()), people(values == key[scored_column]), lacking
-    )
+    def add(self, cells: CellBatch) -> None:
+        """Add cells, which come after all added before; forget cells that can no longer be among the riskiest."""
+        self._waiting.append(cells)
+        if sum(len(batch.rows) for batch in self._waiting) >= 2 * self._n:
+            kept = self.found()
+            assert kept.risks is not None
+            self._waiting, self.least = [kept], kept.risks.min()
 
-
-def describe(job: Job, position: int, column: Column, code: int, count: CohortCount) -> dict[str, Any]:
-    """What an attacker sees of a cell with this code in this column; see `Explainer`.
-
-    A cell without a value has neither prior nor posterior.
-    """
-    cell: dict[str, Any] = {"value": column.values([code])[0], "posterior": np.nan, "prior": np.nan}
-    if code < len(job.priors[position]):
-        prior = float(job.priors[position][code])
-        certain, accuracy = count.size - count.lacking, float(job.accuracies[position])
-        cell["posterior"] = formulas.posterior.py_func(count.equal, certain, prior, accuracy) if certain else prior
-        cell["prior"] = prior
-    return cell | {"cohort_size": count.size if job.unit is None else count.size * job.unit}
-
-
-def describe_value(job: Job, position: int, column: Column, code: int) -> dict[str, Any]:
-    """What anyone sees of such a cell."""
-    there = code < len(job.priors[position])
-    return {"value": column.values([code])[0], "prior": float(job.priors[position][code]) if there else np.nan}
+    def found(self) -> CellBatch:
+        """Return the riskiest cells so far, in the order of the table."""
+        return CellBatch.together(self._waiting).riskiest(self._n)

@@ -1,4 +1,4 @@
-"""What `score` returns, wherever the scores lie and whoever attacks."""
+"""`Scores`, which `score` returns for every kind of table and attacker."""
 
 from __future__ import annotations
 
@@ -16,29 +16,27 @@ from ..attack.known_subsets import KnownSubsets, attacker_line
 from ..attack.priors import Priors
 from ..engines.fold import worst_place
 from ..errors import InputError, NotScoredError, did_you_mean
-from ..io.formats import PARQUET
+from ..io.formats import PARQUET, WRITTEN_ENDINGS
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
 from ..utils.display import plural
 from ..utils.validation import check_path, percents, whole_number
-from .attacker_summary import AttackerSummary, summarize_attackers
-from .base import (
+from .backing import (
     AttackerOutcome,
     Backing,
     QueryResult,
-    RiskyCell,
     ScoreQuery,
     ScoresDescription,
     WriteRequest,
     refuse_options,
 )
+from .cell_selection import Selection
 from .cell_table import CellTable
-from .distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
-from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
-from .outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
-from .riskiest import cell_records
-from .selection import Selection
-from .summary import TOP_CELLS, AnyKnownSummary, Summary
+from .riskiest import RiskyCell, cell_records
+from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
+from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
+from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
+from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 
 
 class Scores:
@@ -91,7 +89,7 @@ class Scores:
     ) -> None:
         self._backing = backing
         self._attackers = tuple(backing.attackers if attackers is None else attackers)
-        # "worst" or "mean" where these are the scores of one of the two alone.
+        # "worst" or "mean" for the scores of one of the two alone.
         self._fold = fold
         self._view = ScoreView(backing.about.measures, self._attackers, backing.about.dtype, fold)
 
@@ -102,37 +100,37 @@ class Scores:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What each cell was scored for."""
+        """The measures that were scored."""
         return tuple(measure.name for measure in self._backing.about.measures)
 
     @property
     def rows(self) -> int:
-        """How many rows were scored; of a Dask frame counted when asked for."""
+        """The number of rows; those of a Dask frame are counted on request."""
         return self._backing.rows
 
     @property
     def device(self) -> str:
-        """The engine that ran; of a Dask frame, before anything was computed, the device that was asked for."""
+        """The device that scored; for a Dask frame that was not computed yet, the device that was requested."""
         return self._backing.about.device
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Wall time by stage."""
+        """Wall time in seconds by stage."""
         return self._backing.about.seconds
 
     @property
     def through_host(self) -> str:
-        """Where a GPU did not hold the table as a whole, that it went through the host's memory, and why."""
+        """The reason why a table went through the host's memory, if a GPU did not hold it as a whole; else empty."""
         return self._backing.about.through_host
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What was asked of which table, by which version of gpupif; ready for JSON."""
+        """The request, the table, and the version of gpupif; ready for JSON."""
         return dict(self._backing.about.request)
 
     @property
     def attackers(self) -> tuple[str, ...]:
-        """Names of the attackers; none where there is one without a name."""
+        """The names of the attackers; empty for a single attacker without a name."""
         return tuple(attacker.name for attacker in self._attackers if attacker.name is not None)
 
     @property
@@ -142,12 +140,12 @@ class Scores:
 
     @property
     def subsets(self) -> KnownSubsets | None:
-        """Which columns attackers know who know any r of them; None where they are named, and of several attackers."""
+        """The sets of columns that attackers know who know any r columns; None for other or several attackers."""
         return self._view.subsets
 
     @property
     def files(self) -> list[Path]:
-        """The files that the scores lie in, in order of the rows; none where they are in memory or on a cluster."""
+        """The files that hold the scores, in order of the rows; empty if they are in memory or on a cluster."""
         return list(self._backing.files)
 
     @property
@@ -157,32 +155,32 @@ class Scores:
 
     @property
     def spilled_bytes(self) -> int | None:
-        """Of temporary files at most, on the way to `files`; None where there were none."""
+        """The most bytes that temporary files took on the way to `files`; None if there were none."""
         return self._backing.spilled_bytes
 
     @property
     def distinct_rows(self) -> int | None:
-        """Different rows over the scored and known columns, of several attackers over those of the one where they are
-        most; None where they were not counted.
+        """The number of distinct rows over the scored and known columns; None if they were not counted.
+
+        For several attackers it is the highest.
         """
         counts = [self._backing.distinct_rows(attacker) for attacker in self._attackers]
         return max((count for count in counts if count is not None), default=None)
 
     @property
     def priors(self) -> Priors:
-        """Per scored column the distribution used: value to probability, None for missing values."""
+        """The prior of each scored column: probability by value, None being the missing values."""
         return Priors(self._backing.priors())
 
     @property
     def weights(self) -> dict[Hashable, float]:
-        """Per column the weight of wCIG: H(X|known) / H(X), in [0, 1]; 0 where H(X) is 0 (manual, section 1.5).
+        """The weight of each scored column in wCIG: H(X|known) / H(X), in [0, 1]; 0 if H(X) is 0 (manual, section 1.5).
 
-        Over several attackers, or any who know few columns, the lowest: that against those to whom the column says
-        least that is new; of mean scores the mean.
+        Over several attackers, or any who know few columns, it is the lowest weight, of mean scores the mean.
         """
-        several = [self._backing.weights(attacker, self._view.side) for attacker in self._attackers]
-        fold = min if self._view.side == WORST else lambda weights: sum(weights) / len(weights)
-        return dict(zip(self.columns, map(fold, zip(*several, strict=True)), strict=True))
+        weights = [self._backing.weights(attacker, self._view.side) for attacker in self._attackers]
+        combined = min if self._view.side == WORST else lambda of_column: sum(of_column) / len(of_column)
+        return dict(zip(self.columns, map(combined, zip(*weights, strict=True)), strict=True))
 
     @property
     def worst(self) -> Scores:
@@ -195,18 +193,18 @@ class Scores:
         return self._of_fold(MEAN)
 
     def against(self, attacker: str) -> Scores:
-        """Scores against one of the attackers, to the last bit those of ``known=`` of that attacker alone.
+        """Return the scores against one attacker, the same bits as if ``known=`` named that attacker's columns alone.
 
         Raises InputError for an unknown name.
         """
-        one = [known for known in self._attackers if known.name == attacker and attacker is not None]
-        if not one:
-            named = ", ".join(map(repr, self.attackers)) or "none: there is one attacker without a name"
-            raise InputError(f"against: expected the name of an attacker, got {attacker!r}. There are {named}.")
-        return Scores(self._backing, one, self._fold if len(one[0].folds) > 1 else None)
+        named = [own for own in self._attackers if own.name == attacker and attacker is not None]
+        if not named:
+            names = ", ".join(map(repr, self.attackers)) or "none: there is one attacker without a name"
+            raise InputError(f"against: expected the name of an attacker, got {attacker!r}. There are {names}.")
+        return Scores(self._backing, named, self._fold if len(named[0].folds) > 1 else None)
 
     def __getitem__(self, measure: str) -> Any:
-        """Scores of one measure as a frame. Raises NotScoredError, an InputError, where it was not scored."""
+        """Return the scores of one measure as a frame. Raises NotScoredError, an InputError, if it was not scored."""
         return self._backing.frame(self._score(measure))
 
     def __getattr__(self, name: str) -> Any:
@@ -216,7 +214,7 @@ class Scores:
         if is_measure(name) or name == POPULATION_SIZE.name:
             return self[name]
         near = did_you_mean(name.lower(), [*MEASURES, *(own for own in dir(self) if not own.startswith("_"))])
-        # Told of the object, Python would say once more what may be meant.
+        # If Python knew the object, it would suggest names once more.
         raise AttributeError(f"{message}.{near}" if near else message, name=name, obj=None)
 
     def __dir__(self) -> list[str]:
@@ -235,14 +233,15 @@ class Scores:
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
 
     def array(self, measure: str) -> Any:
-        """Scores of one measure as an array (scored columns, rows), in memory. Raises InputError as `scores[measure]`.
+        """Return the scores of one measure as an array (scored columns, rows), in memory.
 
-        A NumPy array, which cannot be written to; a CuPy array, which should not, for a cuDF DataFrame.
+        It is a NumPy array, which is read-only; for a cuDF DataFrame a CuPy array, which should not be changed either.
+        Raises InputError as `scores[measure]` does.
         """
         return self._backing.array(self._score(measure))
 
     def fig(self) -> pd.Series[float]:
-        """Feature information gain: the sum of the CIG of each column in bits, rounded once (manual, section 1.7.1)."""
+        """Return the feature information gain, the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
         score, summary = self._score("cig"), self._made_summary
         if summary is not None:
             sums = summary.columns["fig"].tolist()
@@ -251,15 +250,15 @@ class Scores:
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:
-        """Row information gain: the sum of the CIG of each row, in bits (manual, section 1.7.2).
+        """Return the row information gain, the sum of the CIG of each row, in bits (manual, section 1.7.2).
 
-        n values: a pandas Series with the table's index (a Polars or cuDF Series or Arrow array for those kinds); of
-        files a `StoredFrame` of one column; of a Dask frame a lazy series.
+        It is a pandas Series with the table's index, a Polars or cuDF Series, or an Arrow array, as the table; of files
+        a `StoredFrame` of one column; of a Dask frame a lazy series.
         """
         return self._backing.row_sums(self._score("cig"), "rig")
 
     def pif(self, n: float | Sequence[float]) -> Any:
-        """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
+        """Return PIF_n, the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
 
         n: from 0 to 100, one or several. Raises InputError outside that.
         """
@@ -275,10 +274,10 @@ class Scores:
         return gains[0] if percentiles.ndim == 0 else gains
 
     def percentiles(self, measure: str, n: float | Sequence[float]) -> pd.DataFrame:
-        """Percentiles (linear) of the scores of each column, in a frame: scored columns by n.
+        """Return percentiles (linear) of the scores of each column, in a frame: scored columns by n.
 
-        n: from 0 to 100, one or several. Scores that are unknown (NaN) count in none; of a column without any they are
-        NaN. Raises InputError outside that, and as `scores[measure]`.
+        n: from 0 to 100, one or several. Unknown scores (NaN) do not count; a column without other scores has NaN.
+        Raises InputError outside that, and as `scores[measure]` does.
         """
         wanted = percents("percentiles", n).reshape(-1).tolist()
         found = self.column_answers(measure, ColumnQuery(percentiles=tuple(wanted)))
@@ -286,21 +285,21 @@ class Scores:
         return pd.DataFrame(rows, index=self._column_index, columns=pd.Index(wanted, name="percentile"))
 
     def means(self, measure: str) -> pd.Series[float]:
-        """The mean score of each column, rounded once. Scores that are unknown (NaN) do not count.
+        """Return the mean score of each column, rounded once. Unknown scores (NaN) do not count.
 
-        Raises InputError as `scores[measure]`.
+        Raises InputError as `scores[measure]` does.
         """
         found = self.column_answers(measure, ColumnQuery(mean=True))
         return pd.Series([one.mean for one in found], index=self._column_index, name=measure, dtype="float64")
 
     def count_above(self, measure: str, threshold: float) -> pd.Series[int]:
-        """How many cells of each column have a score above a threshold. Raises InputError as `scores[measure]`."""
+        """Return how many cells of each column score above a threshold. Raises InputError as `scores[measure]` does."""
         found = self.column_answers(measure, ColumnQuery(above=(float(threshold),)))
         counts = [one.above[float(threshold)] for one in found]
         return pd.Series(counts, index=self._column_index, name=measure, dtype="int64")
 
     def column_answers(self, measure: str, asked: ColumnQuery) -> Sequence[ColumnAnswer]:
-        """What is asked of the scores of each column. Raises InputError as `scores[measure]`."""
+        """Return the answer to a query for each column. Raises InputError as `scores[measure]` does."""
         score = self._score(measure)
         made = self._made_answers.of_columns.get(measure)
         if made is not None and all(one.covers(asked) for one in made):
@@ -308,50 +307,50 @@ class Scores:
         return self._backing.find(ScoreQuery(of_columns={score: asked})).of_columns[score]
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
-        """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
+        """Return the n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
 
-        The highest come first, by `prior`, `cohort_size` and others where low is risky the lowest (a size of 0, that of
-        nobody, last); ties go to the earlier row, then the earlier column; cells without a score are none of them.
+        The highest scores come first; the lowest, if low is risky (`prior`, `cohort_size` and others; a size of 0 comes
+        last). Ties go to the earlier row, then the earlier column. Cells without a score are left out.
 
         Columns: row (position, from 0), index (the table's label of the row, pandas and cuDF only), column, value, the
-        scored measures, posterior, prior, cohort_size. Of several attackers, attacker: the first who is the worst for
-        the cell by this measure. Where any r columns are known, known: the columns that the attacker knows who is.
-        posterior and cohort_size are against that attacker, even where they were scored; all other scores are the worst
-        over all. Of mean scores there is no posterior and no cohort, for each attacker has another one. Of scores that
-        were opened from files, whose table is not at hand, there are no values, priors, posteriors and cohorts but
-        those that were scored.
+        scored measures, posterior, prior, cohort_size. With several attackers there is also attacker: the worst for the
+        cell by this measure, the first of equal ones. If any r columns are known there is also known: the columns that
+        the worst attacker knows. posterior and cohort_size are against that attacker, even if they were scored; all
+        other scores are the worst over all attackers. Mean scores come without posterior and cohort, for each attacker
+        has another one. Scores opened from files, whose table is not at hand, come without values, priors, posteriors
+        and cohorts, unless these were scored.
         """
-        return self._top(whole_number("top", n, "cells"), by)
+        n, score = whole_number("top", n, "cells"), self._by(by)
+        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score)))
+        return self._describe_cells(result.top, score)
 
     def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:
-        """Cells in place of all scores: those above a threshold, or the riskiest of these or of all, one row each.
+        """Return cells in place of all scores, one row each: those that meet a condition, or the riskiest.
 
         Parameters
         ----------
         where:
-            A condition on a cell's scores: a score compared with a number by ``>``, ``>=``, ``<`` or ``<=``, several
-            joined by ``and`` and ``or`` (``and`` binds closer) and put in brackets: ``"cig >= 3 and (csf > 0.9 or
-            cohort_size < 5)"``. A score is a measure that was scored, of several attackers (or any few columns) as
-            ``scores.cig`` has it, or one of the columns of scores that the result has (``neighbour_cig``,
-            ``cig_mean``); names with other characters than letters, digits, ``_`` and ``.`` stand in double quotes. No
-            comparison holds of a score that is unknown (NaN). Default: all cells.
+            A condition on a cell's scores, such as ``"cig >= 3 and (csf > 0.9 or cohort_size < 5)"``. A comparison is a
+            score, ``>``, ``>=``, ``<`` or ``<=``, and a number; ``and`` binds closer than ``or``. A score is a measure
+            that was scored, over several attackers as ``scores.cig`` has it, or a column of scores of the result
+            (``neighbour_cig``, ``cig_mean``). Names with other characters than letters, digits, ``_`` and ``.`` are put
+            in double quotes. No comparison is true for an unknown score (NaN). Default: all cells.
         top:
-            Only so many, the riskiest, which come first: by `by`, and of equal ones the earlier row, then the earlier
-            column, as `Scores.top` has them; cells without a score are none of them. Without it cells are in the order
-            of rows, and then columns.
+            How many of the riskiest cells to return, in the order of `Scores.top`. Default: all cells, in the order of
+            rows, and then columns.
         by:
-            The score by which they are the riskiest. Default: CIG, or else the first that was scored.
+            The score by which cells are risky. Default: CIG, or else the first that was scored.
 
         Returns
         -------
         CellTable
-            row, column, value and all scores, which are found when they are asked for: ``.to_pandas()``,
-            ``.to_arrow()``, ``.to_polars()``, ``.to_batches()``, ``.write("cells.parquet")``.
+            row, column, value and all scores, found on request: ``.to_pandas()``, ``.to_arrow()``, ``.to_polars()``,
+            ``.to_batches()``, ``.write("cells.parquet")``.
 
         Raises
         ------
         InputError
-            Any other text for `where`; scores that were not scored; a number of cells below 1.
+            `where` is no such condition, a score was not scored, or `top` is below 1.
 
         Examples
         --------
@@ -368,15 +367,15 @@ class Scores:
         source = self._backing.cells(selection.query(self._view))
 
         def describe(with_summaries: bool) -> ScoresDescription:
-            return replace(self._description(with_summaries), cells=selection.to_dict())
+            return replace(self._description(with_summaries), cells=(source.selection or selection).to_dict())
 
         return CellTable(source, describe, self._inputs)
 
     def summary(self) -> Summary | AttackerSummary:
-        """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain.
+        """Return risk by column and for the whole table; prints as a table, `.columns` is a DataFrame.
 
-        Of several attackers an `AttackerSummary` of each; where any r columns are known, of the worst scores, and of
-        the mean scores under ``.mean``.
+        For several attackers it is an `AttackerSummary` with the summary of each. If any r columns are known, it is
+        about the worst scores, and ``.mean`` about the mean scores.
         """
         if self._fold is None and len(self._attackers) > 1:
             summaries = {name: self.against(name)._summary_of_one() for name in self.attackers}
@@ -384,17 +383,19 @@ class Scores:
         return self._summary_of_one()
 
     def frame(self) -> Any:
-        """All scores in one frame of the kind that came in (or a `StoredFrame`, or a Dask frame), columns named
-        <measure>_<column>, of any known columns <measure>_worst_<column> and <measure>_mean_<column>; of attackers with
-        a name <attacker>_<measure>_<column>, and so on. Raises OutputError where names collide.
+        """Return all scores in one frame of the kind that came in (or a `StoredFrame`, or a Dask frame).
+
+        Columns are named <measure>_<column>; if any r columns are known, <measure>_worst_<column> and
+        <measure>_mean_<column>; for attackers with a name <attacker>_<measure>_<column>, and so on. Raises OutputError
+        for equal names.
         """
         return self._backing.joined(self._view.outputs())
 
     def to_arrow(self, keep_input: bool = False) -> pa.Table:
-        """All scores as one Arrow table in memory, columns named as by `frame`, rows in order.
+        """Return all scores as one Arrow table in memory, columns named as by `frame`, rows in order.
 
-        keep_input: put the columns of the table before them. A pandas index other than the row numbers comes last, as
-        pandas stores it. Raises OutputError where names collide.
+        keep_input: put the columns of the table before the scores. A pandas index comes last, as pandas stores it,
+        unless it is just row numbers. Raises OutputError for equal names.
         """
         return self._backing.to_arrow(self._view.outputs(), keep_input)
 
@@ -403,19 +404,18 @@ class Scores:
     ) -> None:
         """Write all scores to Parquet, columns named as by `frame`, rows in order; `open_scores` opens them again.
 
-        One file, whose name ends in .parquet or .pq; of a Dask frame a folder of files, named without such an ending,
-        which all workers have to see under the same path. It appears whole or not at all, and never in place of files
-        that were scored. keep_input: put the table's columns before the scores (a table read from a file has only the
-        columns that were needed). overwrite: replace a file that exists, or a folder that holds nothing but scores of
-        gpupif. What a URL (``s3://...``) names, with Dask, must be empty, and is written in place. options: of
+        path: a file whose name ends in .parquet or .pq; for a Dask frame a folder, named without such an ending, that
+        all workers see under the same path. It appears whole or not at all, and never replaces files that were scored.
+        keep_input: put the table's columns before the scores (a table read from a file has only the columns that were
+        needed). overwrite: replace a file that exists, or a folder that holds nothing but scores of gpupif. With Dask a
+        URL (``s3://...``) must name an empty place, which is written directly. options: of
         ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not ``compute=False``, ``append``,
         ``partition_on`` and ``filesystem``.
 
-        Raises OutputError where it cannot be written, and InputError for other options and for what is no path.
+        Raises OutputError if the scores cannot be written, and InputError for other options or no path.
         """
-        check_path("path", path, "a file or folder to write")
+        self._check_output(path, overwrite, PARQUET.written)
         if not self._backing.writes_folders:
-            check_output(path, overwrite, self._inputs(), PARQUET.written)
             refuse_options(options, "to_parquet")
         self._backing.write(replace(self._writing(path, keep_input, overwrite), options=options))
 
@@ -426,24 +426,24 @@ class Scores:
         overwrite: bool = True,
         done: Callable[[int], None] = lambda rows: None,
     ) -> None:
-        """As `to_parquet`; a single file also to CSV and Feather, by its ending. done: hears how many rows went out."""
-        check_path("path", path, "a file or folder to write")
-        if not self._backing.writes_folders:
-            check_output(path, overwrite, self._inputs())
+        """Write all scores as `to_parquet` does, or to CSV or Feather, by the ending of a file.
+
+        done: called with the number of rows that were written since the last call.
+        """
+        self._check_output(path, overwrite)
         self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
 
     def persist(self, **options: Any) -> Scores:
-        """Scores that are computed and kept: of a Dask frame in the memory of the workers, at once on a cluster.
+        """Return the scores of a Dask frame computed and kept in the memory of the workers, at once on a cluster.
 
-        Others are the same, for they are there already. options: of ``dask.persist``. Raises InputError for options of
-        others.
+        Other scores are returned as they are. options: of ``dask.persist``. Raises InputError for options of others.
         """
         if not self._backing.writes_folders:
             refuse_options(options, "persist")
         return Scores(self._backing.persist(**options), self._attackers, self._fold)
 
     def _of_fold(self, fold: str) -> Scores:
-        """These scores over all attackers; of one with a list of columns they are its own."""
+        """Return the worst or mean scores over all attackers; an attacker with a list of columns has one score only."""
         if self._fold is not None or (len(self._attackers) == 1 and len(self._attackers[0].folds) == 1):
             return self
         return Scores(self._backing, self._attackers, fold)
@@ -457,7 +457,7 @@ class Scores:
         )
 
     def _mend(self, name: str) -> str:
-        """What somebody may have meant who asked for a measure that was not scored, as a sentence behind another."""
+        """Return what may be meant by a name that was not scored, as a further sentence."""
         if name in self.attackers:
             return f" Scores against one attacker are scores.against({name!r})."
         if name in self.columns:
@@ -469,47 +469,39 @@ class Scores:
         return f" Add it: gpupif.score(table, measures=[..., {name!r}])."
 
     def _score(self, measure: str) -> CellScore:
-        """The scores of one measure."""
+        """Return the score for one measure."""
         return self._view.score(self._measure(measure))
 
     def _by(self, by: str | None) -> CellScore:
+        """Return the score by which cells are risky. by: a measure, None for the default."""
         return self._score(by or self._view.default.name)
 
     def _shown(self, by: CellScore) -> list[CellScore]:
-        """What `top` has to know of a cell: its scores, and which of several attackers is its worst."""
+        """Return the scores that `top` needs of a cell: its own, and those against each attacker, to find the worst."""
         return [*map(self._score, self.measures), *(CellScore(by.measure, (output,)) for output in by.outputs)]
 
-    def _top(self, n: int, by: str | None) -> pd.DataFrame:
-        score = self._by(by)
-        found = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score)))
-        return self._describe_cells(found.top, score)
-
-    def _describe_cells(self, found: Sequence[RiskyCell], by: CellScore) -> pd.DataFrame:
-        """`top`, of these cells with the scores of `_shown`."""
+    def _describe_cells(self, cells: Sequence[RiskyCell], by: CellScore) -> pd.DataFrame:
+        """Return the frame of `top` for cells with the scores of `_shown`."""
         explainers = [self._backing.explainer(attacker) for attacker in self._attackers]
-        labels = None if explainers[0] is None else explainers[0].labels([cell.row for cell in found])
-        seen: list[dict[str, Any]] = [{} for _ in found]
+        labels = None if explainers[0] is None else explainers[0].labels([cell.row for cell in cells])
+        seen: list[dict[str, Any]] = [{} for _ in cells]
         if self._view.side == MEAN:
-            seen = seen if explainers[0] is None else explainers[0].values(found)
-            return cell_records(found, self.columns, self.measures, seen, labels)
-        worst = [self._worst_of(cell, by) for cell in found]
+            seen = seen if explainers[0] is None else explainers[0].values(cells)
+            return cell_records(cells, self.columns, self.measures, seen, labels)
+        # The place of the worst attacker of each cell; after the measures come the scores against each attacker.
+        worst = [worst_place(by.measure, np.array(cell.scores[len(self.measures) :])) for cell in cells]
         for place, explainer in enumerate(explainers):
-            mine = [number for number, attacker in enumerate(worst) if attacker == place]
-            if explainer is not None and mine:
-                told = explainer.explain([found[number] for number in mine], by.measure)
-                for number, facts in zip(mine, told, strict=True):
+            numbers = [number for number, attacker in enumerate(worst) if attacker == place]
+            if explainer is not None and numbers:
+                explained = explainer.explain([cells[number] for number in numbers], by.measure)
+                for number, facts in zip(numbers, explained, strict=True):
                     seen[number] = facts
         if len(explainers) > 1:
-            named = [{"attacker": self._attackers[place].name} for place in worst]
-            seen = [facts | name for facts, name in zip(seen, named, strict=True)]
-        return cell_records(found, self.columns, self.measures, seen, labels)
-
-    def _worst_of(self, cell: RiskyCell, by: CellScore) -> int:
-        """Which attacker is the worst for a cell, of several the first."""
-        return worst_place(by.measure, np.array(cell.scores[len(self.measures) :]))
+            seen = [facts | {"attacker": self._attackers[place].name} for facts, place in zip(seen, worst, strict=True)]
+        return cell_records(cells, self.columns, self.measures, seen, labels)
 
     def _summary_of_one(self) -> Summary:
-        """`summary` of one attacker, or of one score over several."""
+        """Return the summary against one attacker, or of one score over several attackers."""
         if self._fold is None and len(self._attackers[0].folds) > 1 and self.subsets is not None:
             return AnyKnownSummary.of(self.worst._summarize(), self.mean._summarize(), self.subsets)
         return self._summarize()
@@ -519,7 +511,7 @@ class Scores:
         if self._made_summary is None:
             self._keep_summary(self._backing.find(self._summary_query()))
         made = self._backing.summaries[self._place_of_summary]
-        # Stages may have come to the scores since.
+        # Writing may have added stages to the scores since.
         return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line)
 
     @property
@@ -531,16 +523,17 @@ class Scores:
 
     @property
     def _place_of_summary(self) -> tuple[tuple[str, ...], str]:
+        """The key of the summary among those of the backing."""
         return self.attackers, self._view.side
 
     @property
     def _made_summary(self) -> Summary | None:
-        """The summary of one score for each cell, where it is made already."""
+        """The summary of one score for each cell, if it is made already."""
         return self._backing.summaries.get(self._place_of_summary)
 
     @property
     def _made_answers(self) -> ScoreAnswers:
-        """What is known already of one score for each cell, beside the summary."""
+        """The answers about one score for each cell that are known already, beside the summary."""
         return self._backing.answers.get(self._place_of_summary, ScoreAnswers())
 
     @property
@@ -548,7 +541,7 @@ class Scores:
         return pd.Index(self.columns, name="column", tupleize_cols=False)
 
     def _summary_query(self) -> ScoreQuery:
-        """What has to be known of all cells for the summary of one score for each."""
+        """Return the query for the summary of one score for each cell."""
         by = self._by(None)
         gains = self._score("cig") if "cig" in self.measures else None
         return ScoreQuery(
@@ -561,12 +554,12 @@ class Scores:
             shown=self._shown(by),
         )
 
-    def _keep_summary(self, found: QueryResult) -> None:
-        """Make the summary of one score for each cell from the answer to its query."""
+    def _keep_summary(self, result: QueryResult) -> None:
+        """Make the summary of one score for each cell from the answer to its query, and keep it."""
         weights = list(self.weights.values())
         facts = self._backing.column_facts()
-        percentiles = [[*one.percentiles.values()] for several in found.of_columns.values() for one in several]
-        # What ran is known of lazy scores now.
+        percentiles = [[*answer.percentiles.values()] for answers in result.of_columns.values() for answer in answers]
+        # The query ran, so that lazy scores know their device now.
         about = self._backing.about
         self._backing.summaries[self._place_of_summary] = Summary(
             rows=self.rows,
@@ -574,30 +567,36 @@ class Scores:
             device=about.device,
             measures=self.measures,
             seconds=dict(about.seconds),
-            columns=summary_columns(self.columns, facts, self.rows, found.figures, percentiles, weights),
-            pif=dict(zip(OF_ROWS, found.of_rows, strict=True)) if "cig" in self.measures else {},
-            top=self._describe_cells(found.top, self._by(None)),
+            columns=summary_columns(self.columns, facts, self.rows, result.figures, percentiles, weights),
+            pif=dict(zip(OF_ROWS, result.of_rows, strict=True)) if "cig" in self.measures else {},
+            top=self._describe_cells(result.top, self._by(None)),
             through_host=about.through_host,
         )
 
     def _inputs(self) -> list[Path]:
-        """The files that were scored, and those of their population, and folders that these were: not to be lost."""
-        found: list[Path] = []
+        """Return the files and folders that were scored, and those of the population, which must not be replaced."""
+        inputs: list[Path] = []
         for table in (self.provenance.get("input"), self.provenance.get("population")):
             if table and "path" in table:
                 path, files = Path(table["path"]), table["files"]
-                # One file of a folder of scores says only how many there were.
-                found += [Path(file["path"]) for file in files] if isinstance(files, list) else []
-                found += [path] if path.is_dir() else []
-        return found
+                # A single file of a folder of scores keeps only the number of files.
+                inputs += [Path(file["path"]) for file in files] if isinstance(files, list) else []
+                inputs += [path] if path.is_dir() else []
+        return inputs
+
+    def _check_output(self, path: Any, overwrite: bool, endings: tuple[str, ...] = WRITTEN_ENDINGS) -> None:
+        """Raise InputError for what is no path, and OutputError if a file cannot be written there."""
+        check_path("path", path, "a file or folder to write")
+        if not self._backing.writes_folders:
+            check_output(path, overwrite, self._inputs(), endings)
 
     def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
-        """What is written of these scores, and said of them."""
+        """Return the order to write these scores."""
         waiting = [view for views in self._summarised() for view in views.values() if view._made_summary is None]
 
         def answered(results: Sequence[QueryResult]) -> None:
-            for view, found in zip(waiting, results, strict=True):
-                view._keep_summary(found)
+            for view, result in zip(waiting, results, strict=True):
+                view._keep_summary(result)
 
         return WriteRequest(
             self._view.outputs(),
@@ -611,17 +610,19 @@ class Scores:
         )
 
     def _summarised(self) -> list[dict[str, Scores]]:
-        """The scores whose summaries a file of these scores holds, by attacker and fold."""
+        """Return for each attacker, by fold, the scores whose summaries a file of these scores holds."""
         if self._fold is not None:
             return [{self._fold: self}]
-        return [{fold: Scores(self._backing, [one], fold) for fold in one.folds} for one in self._attackers]
+        return [
+            {fold: Scores(self._backing, [attacker], fold) for fold in attacker.folds} for attacker in self._attackers
+        ]
 
     def _written(self) -> list[ScoredAttacker]:
-        """The attackers, as a file of these scores has them."""
+        """Return the attackers, as a file of these scores has them."""
         return list(self._attackers) if self._fold is None else [self._view.as_one()]
 
     def _description(self, with_summaries: bool) -> ScoresDescription:
-        """What a file of these scores is to say of itself."""
+        """Return the description of these scores for a file."""
         backing = self._backing
         outcomes = [
             AttackerOutcome(

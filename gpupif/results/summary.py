@@ -1,36 +1,50 @@
-"""Scores summarised: by column, for the whole table, and the riskiest cells."""
+"""The summary of scores: risk by column, for the whole table and by attacker, and the riskiest cells.
+
+`printed_summary` draws it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from ..attack.known_subsets import KnownSubsets
-from ..utils.display import Displayable, draw_line, json_value, plural
+from ..engines.fold import worst_place
+from ..measures import find_measure
+from ..utils.display import Displayable, as_json, as_text, draw_line, json_value, plural
+from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Of the riskiest cells.
+# How many of the riskiest cells a summary has.
 TOP_CELLS = 10
-# Columns of tables that hold names, and values of the table.
+# Columns of tables that hold names, or values of the table.
 WORDS = ["column", "index", "value", "known", "attacker"]
+# The measure by which an `AttackerSummary` says who is the worst: the first of these that was scored.
+WORST_BY = ("cig", "csf", "reidentification_risk")
 
 
 @dataclass(frozen=True)
 class Summary(Displayable):
-    """Risk of a table; made by `Scores.summary`.
+    """The risk of a table; made by `Scores.summary`.
 
-    columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig
-    (bits), csf_mean, csf_max, reidentification_risk_mean, reidentification_risk_max, individual_risk_mean,
+    rows: number of rows.
+    distinct_rows, device, through_host: see `Scores`.
+    measures: the measures that were scored.
+    seconds: wall time by stage.
+    columns: one row for each scored column: prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per
+    cell), fig (bits), csf_mean, csf_max, reidentification_risk_mean, reidentification_risk_max, individual_risk_mean,
     individual_risk_max (probability), unique_mean (share of the rows), class_size_min, weight (of wCIG),
-    distinct_values; those of measures that were scored. pif: percentile to PIF in bits (empty without CIG). top: the
-    riskiest cells. seconds: wall time by stage. distinct_rows, through_host: see `Scores`. attacker: what the attacker
-    knows, in words.
+    distinct_values; only of measures that were scored.
+    pif: PIF in bits by percentile; empty without CIG.
+    top: the riskiest cells, as `Scores.top` returns them.
+    attacker: what the attacker knows, in words.
     """
 
     rows: int
@@ -50,19 +64,19 @@ class Summary(Displayable):
 
     @property
     def cells(self) -> int:
-        """Cells that were scored."""
+        """The number of cells that were scored."""
         return self.rows * len(self.columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        """Return the summary as plain numbers, text, lists and dictionaries, ready for JSON."""
         return self._document(lambda key, value: json_value(value))
 
     def to_stored(self) -> dict[str, Any]:
-        """As `to_dict`, with numbers that JSON lacks (inf, NaN) as text, for `from_dict`."""
+        """Return the summary as `to_dict` does, with numbers that JSON lacks (inf, NaN) as text, for `from_dict`."""
         return self._document(_storable)
 
     def _document(self, plain: Callable[[str, Any], Any]) -> dict[str, Any]:
-        """plain: a value as JSON has it, from the name of its column and itself."""
+        """Return the summary as a dictionary. plain: turns the value of a named column into JSON."""
         by_stage = {
             stage: {"seconds": seconds, "cells_per_second": self.cells / seconds if seconds else None}
             for stage, seconds in self.seconds.items()
@@ -90,7 +104,7 @@ class Summary(Displayable):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Summary:
-        """The summary that `to_stored` made a dictionary of; values of cells as JSON has them."""
+        """Return the summary from what `to_stored` returned; values of cells stay as JSON has them."""
         columns = _with_numbers(document["columns"]).set_index("column")
         return cls(
             rows=document["rows"],
@@ -106,31 +120,33 @@ class Summary(Displayable):
         )
 
     def draw(self, console: Console) -> None:
-        """Draw it on a console of rich: size and speed, risk by column, PIF, and the riskiest cells."""
-        from . import report
+        """Draw size and speed, risk by column, PIF, and the riskiest cells on a console of rich."""
+        from . import printed_summary
 
         print_head(self, console)
-        for table in report.column_tables(self.columns, console):
+        for table in printed_summary.column_tables(self.columns, console):
             console.print(table)
-        note = report.given_away_note(self.columns, self.measures)
+        note = printed_summary.given_away_note(self.columns, self.measures)
         if note:
             console.print(note, highlight=False, emoji=False)
         if self.pif:
             shown = "   ".join(f"PIF {percentile}: [bold]{value:.3f}[/]" for percentile, value in self.pif.items())
             console.print(f"Row information gain, bits:   {shown}", highlight=False)
         console.print()
-        console.print(report.cell_table(self.top, self.measures, console))
+        console.print(printed_summary.cell_table(self.top, self.measures, console))
 
 
 def print_head(summary: Summary, console: Console, attackers: int | None = None) -> None:
-    """Draw what the attacker knows, the size of a table that was scored, and the time that it took.
+    """Draw what the attacker knows, the size of the scored table, and the time that it took.
 
-    attackers: how many there were, if several.
+    attackers: their number, if there are several.
     """
-    from . import report
+    from . import printed_summary
 
-    size = report.size_line(summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers)
-    stages = report.stages_line(summary.seconds, summary.cells)
+    size = printed_summary.size_line(
+        summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers
+    )
+    stages = printed_summary.stages_line(summary.seconds, summary.cells)
     if summary.attacker and attackers is None:
         draw_line(console, summary.attacker)
     for line in filter(None, (size, stages)):
@@ -141,13 +157,13 @@ def print_head(summary: Summary, console: Console, attackers: int | None = None)
 
 
 def _storable(key: str, value: Any) -> Any:
-    """A value as JSON has it; numbers of figures that JSON lacks as text."""
+    """Return a value for JSON; numbers that JSON lacks become text, if their column holds figures."""
     lacking = key not in WORDS and isinstance(value, float) and not math.isfinite(value)
     return str(value) if lacking else json_value(value)
 
 
 def _with_numbers(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A frame of these records, in which texts of numbers are numbers again, but for names and values of the table."""
+    """Return a frame of records, in which figures that were stored as text are numbers again."""
     frame = pd.DataFrame.from_records(list(records))
     for name in frame.columns.difference(WORDS):
         if frame[name].dtype.kind not in "iuf":
@@ -157,10 +173,10 @@ def _with_numbers(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 @dataclass(frozen=True, repr=False)
 class AnyKnownSummary(Summary):
-    """A `Summary` of the worst scores over attackers who know any few columns.
+    """The `Summary` of the worst scores over attackers who know any few columns.
 
-    mean: the `Summary` of the mean scores. attackers: how many there were, in words; subsets: the same, as of
-    `KnownSubsets.to_dict`.
+    mean: the `Summary` of the mean scores. attackers: who they are, in words. subsets: who they are, as
+    `KnownSubsets.to_dict` returns it.
     """
 
     mean: Summary
@@ -169,21 +185,118 @@ class AnyKnownSummary(Summary):
 
     @classmethod
     def of(cls, worst: Summary, mean: Summary, subsets: KnownSubsets) -> AnyKnownSummary:
-        """Both summaries as one."""
+        """Join the summaries of the worst and of the mean scores."""
         facts = {field.name: getattr(worst, field.name) for field in fields(worst)}
         return cls(**facts, mean=mean, attackers=repr(subsets), subsets=subsets.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Summary`, with the attackers under ``known_any`` and the summary of the means under ``mean``."""
+        """Return the dictionary of `Summary`, with ``known_any`` (the attackers) and ``mean`` (a summary)."""
         return {**super().to_dict(), "known_any": dict(self.subsets), "mean": self.mean.to_dict()}
 
     def draw(self, console: Console) -> None:
-        """Draw it on a console of rich: the worst over all attackers as any summary, and the means by column."""
-        from . import report
+        """Draw the summary of the worst scores, and the mean scores by column, on a console of rich."""
+        from . import printed_summary
 
         draw_line(console, f"Each cell's worst and mean score over attackers: {self.attackers}")
         console.print("[bold]Worst[/]", highlight=False)
         super().draw(console)
         console.print("\n[bold]Mean[/]", highlight=False)
-        for table in report.column_tables(self.mean.columns, console):
+        for table in printed_summary.column_tables(self.mean.columns, console):
             console.print(table)
+
+
+@dataclass(frozen=True)
+class AttackerSummary(Displayable):
+    """The risk by attacker; made by `Scores.summary` if there are several.
+
+    If an attacker knows any few columns, its figures are of the worst scores.
+
+    summaries: the `Summary` of each attacker.
+    known: the columns that each attacker knows, or of which it knows any few.
+    attackers: one row for each attacker; known (number of columns), fig (bits, of all columns), pif_50, pif_95, pif_99,
+    pif_100 (bits), csf_mean, csf_max, reidentification_risk_mean, reidentification_risk_max (probability, over all
+    scored cells), unique_mean (share of the cells), class_size_min; only of measures that were scored.
+    columns: one row for each scored column; by CIG, else CSF, else re-identification risk, worst_by_mean and
+    worst_by_max (attackers, the first of equal ones), and their scores <measure>_mean and <measure>_max; empty if none
+    of the three was scored.
+    fig: bits, attackers by scored columns.
+    """
+
+    summaries: Mapping[str, Summary]
+    known: Mapping[str, Sequence[Hashable]]
+    attackers: pd.DataFrame
+    columns: pd.DataFrame
+    fig: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return f"<AttackerSummary of {len(self.summaries)} {plural(len(self.summaries), 'attacker')}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as plain numbers, text, lists and dictionaries, ready for JSON."""
+        figures = self.attackers.drop(columns="known").to_dict("index")
+        attackers = {
+            name: {"known": list(self.known[name])} | figures[name] | summary.to_dict()
+            for name, summary in self.summaries.items()
+        }
+        return {"attackers": as_json(attackers), "worst": as_json(self.columns)}
+
+    def draw(self, console: Console) -> None:
+        """Draw risk by attacker, and by column the attacker who learns most, on a console of rich."""
+        from . import printed_summary
+
+        summaries = list(self.summaries.values())
+        # As `Scores` over all attackers says it.
+        counts = [summary.distinct_rows for summary in summaries if summary.distinct_rows is not None]
+        through_host = next((summary.through_host for summary in summaries if summary.through_host), "")
+        whole = replace(summaries[0], distinct_rows=max(counts, default=None), through_host=through_host)
+        print_head(whole, console, len(summaries))
+        for table in printed_summary.attacker_tables(self.attackers, self._knowledge(), self.columns):
+            console.print(table)
+
+    def _knowledge(self) -> dict[str, str]:
+        """Return in words what each attacker knows."""
+        words = {}
+        for name, summary in self.summaries.items():
+            columns = ", ".join(map(as_text, self.known[name])) or "nothing"
+            any_few = f"any {summary.subsets['known']} of " if isinstance(summary, AnyKnownSummary) else ""
+            words[name] = f"{any_few}{columns}"
+        return words
+
+
+def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Sequence[Hashable]]) -> AttackerSummary:
+    """Return the summary by attacker from the summaries of several attackers on the same cells."""
+    tables = {name: summary.columns for name, summary in summaries.items()}
+    first = next(iter(tables.values()))
+    figures = ["csf_mean", "csf_max", *(f"{name}_{figure}" for name in ROW_MEASURES for figure in ROW_MEASURES[name])]
+    rows: list[dict[str, Any]] = []
+    for name, summary in summaries.items():
+        row: dict[str, Any] = {
+            "known": summary.subsets["known"] if isinstance(summary, AnyKnownSummary) else len(known[name])
+        }
+        if "fig" in first:
+            row["fig"] = float(tables[name]["fig"].sum())
+            row |= {f"pif_{percentile}": bits for percentile, bits in summary.pif.items()}
+        for key in figures:
+            if key in first:
+                row[key] = float(getattr(tables[name][key], key.rpartition("_")[2])())
+        rows.append(row)
+    by = next((measure for measure in WORST_BY if f"{measure}_mean" in first), None)
+    worst = [] if by is None else [_worst_in(column, tables, by) for column in range(len(first))]
+    fig = {name: table["fig"] for name, table in tables.items() if "fig" in table}
+    return AttackerSummary(
+        summaries,
+        known,
+        pd.DataFrame.from_records(rows, index=pd.Index(list(summaries), name="attacker")),
+        pd.DataFrame(worst, index=first.index if by else first.index[:0]),
+        pd.DataFrame(fig).T.rename_axis("attacker"),
+    )
+
+
+def _worst_in(column: int, tables: Mapping[str, pd.DataFrame], by: str) -> dict[str, Any]:
+    """Return the attackers who learn most in a column, and their scores. tables: `Summary.columns` by attacker."""
+    row: dict[str, Any] = {}
+    for figure in ("mean", "max"):
+        scores = np.array([table[f"{by}_{figure}"].iloc[column] for table in tables.values()])
+        worst = worst_place(find_measure(by), scores)
+        row |= {f"worst_by_{figure}": list(tables)[worst], f"{by}_{figure}": float(scores[worst])}
+    return row

@@ -24,8 +24,8 @@ from ..io.write import attacker_names, check_output
 from ..out_of_core.budget import riskiest_bytes
 from ..out_of_core.options import OutputOptions, PopulationFiles
 from ..out_of_core.run import score_source
+from ..results.cell_selection import Selection
 from ..results.scores import Scores
-from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes

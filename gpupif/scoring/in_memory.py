@@ -16,10 +16,10 @@ from ..engines.known_subsets import score_attacker
 from ..errors import WarnOnce
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
-from ..results.base import AttackerOutcome, RunDescription
+from ..results.backing import AttackerOutcome, RunDescription
 from ..results.in_memory import MemoryBacking, TableExplainer
-from ..results.outputs import ScoredAttacker, of_each_fold
 from ..results.provenance import describe_frame, describe_request
+from ..results.score_outputs import ScoredAttacker, of_each_fold
 from ..results.scores import Scores
 from ..rows.threads import Workers
 from ..utils.progress import Reporter

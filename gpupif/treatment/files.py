@@ -86,7 +86,7 @@ def treat_files(
     >>> folder = tempfile.TemporaryDirectory()
     >>> table, output = f"{folder.name}/census.parquet", f"{folder.name}/treated.parquet"
     >>> gpupif.datasets.census(1000).to_parquet(table)
-    >>> gpupif.treat_files(table, output, [gpupif.Drop(["region"])]).record.rows
+    >>> gpupif.treat_files(table, output, [gpupif.treatments.Drop(["region"])]).record.rows
     1000
     >>> folder.cleanup()
 

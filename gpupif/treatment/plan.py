@@ -33,7 +33,7 @@ class Plan:
     Parameters
     ----------
     treatments:
-        Such as ``gpupif.Recode("age", level=2)``, in the order in which they are done.
+        Such as ``gpupif.treatments.Recode("age", level=2)``, in the order in which they are done.
     hierarchies:
         By column the path of a file (.csv as ARX has it, with lines of ``value;level1;...;*``, or .json), a dictionary
         of each value and the names of what it is part of, the narrowest first, a `Hierarchy`, or one of
@@ -53,7 +53,7 @@ class Plan:
     Examples
     --------
     >>> import gpupif
-    >>> plan = gpupif.Plan([gpupif.Recode("age", level=2)], hierarchies={"age": {"widths": [5, 10, 20]}})
+    >>> plan = gpupif.Plan([gpupif.treatments.Recode("age", level=2)], hierarchies={"age": {"widths": [5, 10, 20]}})
     >>> plan.save("plan.toml")
     >>> gpupif.Plan.load("plan.toml") == plan
     True
@@ -114,7 +114,7 @@ class Plan:
             table with a column that is not declared is refused. All words
             are in the documentation of value maps.
         populations:
-            People by three-digit postcode area, as `gpupif.Zip3` has them; needed for ``"zip"``.
+            People by three-digit postcode area, as `gpupif.treatments.Zip3` has them; needed for ``"zip"``.
         as_of:
             The year, or a date in it, at which the table is handed on; default this year. Years in which somebody was
             born who is over 89 then are pooled, of every date.

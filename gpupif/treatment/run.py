@@ -112,8 +112,8 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
         if random:
             raise InputError(
                 f"key: the plan has a treatment that draws at random ({random[0].do}), which takes a secret key of 32 "
-                "bytes. Make one with gpupif.Key.new().save('treat.key'), keep it apart from the treated table, and "
-                "give it as key=... (--key-file)."
+                "bytes. Make one with gpupif.treatments.Key.new().save('treat.key'), keep it apart from the treated "
+                "table, and give it as key=... (--key-file)."
             )
         return None
     if seed is not None:

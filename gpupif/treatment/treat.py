@@ -65,7 +65,7 @@ def treat(
     --------
     >>> import gpupif, pandas
     >>> table = pandas.DataFrame({"age": [23, 94, 37], "sex": ["f", "m", "f"]})
-    >>> done = gpupif.treat(table, [gpupif.Cap("age")])
+    >>> done = gpupif.treat(table, [gpupif.treatments.Cap("age")])
     >>> done.table["age"].tolist()
     ['23', '90+', '37']
 

@@ -155,13 +155,13 @@ def test_of_risk(tmp_path):
     """One sensitive attribute by a path alone, several by name; wrong names are said."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
-    wanted = gpupif.t_closeness(FRAME, "x", "city", distance=CITIES)
-    assert 0 < gpupif.t_closeness(FRAME, "x", "city", distance=file) == wanted
-    assert gpupif.t_closeness(FRAME, "x", "city", distance={"city": str(file)}) == wanted
+    wanted = gpupif.models.t_closeness(FRAME, "x", "city", distance=CITIES)
+    assert 0 < gpupif.models.t_closeness(FRAME, "x", "city", distance=file) == wanted
+    assert gpupif.models.t_closeness(FRAME, "x", "city", distance={"city": str(file)}) == wanted
     with pytest.raises(InputError, match=r"distance: expected distances of sensitive attributes .*got 'town'"):
-        gpupif.t_closeness(FRAME, "x", "city", distance={"town": file})
+        gpupif.models.t_closeness(FRAME, "x", "city", distance={"town": file})
     with pytest.raises(InputError, match=r"distance: .*no\.csv: No such file"):
-        gpupif.t_closeness(FRAME, "x", "city", distance=Path("no.csv"))
+        gpupif.models.t_closeness(FRAME, "x", "city", distance=Path("no.csv"))
 
 
 @pytest.mark.every_engine

@@ -104,7 +104,7 @@ def test_columns_are_those_that_are_looked_at(people):
     comparison = gpupif.compare(frame, frame, columns=columns, roles=roles)
     assert advice.before["pif95"] == comparison.risk.loc["pif95", "before"] == expected
     assert list(comparison.columns.index) == columns
-    with pytest.raises(gpupif.InputError, match="roles: expected a quasi-identifier among the columns"):
+    with pytest.raises(gpupif.InputError, match=r"roles: .*: expected a quasi-identifier among the columns"):
         gpupif.advise(frame, columns="occupation", roles=roles)
 
 

@@ -62,7 +62,7 @@ def test_columns_are_those_that_are_looked_at(census, run):
     for command in ("advise", "compare"):
         ended = run(command, *ASKED[command], "--columns", "occupation", *ROLES)
         assert ended.code == 2
-        assert "expected a quasi-identifier among the columns that the command looks at" in ended.err
+        assert "expected a quasi-identifier among the columns that are looked at" in ended.err
 
 
 @pytest.mark.parametrize("option", ["--keep", "--pseudonymise", "--identifiers"])

@@ -45,9 +45,9 @@ def test_command_line(tmp_path):
 
 def test_a_warning_of_an_attacker_names_the_option():
     frame = gpupif.datasets.census(60, columns=4)
-    with pytest.warns(gpupif.NothingKnownWarning) as seen:
+    with pytest.warns(gpupif.errors.NothingKnownWarning) as seen:
         gpupif.score(frame, columns=["age", "sex"], attackers={"n": ["age"]})
-    message = as_options(str(seen[0].message))
+    message = as_options(str(seen[0].message), ["--attacker", "--columns"])
     assert message.startswith("--attacker: 'n': the attacker knows only 'age'")
     assert message.endswith("Name further columns with --attacker.")
 
@@ -78,7 +78,7 @@ def test_one_of_several_attackers(tmp_path):
         (["--attacker", "b=age", "--attacker-any", "a=1", "--among", "x"], "attackers: 'a': among: no column 'x'"),
         (["--attacker-any", "a=two"], "--attacker-any: expected NAME=NUMBER, such as anyone=2; got 'a=two'"),
         (["--attacker-any", "2"], "--attacker-any: expected NAME=NUMBER"),
-        (["--attacker-any", "a=1", "--attacker", "a=age"], "--attacker: 'a' is named twice"),
+        (["--attacker-any", "a=1", "--attacker", "a=age"], "--attacker-any: 'a' is named twice"),
         (["--attacker", "a=age", "--subsets", "9"], "--subsets: goes with --known-any or --attacker-any"),
         (["--subsets", "9"], "--subsets: goes with --known-any"),
         (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),

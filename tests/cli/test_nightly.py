@@ -68,7 +68,7 @@ def test_refused(run, folder, arguments, fragments):
     assert {file.name for file in folder.iterdir()} == {"people.csv", "there.toml"}
 
 
-@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.tell", "gpupif.cli.nightly.show"])
+@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.tell", "gpupif.cli.options.PrintOptions.show"])
 def test_a_signal_after_a_run_is_on_record_says_so(run, folder, monkeypatch, place):
     run("nightly", "init", "people.csv", "-q")
     monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
@@ -97,14 +97,17 @@ def test_without_the_packages_that_it_needs(run, monkeypatch):
     assert_refused(run("nightly", "init", "people.csv"), ["need pydantic", "pip install 'gpupif[nightly]'"])
 
 
+OPTIONS = ["--columns", "--device", "--k", "--top"]
+
+
 def test_keys_of_a_configuration_are_no_options():
     for message in (
         "risk.toml: run.device='gpu' is none",
         "--set score.columns=[1]: no",
         "gates.0.k=3, tell.top=('a')",
     ):
-        assert as_options(message) == message
-    assert as_options("Leave it out, or columns='a'") == "Leave it out, or --columns a"
+        assert as_options(message, OPTIONS) == message
+    assert as_options("Leave it out, or columns='a'", OPTIONS) == "Leave it out, or --columns a"
 
 
 @pytest.mark.subprocess

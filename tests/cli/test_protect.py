@@ -124,7 +124,7 @@ def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
     assert ended.code == 0, ended.err
     assert "Identifiers dropped: person_id\n" in ended.out
     assert "--plan plan.toml --key-file ... -o ..." in ended.out
-    gpupif.Key.new().save("treat.key")
+    gpupif.treatments.Key.new().save("treat.key")
     assert run("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv").code == 2
     ended = run("treat", "table.csv", "--plan", "plan.toml", "--key-file", "treat.key", "-o", "out.csv")
     assert ended.code == 0, ended.err
@@ -134,7 +134,7 @@ def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
     assert document["roles"]["identifiers"] == ["email"]
 
 
-@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+@pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
 def test_columns_that_look_like_identifiers_are_warned_of(run, named):
     ended = run(*BASE, "--quasi-identifiers", "age,home", "--require", "k>=3")
     assert ended.code == 0
@@ -146,7 +146,7 @@ def test_columns_that_look_like_identifiers_are_warned_of(run, named):
     assert "--identifiers: no column 'emial'" in run(*BASE, "--require", "k>=3", "--identifiers", "emial").err
 
 
-@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+@pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
 def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
     (folder / "plan.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["email"]\n')
     arguments = ("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv", "--overwrite")
@@ -161,7 +161,7 @@ def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
     assert "--roles: roles.toml: expected a role for each column" in run(*arguments, "--roles", "roles.toml").err
 
 
-@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+@pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
 def test_an_index_of_a_file_does_not_get_out_without_a_word(run, named, folder):
     named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
     plain = ("protect", "i.parquet", "--hierarchies", "H.toml", "--require", "k>=3", "--quasi-identifiers", "age,home")
@@ -184,7 +184,7 @@ def test_an_index_of_a_file_does_not_get_out_without_a_word(run, named, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+@pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
 def test_a_cluster_drops_an_index_too(run, named):
     named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
     arguments = ("i.parquet", "--workers", "1", "--json")
@@ -196,7 +196,7 @@ def test_a_cluster_drops_an_index_too(run, named):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default::gpupif.IdentifierWarning")
+@pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
 def test_a_cluster_drops_identifiers_too(run, named):
     named.to_parquet("table.parquet")
     arguments = ("--quasi-identifiers", "age,home", "--identifiers", "person_id", "--require", "k>=3", "--workers", "1")

@@ -37,10 +37,10 @@ CLI = [
     (["--sampling-fraction", "0.1"], {"sampling_fraction": 0.1}),
     (["--population-size", "50", "--device", "cpu"], {"population_size": 50}),
     (["--population", "patients.csv"], {"population": "patients.csv"}),
-    (["--adversary-cost", "100"], {"game": gpupif.Game(adversary_cost=100)}),
+    (["--adversary-cost", "100"], {"game": gpupif.models.Game(adversary_cost=100)}),
     (
         ["--publisher-benefit", "9.5", "--publisher-loss", "30", "--adversary-gain", "20", "--adversary-cost", "7"],
-        {"game": gpupif.Game(9.5, 30, 20, 7)},
+        {"game": gpupif.models.Game(9.5, 30, 20, 7)},
     ),
     (
         ["--population", "people.csv", "--population-lacks", "count"],

@@ -198,7 +198,7 @@ def test_overwrite_and_quiet(run, folder):
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "scores.parquet"]
 
 
-@pytest.mark.filterwarnings("default::gpupif.NearlyUniqueWarning")
+@pytest.mark.filterwarnings("default::gpupif.errors.NearlyUniqueWarning")
 def test_warning_is_one_line(run, folder):
     (folder / "ids.csv").write_text("id,sex\n" + "".join(f"{number},f\n" for number in range(60)))
     ended = run("score", "ids.csv", "-o", "scores.parquet", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -57,7 +58,7 @@ def test_no_option_is_advised_that_it_lacks(run, folder, plan):
     (folder / "plan.toml").write_text(plan)
     ended = run("treat", "people.csv", "--plan", "plan.toml", "-o", "out.csv")
     assert_refused(ended, ["no "])
-    assert "--" not in ended.err
+    assert set(re.findall(r"--[a-z-]+", ended.err)) <= {"--plan"}
     assert_refused(run("advise", "people.csv", "--columns", "agee"), ["--columns: no column 'agee'"])
 
 

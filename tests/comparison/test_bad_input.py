@@ -56,5 +56,5 @@ def test_refused(after, options, words):
 def test_tables_without_rows_and_files_that_are_not_there(tmp_path):
     with pytest.raises(gpupif.InputError, match="expected at least one row"):
         gpupif.compare(BEFORE.iloc[:0], BEFORE.iloc[:0])
-    with pytest.raises(gpupif.TableReadError, match="no such file"):
+    with pytest.raises(gpupif.errors.TableReadError, match="no such file"):
         gpupif.compare(BEFORE, tmp_path / "none.csv")

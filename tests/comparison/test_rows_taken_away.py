@@ -17,7 +17,7 @@ from tests.helpers.pieces import write_parts
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 KNOWN = ["age", "sex"]
 PLAN = gpupif.Plan(
-    [gpupif.Recode("age", level=1), gpupif.SuppressRows(k=4, quasi_identifiers=KNOWN)],
+    [gpupif.treatments.Recode("age", level=1), gpupif.treatments.SuppressRows(k=4, quasi_identifiers=KNOWN)],
     hierarchies={"age": {"widths": [10, 20]}},
 )
 
@@ -85,18 +85,20 @@ def test_rows_of_dask_frames(before, treated, expected):
 
 def test_what_is_drawn_at_random_matters_only_where_it_decides_about_rows(before):
     key = bytes(range(32))
-    noise = gpupif.Noise("pay", scale=1.0)
+    noise = gpupif.treatments.Noise("pay", scale=1.0)
     plan = gpupif.Plan([noise, *PLAN.treatments], PLAN.hierarchies)
     after = gpupif.treat(before, plan, key=key).table
     assert found(before, after, plan)["rows_taken_away"] == len(before) - len(after)
-    plan = gpupif.Plan([gpupif.Pram("sex", invariant=0.8, missing="keep"), *PLAN.treatments], PLAN.hierarchies)
+    plan = gpupif.Plan(
+        [gpupif.treatments.Pram("sex", invariant=0.8, missing="keep"), *PLAN.treatments], PLAN.hierarchies
+    )
     after = gpupif.treat(before, plan, key=key).table
     with pytest.raises(gpupif.InputError, match=r"'pram' draws at random for column 'sex'.*row_id="):
         found(before, after, plan)
 
 
 def test_another_plan_is_refused(before, treated):
-    other = gpupif.Plan([gpupif.SuppressRows(k=2, quasi_identifiers=KNOWN)])
+    other = gpupif.Plan([gpupif.treatments.SuppressRows(k=2, quasi_identifiers=KNOWN)])
     with pytest.raises(gpupif.InputError, match="which is what the plan leaves of the 50 of the table before"):
         found(before, treated.table, other)
 
@@ -104,7 +106,8 @@ def test_another_plan_is_refused(before, treated):
 def test_a_public_record_that_lacks_values_is_refused(before):
     hierarchies = {"sex": {"f": ["*"], "m": ["*"]}}
     plan = gpupif.Plan(
-        [gpupif.Recode("sex", level=1), gpupif.SuppressRows(k=2, quasi_identifiers=["pay"])], hierarchies
+        [gpupif.treatments.Recode("sex", level=1), gpupif.treatments.SuppressRows(k=2, quasi_identifiers=["pay"])],
+        hierarchies,
     )
     done = gpupif.treat(before, plan)
     with pytest.raises(gpupif.InputError, match="public record, which lacks lists of values"):
@@ -120,9 +123,9 @@ def test_the_mask_is_that_of_the_whole_plan(before):
 
     plan = gpupif.Plan(
         [
-            gpupif.Round("pay", base=3),
-            gpupif.Suppress(["sex"], where="csf > 0.4"),
-            gpupif.SuppressRows(where="class_size < 3", quasi_identifiers=["pay", "sex"]),
+            gpupif.treatments.Round("pay", base=3),
+            gpupif.treatments.Suppress(["sex"], where="csf > 0.4"),
+            gpupif.treatments.SuppressRows(where="class_size < 3", quasi_identifiers=["pay", "sex"]),
             *PLAN.treatments,
         ],
         PLAN.hierarchies,
@@ -137,7 +140,7 @@ def test_the_mask_is_that_of_the_whole_plan(before):
 @pytest.mark.parametrize("remove", [True, False])
 def test_information_kept_of_protected_tables_is_a_share(before, remove):
     """Finer before: suppressed rows agree in all that they lack, which is no information about anybody."""
-    plan = gpupif.Plan([gpupif.SuppressRows(k=3, quasi_identifiers=KNOWN, remove=remove)])
+    plan = gpupif.Plan([gpupif.treatments.SuppressRows(k=3, quasi_identifiers=KNOWN, remove=remove)])
     after = gpupif.treat(before, plan).table
     result = gpupif.compare(before, after, plan, quasi_identifiers=KNOWN)
     # What is left stands as it was.
@@ -145,7 +148,7 @@ def test_information_kept_of_protected_tables_is_a_share(before, remove):
     assert result.columns["entropy_lost"].tolist() == [0.0] * 4
     assert (result.utility.information_kept, result.utility.mutual_information_kept) == (1.0, 1.0)
     assert result.utility.entropy_lost == 0
-    recoded = gpupif.Plan([gpupif.Recode("age", level=1), *plan.treatments], PLAN.hierarchies)
+    recoded = gpupif.Plan([gpupif.treatments.Recode("age", level=1), *plan.treatments], PLAN.hierarchies)
     result = gpupif.compare(before, gpupif.treat(before, recoded).table, recoded, quasi_identifiers=KNOWN)
     assert 0 < result.columns.loc["age", "information_kept"] < 1
     assert 0 < result.utility.mutual_information_kept < 1
@@ -161,7 +164,11 @@ def test_non_uniform_entropy_is_that_of_arx(remove):
     before = pd.DataFrame({"age": [31, 31, 34, 38, 38, 42, 47, 52], "sex": list("ffmfmmff")})
     hierarchy = {"age": {"widths": [10, 50]}}
     plan = gpupif.Plan(
-        [gpupif.Recode("age", level=1), gpupif.SuppressRows(k=2, quasi_identifiers=KNOWN, remove=remove)], hierarchy
+        [
+            gpupif.treatments.Recode("age", level=1),
+            gpupif.treatments.SuppressRows(k=2, quasi_identifiers=KNOWN, remove=remove),
+        ],
+        hierarchy,
     )
     after = gpupif.treat(before, plan).table
     result = gpupif.compare(before, after, plan)

@@ -194,7 +194,7 @@ def test_rows_taken_away_are_suppressed_rows():
 def test_precision_from_levels_that_are_found_and_from_a_plan():
     before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "zip": ["12", "13", "21", "22", "31", "32"]})
     hierarchies = {"age": {"widths": [10, 20]}, "zip": {"digits": 2}}
-    plan = gpupif.Plan([gpupif.Recode("age", level=1)], hierarchies=hierarchies)
+    plan = gpupif.Plan([gpupif.treatments.Recode("age", level=1)], hierarchies=hierarchies)
     after = gpupif.treat(before, plan).table
     heights = {name: one.height for name, one in plan.hierarchies.items()}
     expected = 1 - 1 / heights["age"]

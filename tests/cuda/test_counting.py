@@ -103,7 +103,7 @@ def test_codes_of_every_width_are_packed(cardinality):
 
 def test_a_device_too_small_for_a_row_is_said():
     codes, _ = table(False)
-    with pytest.raises(gpupif.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
+    with pytest.raises(gpupif.errors.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
         answers(CudaEngine(libraries=[FewBytes(0)]), codes, None)
 
 
@@ -117,9 +117,9 @@ def test_a_device_that_fails_is_said(monkeypatch):
     engine = CudaEngine(libraries=[Broken()])
     for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
-    for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
+    for call in (gpupif.information.entropy, gpupif.toxic_pairs, gpupif.suda):
         words = r"device 'cuda'.* failed: unspecified launch failure"
-        with pytest.raises(gpupif.DeviceError, match=words), searched_by("sets"):
+        with pytest.raises(gpupif.errors.DeviceError, match=words), searched_by("sets"):
             call(census(30))
 
 
@@ -134,9 +134,9 @@ def test_codes_stay_on_the_device(monkeypatch):
     )
     frame = census(40)
     with gpupif.config(device="cuda"):
-        found = gpupif.entropy(to_device(frame))
+        found = gpupif.information.entropy(to_device(frame))
     with gpupif.config(device="cpu"):
-        assert gpupif.entropy(frame) == found
+        assert gpupif.information.entropy(frame) == found
     assert all(hasattr(codes, "get") for codes in seen[0].codes)
 
 
@@ -153,7 +153,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
         table = tmp_path / f"t.{kind}"
         {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
     with gpupif.config(device="cpu"):
-        wanted = gpupif.toxic_pairs(frame), gpupif.residual_entropy(frame)
+        wanted = gpupif.toxic_pairs(frame), gpupif.information.residual_entropy(frame)
         scores = gpupif.suda(frame, 2, contributions=True)
     for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
@@ -161,7 +161,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
     pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)
     counts, rarities = (found.values[name].tolist() for name in ("count", "rarity"))
     assert (counts, rarities) == tuple(wanted[0].values[name].tolist() for name in ("count", "rarity"))
-    assert gpupif.residual_entropy(table) == wanted[1]
+    assert gpupif.information.residual_entropy(table) == wanted[1]
     with searched_by("sets"):
         searched = gpupif.suda(table, 2, contributions=True)
     for part in ("sizes", "columns"):
@@ -187,6 +187,6 @@ def test_a_device_that_is_missing_is_said(monkeypatch):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: gpupif.gpu.status.CudaStatus(reason="there is none"))
     assert choose_engine(DeviceRequest("auto")).device == "cpu"
     frame = census(20)
-    for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
-        with pytest.raises(gpupif.DeviceError, match="there is none"), gpupif.config(device="cuda"):
+    for call in (gpupif.information.entropy, gpupif.toxic_pairs, gpupif.suda):
+        with pytest.raises(gpupif.errors.DeviceError, match="there is none"), gpupif.config(device="cuda"):
             call(frame)

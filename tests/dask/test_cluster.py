@@ -46,7 +46,7 @@ def test_information_and_special_uniques(client):
     """Computed at once, what is found on the way sent between workers; the same bits as in memory."""
     frame = gpupif.datasets.census(900)
     lazy = dd.from_pandas(frame, npartitions=3)
-    assert gpupif.dual_total_correlation(lazy) == gpupif.dual_total_correlation(frame)
+    assert gpupif.information.dual_total_correlation(lazy) == gpupif.information.dual_total_correlation(frame)
     found, expected = gpupif.toxic_pairs(lazy), gpupif.toxic_pairs(frame)
     pd.testing.assert_frame_equal(found.pairs, expected.pairs, check_exact=True)
     pd.testing.assert_frame_equal(found.values, expected.values, check_exact=True)
@@ -102,7 +102,7 @@ def test_errors_and_warnings_reach_the_client(client):
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline and not seen:
             time.sleep(0.05)
-    assert [warning.category for warning in seen] == [gpupif.NearlyUniqueWarning]
+    assert [warning.category for warning in seen] == [gpupif.errors.NearlyUniqueWarning]
 
 
 def finished(prefix, dask_scheduler):

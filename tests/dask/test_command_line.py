@@ -115,7 +115,7 @@ class TestCommandLine:
         monkeypatch.setattr("distributed.LocalCluster", fails)
         with (
             pytest.raises(
-                gpupif.DeviceError, match=r"--workers 3: they could not be started \(Nanny failed to start\)"
+                gpupif.errors.DeviceError, match=r"--workers 3: they could not be started \(Nanny failed to start\)"
             ),
             connect.cluster(None, 3),
         ):
@@ -267,7 +267,7 @@ class TestCommandLine:
 
     def test_a_failed_run_leaves_nothing(self, client, folder, tmp_path):
         priors = {"sex": {"nobody": 1.0}}
-        with pytest.raises(gpupif.PriorError, match="'sex'"):
+        with pytest.raises(gpupif.errors.PriorError, match="'sex'"):
             on_cluster(folder, tmp_path / "out", scheduler=client.scheduler.address, priors=priors)
         assert list(tmp_path.iterdir()) == []
 
@@ -278,7 +278,7 @@ class TestCommandLine:
         (tmp_path / "full" / "letters.txt").touch()
         out = tmp_path / "out"
         for arguments, more, error, message in [
-            ((folder, out), {"scheduler": "tcp://127.0.0.1:1"}, gpupif.DeviceError, "no cluster can be reached"),
+            ((folder, out), {"scheduler": "tcp://127.0.0.1:1"}, gpupif.errors.DeviceError, "no cluster can be reached"),
             ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "got both"),
             ((folder, out), {"workers": 0}, gpupif.InputError, "at least 1"),
             ((folder, out), {"workers": 1, "elsewhere": {"keep_input": True}}, gpupif.InputError, "--keep-input"),
@@ -286,13 +286,23 @@ class TestCommandLine:
             ((folder, out), {"workers": 1, "elsewhere": {"rows_per_file": 5}}, gpupif.InputError, "--rows-per-file"),
             ((folder, out), {"workers": 1, "measures": ["gig"]}, gpupif.InputError, "gig"),
             ((tmp_path / "t.csv", out), {"workers": 1}, gpupif.InputError, "Convert it"),
-            ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.TableReadError, "no such file"),
-            ((folder, folder / "out"), {"workers": 1}, gpupif.OutputError, "inside it or around it"),
-            ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.OutputError, "there is no folder"),
-            ((folder, tmp_path / "out.csv"), {"workers": 1}, gpupif.OutputError, "Name one, without an ending"),
-            ((folder, tmp_path / "full"), {"workers": 1}, gpupif.OutputError, "exists already"),
-            ((folder, tmp_path / "full"), {"workers": 1, "overwrite": True}, gpupif.OutputError, "would be lost"),
-            ((folder, out), {"workers": 1, "population": tmp_path / "no"}, gpupif.TableReadError, "no such file"),
+            ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.errors.TableReadError, "no such file"),
+            ((folder, folder / "out"), {"workers": 1}, gpupif.errors.OutputError, "inside it or around it"),
+            ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.errors.OutputError, "there is no folder"),
+            ((folder, tmp_path / "out.csv"), {"workers": 1}, gpupif.errors.OutputError, "Name one, without an ending"),
+            ((folder, tmp_path / "full"), {"workers": 1}, gpupif.errors.OutputError, "exists already"),
+            (
+                (folder, tmp_path / "full"),
+                {"workers": 1, "overwrite": True},
+                gpupif.errors.OutputError,
+                "would be lost",
+            ),
+            (
+                (folder, out),
+                {"workers": 1, "population": tmp_path / "no"},
+                gpupif.errors.TableReadError,
+                "no such file",
+            ),
         ]:
             with pytest.raises(error, match=message):
                 on_cluster(*arguments, **more)
@@ -300,5 +310,5 @@ class TestCommandLine:
 
     def test_without_dask_the_error_names_the_extra(self, folder, tmp_path, monkeypatch):
         monkeypatch.setattr(connect, "find_spec", lambda name: None)
-        with pytest.raises(gpupif.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
+        with pytest.raises(gpupif.errors.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
             on_cluster(folder, tmp_path / "out", workers=1)

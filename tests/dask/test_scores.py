@@ -144,7 +144,7 @@ def test_types_that_differ_by_partition():
     # In memory these are different values; a number that became True, text or a rounded float would not be.
     for parts in ([True, False], [5, 0]), (["5"], [5]), ([b"a"], ["a"]), ([2**60 + 1], [0.5]):
         frame, _ = lazy(*parts)
-        with pytest.raises(gpupif.ColumnTypeError, match="'x'"):
+        with pytest.raises(gpupif.errors.ColumnTypeError, match="'x'"):
             gpupif.score(frame).cig.compute()
 
 
@@ -264,7 +264,7 @@ class TestBadInput:
         with pytest.raises(gpupif.InputError, match="expected a Dask DataFrame, got a Dask Series"):
             gpupif.score(cut(self.frame, [1])["a"])
         lists = pd.DataFrame({"a": [1, 2], "b": [[1], [2]]})
-        with pytest.raises(gpupif.ColumnTypeError, match="'b'"):
+        with pytest.raises(gpupif.errors.ColumnTypeError, match="'b'"):
             gpupif.score(cut(lists, [1])).cig.compute()
 
     def test_a_measure_that_was_not_scored(self):
@@ -275,16 +275,16 @@ class TestBadInput:
     def test_cuda_where_there_is_none(self, monkeypatch):
         monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda device: CudaStatus(reason="there is no GPU"))
         with (
-            pytest.raises(gpupif.DeviceError, match="device 'cuda' cannot be used here: there is no GPU"),
+            pytest.raises(gpupif.errors.DeviceError, match="device 'cuda' cannot be used here: there is no GPU"),
             gpupif.config(device="cuda"),
         ):
             gpupif.score(cut(self.frame, [1])).cig.compute()
 
     def test_errors_travel_between_processes(self):
         for error in (
-            gpupif.ColumnNotFoundError("columns", ["x"], ["y"]),
-            gpupif.ColumnTypeError("x", "lists"),
-            gpupif.PriorError("no"),
+            gpupif.errors.ColumnNotFoundError("columns", ["x"], ["y"]),
+            gpupif.errors.ColumnTypeError("x", "lists"),
+            gpupif.errors.PriorError("no"),
         ):
             again = pickle.loads(pickle.dumps(error))
             assert type(again) is type(error)
@@ -293,7 +293,7 @@ class TestBadInput:
     def test_warnings(self):
         unique = pd.DataFrame({"id": range(60), "b": [0, 1] * 30})
         scores = gpupif.score(cut(unique, [20]))
-        with pytest.warns(gpupif.NearlyUniqueWarning, match="'id': 60 different values"):
+        with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="'id': 60 different values"):
             scores.cig.compute()
 
 
@@ -321,7 +321,7 @@ def test_workers_of_several_kinds_each_score_where_they_would():
 def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
     for name in ("renyi_0.995", "renyi_1.0001"):
         with pytest.raises(
-            gpupif.DeviceError, match=rf"cpu on some workers and cuda on others\. The last bits of {name}"
+            gpupif.errors.DeviceError, match=rf"cpu on some workers and cuda on others\. The last bits of {name}"
         ):
             plan_of_several_kinds(["cig", name])
 

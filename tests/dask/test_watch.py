@@ -26,14 +26,16 @@ class TestAwaitResult:
         threads.cluster.scale(0)
         while threads.nthreads():
             time.sleep(0.05)
-        with pytest.raises(gpupif.DeviceError, match=r"has no workers left: for 0.5 s no task .* Nothing was written"):
+        with pytest.raises(
+            gpupif.errors.DeviceError, match=r"has no workers left: for 0.5 s no task .* Nothing was written"
+        ):
             on_cluster(folder, tmp_path / "out", scheduler=threads.scheduler.address)
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.slow
     def test_a_task_that_never_ends(self, impatient, threads):
         future = threads.submit(time.sleep, 2)
-        with pytest.raises(gpupif.DeviceError, match="has 1 worker and gets nowhere"):
+        with pytest.raises(gpupif.errors.DeviceError, match="has 1 worker and gets nowhere"):
             watch.await_result(threads, future)
 
     @pytest.mark.slow
@@ -49,5 +51,5 @@ class TestAwaitResult:
     def test_a_lost_scheduler(self, threads):
         future = threads.submit(time.sleep, 1.5)
         threading.Timer(0.2, threads.cluster.close).start()
-        with pytest.raises(gpupif.DeviceError, match="the scheduler of the cluster was lost"):
+        with pytest.raises(gpupif.errors.DeviceError, match="the scheduler of the cluster was lost"):
             watch.await_result(threads, future)

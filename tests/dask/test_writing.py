@@ -87,7 +87,7 @@ def test_what_was_there_stays_where_writing_fails(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(pq, "write_table", full)
-        with pytest.raises(gpupif.OutputError, match="No space left"):
+        with pytest.raises(gpupif.errors.OutputError, match="No space left"):
             make(60, 3).to_parquet(out)
     assert {name: (out / name).read_bytes() for name in names(out)} == before
     assert names(tmp_path) == ["scores"]
@@ -96,24 +96,26 @@ def test_what_was_there_stays_where_writing_fails(tmp_path, monkeypatch):
 def test_what_cannot_be_written(tmp_path):
     scores = make(20, 2)
     scores.to_parquet(tmp_path / "scores")
-    with pytest.raises(gpupif.OutputError, match="exists already"):
+    with pytest.raises(gpupif.errors.OutputError, match="exists already"):
         scores.to_parquet(tmp_path / "scores", overwrite=False)
     (tmp_path / "other" / "sub").mkdir(parents=True)
     (tmp_path / "other" / "sub" / "letters.txt").touch()
-    with pytest.raises(gpupif.OutputError, match=r"holds sub/letters.txt, which is no score file"):
+    with pytest.raises(gpupif.errors.OutputError, match=r"holds sub/letters.txt, which is no score file"):
         scores.to_parquet(tmp_path / "other")
     (tmp_path / "table").mkdir()
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "table" / "part-000000.parquet")
-    with pytest.raises(gpupif.OutputError, match=r"holds part-000000.parquet, which is no score file"):
+    with pytest.raises(gpupif.errors.OutputError, match=r"holds part-000000.parquet, which is no score file"):
         scores.to_parquet(tmp_path / "table")
     (tmp_path / "file").touch()
-    with pytest.raises(gpupif.OutputError, match="is a file; Dask writes a folder"):
+    with pytest.raises(gpupif.errors.OutputError, match="is a file; Dask writes a folder"):
         scores.to_parquet(tmp_path / "file")
     for name in ("table/part-000000.parquet", "new.csv", "new.feather", "new.PQ"):
         for write in (scores.write, scores.to_parquet):
-            with pytest.raises(gpupif.OutputError, match=f"{name}: Dask writes a folder of Parquet files. Name one, "):
+            with pytest.raises(
+                gpupif.errors.OutputError, match=f"{name}: Dask writes a folder of Parquet files. Name one, "
+            ):
                 write(tmp_path / name)
-    with pytest.raises(gpupif.OutputError, match="there is no folder"):
+    with pytest.raises(gpupif.errors.OutputError, match="there is no folder"):
         scores.to_parquet(tmp_path / "no" / "scores")
     for option, value in [
         ("append", True),
@@ -130,7 +132,7 @@ def test_elsewhere_than_on_a_disk(tmp_path):
     scores, place = make(20, 2), f"memory://{tmp_path.name}"
     scores.to_parquet(place, write_index=False)
     assert len(dd.read_parquet(place)) == 20
-    with pytest.raises(gpupif.OutputError, match="only folders on a disk of this machine are replaced"):
+    with pytest.raises(gpupif.errors.OutputError, match="only folders on a disk of this machine are replaced"):
         scores.to_parquet(place)
 
 
@@ -157,7 +159,7 @@ def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
     leave()
     with (left / MARKER).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(gpupif.OutputError, match="another run that writes it is at work"):
+        with pytest.raises(gpupif.errors.OutputError, match="another run that writes it is at work"):
             make(20, 2).to_parquet(out)
     assert (left / "0123456789abcdef" / "part-000000.parquet").exists()
 
@@ -169,12 +171,14 @@ def test_where_others_may_rename_no_cluster_writes(tmp_path, monkeypatch):
     with dask.config.set(scheduler="processes"):
         for mode in (0o777, 0o775):
             shared.chmod(mode)
-            with pytest.raises(gpupif.OutputError, match=rf"shared: expected a folder in wh.* {mode:o}\. .* chmod \+t"):
+            with pytest.raises(
+                gpupif.errors.OutputError, match=rf"shared: expected a folder in wh.* {mode:o}\. .* chmod \+t"
+            ):
                 scores.to_parquet(shared / "scores")
         shared.chmod(0o755)
         with monkeypatch.context() as patch:
             give_away(shared, patch)
-            with pytest.raises(gpupif.OutputError, match=r"shared: expected a folder of yours"):
+            with pytest.raises(gpupif.errors.OutputError, match=r"shared: expected a folder of yours"):
                 scores.to_parquet(shared / "scores")
     assert names(shared) == []
 
@@ -202,7 +206,7 @@ def test_errors_of_the_disk_name_the_output(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", str(given[0]))
 
     monkeypatch.setattr("gpupif.dask.write.replace_folder", full)
-    with pytest.raises(gpupif.OutputError, match=r"scores: could not be written: No space left") as said:
+    with pytest.raises(gpupif.errors.OutputError, match=r"scores: could not be written: No space left") as said:
         make(20, 2).to_parquet(tmp_path / "scores")
     assert "/proc/" not in str(said.value)
     assert names(tmp_path) == []
@@ -211,5 +215,5 @@ def test_errors_of_the_disk_name_the_output(tmp_path, monkeypatch):
 def test_workers_that_write_to_disks_of_their_own(tmp_path):
     (tmp_path / "part-000000.parquet").touch()
     check_written(tmp_path, 1)
-    with pytest.raises(gpupif.OutputError, match="1 of 2 score files are not there"):
+    with pytest.raises(gpupif.errors.OutputError, match="1 of 2 score files are not there"):
         check_written(tmp_path, 2)

@@ -64,14 +64,14 @@ def test_bad_input(columns, options, message):
 
 def test_bad_input_of_functions():
     with pytest.raises(InputError, match="kind: expected 'distinct' or 'entropy' or 'recursive', got 'best'"):
-        gpupif.l_diversity(FRAME, "age", "ill", "best")
+        gpupif.models.l_diversity(FRAME, "age", "ill", "best")
     with pytest.raises(InputError, match="l: expected with kind='recursive' only"):
-        gpupif.l_diversity(FRAME, "age", "ill", l=2)
+        gpupif.models.l_diversity(FRAME, "age", "ill", l=2)
     with pytest.raises(InputError, match="sensitive: expected a column, or a list of columns; got None"):
-        gpupif.t_closeness(FRAME, "age", None)
+        gpupif.models.t_closeness(FRAME, "age", None)
     with pytest.raises(InputError, match="table: expected at least one row, got none"):
-        gpupif.k_anonymity(FRAME.head(0), "age")
+        gpupif.models.k_anonymity(FRAME.head(0), "age")
     with pytest.raises(ColumnNotFoundError, match="quasi_identifiers"):
-        gpupif.k_anonymity(FRAME, "x")
+        gpupif.models.k_anonymity(FRAME, "x")
     with pytest.raises(InputError, match="table: expected a pandas"):
-        gpupif.k_anonymity([1], "x")
+        gpupif.models.k_anonymity([1], "x")

@@ -162,7 +162,7 @@ def test_to_dict_is_json():
 )
 def test_bad_input(sizes, arguments, fragments):
     with pytest.raises(InputError) as caught:
-        gpupif.class_risks(sizes, **arguments)
+        gpupif.models.class_risks(sizes, **arguments)
     for fragment in fragments:
         assert fragment in str(caught.value)
 
@@ -181,15 +181,15 @@ def test_bad_input(sizes, arguments, fragments):
 )
 def test_bad_populations(sample, population, fragments):
     with pytest.raises(InputError) as caught:
-        gpupif.population_risks(sample, population)
+        gpupif.models.population_risks(sample, population)
     for fragment in fragments:
         assert fragment in str(caught.value)
 
 
 def test_as_many_people_as_there_may_be():
-    risks = gpupif.population_risks([2**60, 1], [2**61, 2**61])
+    risks = gpupif.models.population_risks([2**60, 1], [2**61, 2**61])
     assert (risks.rows, risks.k_map, risks.journalist.highest) == (2**60 + 1, 2**61, 2.0**-61)
-    assert gpupif.class_risks([2**61, 2**61 - 1]).rows == 2**62 - 1
+    assert gpupif.models.class_risks([2**61, 2**61 - 1]).rows == 2**62 - 1
 
 
 def test_docstrings():

@@ -113,29 +113,29 @@ def test_values_that_the_population_lacks():
     with pytest.raises(InputError, match=r"^population: column 'age': 1 missing value, the first in row 2 \(from 0\)"):
         gpupif.risk(cut(frame.dropna(), [1]), ["sex", "age"], population=frame.iloc[[0, 2, 1]], missing="error")
     found = gpupif.risk(cut(frame, [1]), ["age", "sex"], population=gpupif.Population(population, lacks="count"))
-    assert found.population == gpupif.population_risks([1, 1, 1], [2, 1, 1])
+    assert found.population == gpupif.models.population_risks([1, 1, 1], [2, 1, 1])
 
 
 def test_functions():
     frame = gpupif.datasets.census(300)
     lazy = dd.from_pandas(frame, npartitions=3)
-    assert gpupif.k_anonymity(lazy, "tenure") == gpupif.k_anonymity(frame, "tenure")
+    assert gpupif.models.k_anonymity(lazy, "tenure") == gpupif.models.k_anonymity(frame, "tenure")
     found = gpupif.risk(lazy, "tenure", sampling_fraction=0.1)
-    assert found.uniques == gpupif.population_uniques(frame["tenure"].value_counts(), sampling_fraction=0.1)
+    assert found.uniques == gpupif.models.population_uniques(frame["tenure"].value_counts(), sampling_fraction=0.1)
 
 
 @pytest.mark.parametrize(
     "function",
     [
-        gpupif.l_diversity,
+        gpupif.models.l_diversity,
         *(
             pytest.param(function, marks=pytest.mark.slow)
             for function in (
-                gpupif.alpha_k_anonymity,
-                gpupif.t_closeness,
-                gpupif.basic_beta_likeness,
-                gpupif.enhanced_beta_likeness,
-                gpupif.delta_disclosure,
+                gpupif.models.alpha_k_anonymity,
+                gpupif.models.t_closeness,
+                gpupif.models.basic_beta_likeness,
+                gpupif.models.enhanced_beta_likeness,
+                gpupif.models.delta_disclosure,
             )
         ),
     ],
@@ -152,12 +152,12 @@ def test_ordered_categories_are_ordered():
     pay = ["low", "low", "high", "low", "mid", "mid", "high", "high"]
     frame = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "pay": pd.Series(pay, dtype=kind)})
     asked = ("age", "pay")
-    ordered = gpupif.t_closeness(frame, *asked, distance=["low", "mid", "high"])
-    nominal = gpupif.t_closeness(frame, *asked, distance="nominal")
+    ordered = gpupif.models.t_closeness(frame, *asked, distance=["low", "mid", "high"])
+    nominal = gpupif.models.t_closeness(frame, *asked, distance="nominal")
     assert ordered != nominal
     for table in (frame, cut(frame, [3])):
-        assert gpupif.t_closeness(table, *asked) == ordered
-        assert gpupif.t_closeness(table, *asked, distance="nominal") == nominal
+        assert gpupif.models.t_closeness(table, *asked) == ordered
+        assert gpupif.models.t_closeness(table, *asked, distance="nominal") == nominal
 
 
 BAD = [
@@ -190,14 +190,14 @@ def test_bad_input(columns, options, kind, message):
 def test_other_bad_tables():
     frame = pd.DataFrame({"age": [1, 2]})
     with pytest.raises(InputError, match="expected a Dask DataFrame, got a Dask Series"):
-        gpupif.k_anonymity(cut(frame, [1])["age"], "age")
+        gpupif.models.k_anonymity(cut(frame, [1])["age"], "age")
     with pytest.raises(InputError, match="expected at least one row, got none"):
-        gpupif.k_anonymity(cut(frame.head(0), [0]), "age")
+        gpupif.models.k_anonymity(cut(frame.head(0), [0]), "age")
 
 
 def test_nearly_unique_quasi_identifiers():
     frame = pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30})
-    with pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen:
+    with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen:
         assert gpupif.risk(cut(frame, [7, 20]), "id", "ill").k == 1
     assert len(seen) == 1
 
@@ -207,7 +207,7 @@ def test_progress_counts_tasks(monkeypatch):
     monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible and stages.append(stage))
     monkeypatch.setattr(Reporter, "advance", lambda self, amount=1: self.visible and done.append(amount))
     with gpupif.config(progress=True):
-        gpupif.k_anonymity(cut(pd.DataFrame({"age": [1, 2]}), [1]), "age")
+        gpupif.models.k_anonymity(cut(pd.DataFrame({"age": [1, 2]}), [1]), "age")
     assert stages == [("compute", None, "tasks"), ("compute", len(done), "tasks")]
     assert len(done) > 5
     assert set(done) == {1}
@@ -223,11 +223,11 @@ def test_orders_that_dask_does_not_know():
     lazy = dd.from_pandas(frame, npartitions=2)
     lazy["x"] = lazy["x"].astype(pd.CategoricalDtype(ordered=True))
     with pytest.warns(UserWarning, match="column 'x', so that their order is not used"):
-        loose = gpupif.t_closeness(lazy, "g", "x")
-    assert loose == gpupif.t_closeness(frame, "g", "x")
-    ordered = gpupif.t_closeness(frame.astype({"x": kind}), "g", "x")
-    assert gpupif.t_closeness(lazy, "g", "x", distance=list(kind.categories)) == ordered != loose
+        loose = gpupif.models.t_closeness(lazy, "g", "x")
+    assert loose == gpupif.models.t_closeness(frame, "g", "x")
+    ordered = gpupif.models.t_closeness(frame.astype({"x": kind}), "g", "x")
+    assert gpupif.models.t_closeness(lazy, "g", "x", distance=list(kind.categories)) == ordered != loose
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         gpupif.score(lazy, "cig").cig.compute()
-        assert gpupif.k_anonymity(lazy, "g") == 3
+        assert gpupif.models.k_anonymity(lazy, "g") == 3

@@ -102,21 +102,21 @@ def test_every_format_and_patterns(census, tmp_path, small):
 def test_functions(census, small):
     known, sensitive = ["age", "sex"], ["region", "occupation"]
     limit = {"memory_limit": PLENTY}
-    assert configured(gpupif.k_anonymity, census, known, **limit) == gpupif.k_anonymity(census, known)
+    assert configured(gpupif.models.k_anonymity, census, known, **limit) == gpupif.models.k_anonymity(census, known)
     for function in (
-        gpupif.alpha_k_anonymity,
-        gpupif.l_diversity,
-        gpupif.t_closeness,
-        gpupif.basic_beta_likeness,
-        gpupif.enhanced_beta_likeness,
-        gpupif.delta_disclosure,
+        gpupif.models.alpha_k_anonymity,
+        gpupif.models.l_diversity,
+        gpupif.models.t_closeness,
+        gpupif.models.basic_beta_likeness,
+        gpupif.models.enhanced_beta_likeness,
+        gpupif.models.delta_disclosure,
     ):
         assert configured(function, census, known, sensitive, **limit) == function(census, known, sensitive)
     known = ["sex"]
     for kind in ("entropy", "recursive"):
         asked = (census, known, sensitive, kind)
-        assert configured(gpupif.l_diversity, *asked, **limit) == gpupif.l_diversity(*asked)
-    assert gpupif.l_diversity(*asked)[1] > 1
+        assert configured(gpupif.models.l_diversity, *asked, **limit) == gpupif.models.l_diversity(*asked)
+    assert gpupif.models.l_diversity(*asked)[1] > 1
 
 
 def test_estimates_of_uniques(census, small):
@@ -150,7 +150,7 @@ def test_a_population(job, data, tmp_path_factory):
         everyone = Counter(rows_of(with_lacking(sample, people, known), known))
         sampled = Counter(rows_of(sample, known))
         sizes = [(sampled[row], times) for row, times in everyone.items()]
-        assert found["population"] == gpupif.population_risks(*zip(*sizes, strict=True)).to_dict()
+        assert found["population"] == gpupif.models.population_risks(*zip(*sizes, strict=True)).to_dict()
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +284,7 @@ def test_bad_input(tmp_path, small, columns, options, kind, message):
 
 def test_tables_in_memory_stay_there():
     with gpupif.config(memory_limit="1MiB"):
-        assert gpupif.k_anonymity(FRAME, "ill") == 1
+        assert gpupif.models.k_anonymity(FRAME, "ill") == 1
 
 
 def test_full_disks_are_refused(census, monkeypatch):
@@ -293,13 +293,13 @@ def test_full_disks_are_refused(census, monkeypatch):
         pytest.raises(OutputError, match=r"temporary files of 400 rows will need about .*, 0.0 KiB are free"),
         gpupif.config(memory_limit=PLENTY),
     ):
-        gpupif.k_anonymity(census, "age")
+        gpupif.models.k_anonymity(census, "age")
 
 
 def test_nearly_unique_quasi_identifiers(tmp_path, small):
     pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30}).to_parquet(tmp_path / "t.parquet")
     with (
-        pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen,
+        pytest.warns(gpupif.errors.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen,
         gpupif.config(memory_limit=PLENTY),
     ):
         assert gpupif.risk(tmp_path / "t.parquet", "id", "ill").k == 1

@@ -20,7 +20,7 @@ from gpupif.errors import InputError
 from tests.helpers.naive_disclosure import classes_of, moves_of
 
 AMOUNTS = st.sampled_from([0, 1, 2.5, 0.1, 0.3, 0.7, 4, 300, 1200, 1e-3])
-GAMES = st.builds(gpupif.Game, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS)
+GAMES = st.builds(gpupif.models.Game, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS)
 SIZES = st.lists(st.integers(1, 90), min_size=1, max_size=30)
 
 
@@ -70,23 +70,23 @@ def test_row_by_row(game, sizes, information):
 
 def test_of_weights_rows_stand_for_people():
     """Of less than one person there is one, of nobody none that is found."""
-    found = gpupif.Game(10, 30, 30, 4).rows([0, 0.25, 1, 2.5, 7.5, 8])
+    found = gpupif.models.Game(10, 30, 30, 4).rows([0, 0.25, 1, 2.5, 7.5, 8])
     assert found["attacked"].tolist() == [False, True, True, True, False, False]
     assert found["deterred"].tolist() == [True, False, False, False, False, True]
     assert found["publishable"].tolist() == [True, False, False, False, True, True]
     assert found["adversary_payoff"].tolist() == [-4.0, 26.0, 26.0, 8.0, 0.0, -0.25]
     assert found["publisher_payout"].tolist() == [10.0, -20.0, -20.0, -2.0, 10.0, 10.0]
-    free = gpupif.Game(10, 30, 30, 0).rows([0, 1])
+    free = gpupif.models.Game(10, 30, 30, 0).rows([0, 1])
     assert (free["attacked"].tolist(), free["deterred"].tolist()) == ([False, True], [False, False])
 
 
 def test_the_least_size_that_deters_is_that_of_arx():
     """By ProfitabilityProsecutorNoAttack: 76 of its defaults, 1 where nothing is gained, one above a whole ratio."""
     for gain, cost, size in ((300, 4, 76), (300, 7, 43), (0, 0, 1), (0, 4, 1), (3, 4, 1), (4, 4, 2)):
-        assert gpupif.Game(adversary_gain=gain, adversary_cost=cost).payoffs([1]).deterring_size == size
-    assert gpupif.Game(adversary_cost=0).payoffs([1]).deterring_size is None
+        assert gpupif.models.Game(adversary_gain=gain, adversary_cost=cost).payoffs([1]).deterring_size == size
+    assert gpupif.models.Game(adversary_cost=0).payoffs([1]).deterring_size is None
     # What is written 0.3 is three times 0.1.
-    assert gpupif.Game(adversary_gain=0.3, adversary_cost=0.1).payoffs([3]).deterring_size == 4
+    assert gpupif.models.Game(adversary_gain=0.3, adversary_cost=0.1).payoffs([3]).deterring_size == 4
 
 
 # The classes of UCI's Adult by race and marital status, those of every tenth row, and what ARX says of them: rows worth
@@ -107,9 +107,9 @@ ARX = {
 def test_as_arx(amounts):
     table = pd.DataFrame({"people": np.repeat(range(len(ADULT)), ADULT)})
     sample = pd.DataFrame({"people": np.repeat(range(len(TENTH)), TENTH)})
-    games = gpupif.risk(sample, "people", population=table, game=gpupif.Game(*amounts)).games
+    games = gpupif.risk(sample, "people", population=table, game=gpupif.models.Game(*amounts)).games
     came = []
-    for found in (gpupif.Game(*amounts).payoffs(ADULT), games["journalist"]):
+    for found in (gpupif.models.Game(*amounts).payoffs(ADULT), games["journalist"]):
         came += [found.publishable, found.best_payout, found.deterred, found.deterring_payout]
     assert came == pytest.approx(ARX[amounts], rel=1e-14)
 
@@ -117,7 +117,7 @@ def test_as_arx(amounts):
 def test_of_a_table_and_its_population(way_of_risk):
     people = gpupif.datasets.census(600, columns=4, seed=3)
     table = people.sample(200, random_state=1)
-    known, game = ["age", "sex"], gpupif.Game(500, 300, 300, 40)
+    known, game = ["age", "sex"], gpupif.models.Game(500, 300, 300, 40)
     found = way_of_risk(table, known, population=people, game=game)
     classes, there = (classes_of(frame.to_dict("list"), known) for frame in (table, people))
     assert found.games["prosecutor"] == game.payoffs([len(rows) for rows in classes.values()])
@@ -152,7 +152,7 @@ def way_of_risk(request, tmp_path):
 
 def test_of_weights_and_wildcards():
     table = pd.DataFrame({"age": [1, 1, None, 2], "w": [2.0, 3.0, 0.0, 1.0]})
-    game = gpupif.Game(10, 30, 30, 12)
+    game = gpupif.models.Game(10, 30, 30, 12)
     weighted = gpupif.risk(table, "age", weights="w", game=game).games
     # Rows are attacked, whatever they stand for.
     assert weighted == {"prosecutor": game.payoffs([2, 1, 1])}
@@ -162,37 +162,43 @@ def test_of_weights_and_wildcards():
 
 
 def test_kinds_of_sizes():
-    expected = gpupif.Game().rows([1, 80])
+    expected = gpupif.models.Game().rows([1, 80])
     for sizes in (np.array([1, 80]), np.array([1.0, 80.0]), pl.Series([1, 80]), np.array([1, 80], object)):
-        pd.testing.assert_frame_equal(gpupif.Game().rows(sizes), expected)
-    named = gpupif.Game().rows(pd.Series([1, 80], index=["a", "b"]), information=[1, 0.5])
+        pd.testing.assert_frame_equal(gpupif.models.Game().rows(sizes), expected)
+    named = gpupif.models.Game().rows(pd.Series([1, 80], index=["a", "b"]), information=[1, 0.5])
     assert (named.index.tolist(), named["publisher_payout"].tolist()) == (["a", "b"], [900.0, 600.0])
-    assert len(gpupif.Game().rows([])) == 0
+    assert len(gpupif.models.Game().rows([])) == 0
 
 
 def test_a_game_of_large_tables_is_exact():
-    found = gpupif.Game(1, 1, 1, 0).payoffs({1: 2**61, 3: 1})
+    found = gpupif.models.Game(1, 1, 1, 0).payoffs({1: 2**61, 3: 1})
     assert (found.rows, found.publisher_payout, found.adversary_payoff) == (2**61 + 3, 2.0, float(2**61 + 1))
     assert json.loads(json.dumps(found.to_dict()))["deterring_size"] is None
 
 
 BAD = [
     (
-        lambda: gpupif.Game(publisher_benefit=-1),
+        lambda: gpupif.models.Game(publisher_benefit=-1),
         "publisher_benefit: expected an amount, a number from 0 to 2.62; got -1",
     ),
-    (lambda: gpupif.Game(adversary_cost=math.nan), "adversary_cost: expected an amount, .* got nan"),
-    (lambda: gpupif.Game(publisher_loss="3"), "publisher_loss: expected an amount, .* got '3'"),
-    (lambda: gpupif.Game(adversary_gain=True), "adversary_gain: expected an amount, .* got True"),
-    (lambda: gpupif.Game().rows([1, -2]), "sizes: expected numbers from 0 on; got -2 at position 1"),
-    (lambda: gpupif.Game().rows(["1"]), "sizes: expected numbers from 0 on; got '1' at position 0"),
-    (lambda: gpupif.Game().rows([1, None]), "sizes: expected numbers from 0 on; got None at position 1"),
-    (lambda: gpupif.Game().rows([[1], "x"]), "sizes: expected numbers from 0 on; got"),
-    (lambda: gpupif.Game().rows(3), r"sizes: expected one number for each row, got shape \(\)"),
-    (lambda: gpupif.Game().rows([1], 2), "information: expected shares, numbers from 0 to 1; got 2 at position 0"),
-    (lambda: gpupif.Game().rows([1], [1, 1]), r"information: expected one number for each row, got shape \(2,\)"),
-    (lambda: gpupif.risk(pd.DataFrame({"a": [1]}), "a", game=300), "game: expected a gpupif.Game, got 300"),
-    (lambda: gpupif.Game().payoffs([0]), "class_sizes: expected whole numbers of rows from 1"),
+    (lambda: gpupif.models.Game(adversary_cost=math.nan), "adversary_cost: expected an amount, .* got nan"),
+    (lambda: gpupif.models.Game(publisher_loss="3"), "publisher_loss: expected an amount, .* got '3'"),
+    (lambda: gpupif.models.Game(adversary_gain=True), "adversary_gain: expected an amount, .* got True"),
+    (lambda: gpupif.models.Game().rows([1, -2]), "sizes: expected numbers from 0 on; got -2 at position 1"),
+    (lambda: gpupif.models.Game().rows(["1"]), "sizes: expected numbers from 0 on; got '1' at position 0"),
+    (lambda: gpupif.models.Game().rows([1, None]), "sizes: expected numbers from 0 on; got None at position 1"),
+    (lambda: gpupif.models.Game().rows([[1], "x"]), "sizes: expected numbers from 0 on; got"),
+    (lambda: gpupif.models.Game().rows(3), r"sizes: expected one number for each row, got shape \(\)"),
+    (
+        lambda: gpupif.models.Game().rows([1], 2),
+        "information: expected shares, numbers from 0 to 1; got 2 at position 0",
+    ),
+    (
+        lambda: gpupif.models.Game().rows([1], [1, 1]),
+        r"information: expected one number for each row, got shape \(2,\)",
+    ),
+    (lambda: gpupif.risk(pd.DataFrame({"a": [1]}), "a", game=300), "game: expected a gpupif.models.Game, got 300"),
+    (lambda: gpupif.models.Game().payoffs([0]), "class_sizes: expected whole numbers of rows from 1"),
 ]
 
 

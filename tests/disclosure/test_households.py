@@ -91,7 +91,7 @@ def test_as_defined(engine, question, target):
     assert homes.row_share == pytest.approx(homes.rows / len(risks), rel=1e-15)
     if all(abs(risk - 0.3) > 1e-9 for risk in wanted.values()):
         assert homes.risk.at_risk == sum(risk > 0.3 for risk in wanted.values()) / len(wanted)
-    of_rows = gpupif.household_risk(frame, known, "home", **how)
+    of_rows = gpupif.models.household_risk(frame, known, "home", **how)
     assert of_rows.tolist() == pytest.approx([wanted[one] for one in households], rel=1e-12, abs=1e-300)
     assert found.risk_threshold.max_global_risk == target
     assert found.risk_threshold.global_risk == pytest.approx(math.fsum(risks) / len(risks), rel=1e-12)
@@ -118,8 +118,8 @@ def test_the_same_from_files_and_on_dask(question, sensitive, data, tmp_path_fac
     parts = cut(frame, edges)
     assert outcome(parts, *asked, **options) == expected
     with gpupif.config(device="cpu"):
-        lazy = gpupif.household_risk(parts, known, "home", **how).compute()
-        pd.testing.assert_series_equal(lazy, gpupif.household_risk(frame, known, "home", **how))
+        lazy = gpupif.models.household_risk(parts, known, "home", **how).compute()
+        pd.testing.assert_series_equal(lazy, gpupif.models.household_risk(frame, known, "home", **how))
 
 
 def test_by_hand():
@@ -139,7 +139,7 @@ def test_by_hand():
     # The two lowest risks stay as they are, the three highest are to be (6 / 10 - the others) / 3.
     assert found.risk_threshold.threshold == pytest.approx((0.6 - 2 * two - one) / 3, rel=1e-14)
     assert (found.risk_threshold.rows_above, found.risk_threshold.share_above) == (3, 0.5)
-    of_rows = gpupif.household_risk(TABLE, ["age", "sex"], "home", weights="w")
+    of_rows = gpupif.models.household_risk(TABLE, ["age", "sex"], "home", weights="w")
     assert of_rows.tolist() == pytest.approx([risk for risk in homes for _ in range(2)], rel=1e-14)
     assert of_rows.index.tolist() == TABLE.index.tolist()
     shown = str(found)
@@ -148,12 +148,12 @@ def test_by_hand():
 
 
 def test_each_kind_of_table(tmp_path, dask_in_one_thread):
-    expected = gpupif.household_risk(TABLE, ["age", "sex"], "home")
+    expected = gpupif.models.household_risk(TABLE, ["age", "sex"], "home")
     assert (expected.name, expected.tolist()[4:]) == ("household_risk", [1.0, 1.0])
-    polars = gpupif.household_risk(pl.from_pandas(TABLE), ["age", "sex"], "home")
-    arrow = gpupif.household_risk(pa.Table.from_pandas(TABLE), ["age", "sex"], "home")
+    polars = gpupif.models.household_risk(pl.from_pandas(TABLE), ["age", "sex"], "home")
+    arrow = gpupif.models.household_risk(pa.Table.from_pandas(TABLE), ["age", "sex"], "home")
     TABLE.to_parquet(tmp_path / "in.parquet")
-    file = gpupif.household_risk(tmp_path / "in.parquet", ["age", "sex"], "home")
+    file = gpupif.models.household_risk(tmp_path / "in.parquet", ["age", "sex"], "home")
     assert isinstance(polars, pl.Series)
     assert isinstance(arrow, pa.Array)
     assert polars.to_list() == arrow.to_pylist() == file.tolist() == expected.tolist()
@@ -214,7 +214,7 @@ def test_bad_input(dask_in_one_thread):
     with pytest.raises(InputError, match=r"household: .* got 'sex', which sensitive= names too"):
         gpupif.risk(TABLE, "age", "sex", household="sex")
     with pytest.raises(InputError, match=r"household: .* got 'w', which weights= names too"):
-        gpupif.household_risk(TABLE, "age", "w", weights="w")
+        gpupif.models.household_risk(TABLE, "age", "w", weights="w")
     with pytest.raises(ColumnNotFoundError, match=r"household: no column 'hom' in the table. Did you mean 'home'"):
         gpupif.risk(TABLE, "age", household="hom")
     with pytest.raises(InputError, match=r"max_global_risk: expected a number above 0 and up to 1, got 2. Divide"):
@@ -226,9 +226,9 @@ def test_bad_input(dask_in_one_thread):
             with pytest.raises(InputError, match=message):
                 gpupif.risk(table, "age", household="home", missing=missing)
     with pytest.raises(InputError, match=message):
-        gpupif.household_risk(lacking, "age", "home")
+        gpupif.models.household_risk(lacking, "age", "home")
     with pytest.raises(InputError, match=message):
-        gpupif.household_risk(cut(lacking, []), "age", "home").compute()
+        gpupif.models.household_risk(cut(lacking, []), "age", "home").compute()
 
 
 def test_command_line(run, folder):

@@ -81,17 +81,19 @@ def test_none_is_left_out():
 @FEW
 def test_measures_that_agree(question, every):
     frame, known, sensitive = question
-    assert gpupif.k_anonymity(frame, known) == anonymity.k_anonymity(frame, known)
+    assert gpupif.models.k_anonymity(frame, known) == anonymity.k_anonymity(frame, known)
     alpha, k = anonymity.alpha_k_anonymity(frame, known, sensitive, gen=every)
-    found = [gpupif.alpha_k_anonymity(frame, columns, name) for name, columns in asked(frame, known, sensitive, every)]
+    found = [
+        gpupif.models.alpha_k_anonymity(frame, columns, name) for name, columns in asked(frame, known, sensitive, every)
+    ]
     assert max(one.alpha for one in found) == pytest.approx(alpha, rel=1e-12)
-    assert gpupif.k_anonymity(frame, known) == k
-    assert worst(gpupif.l_diversity, frame, known, sensitive, every, min) == anonymity.l_diversity(
+    assert gpupif.models.k_anonymity(frame, known) == k
+    assert worst(gpupif.models.l_diversity, frame, known, sensitive, every, min) == anonymity.l_diversity(
         frame, known, sensitive, gen=every
     )
     for name in ("t_closeness", "basic_beta_likeness", "delta_disclosure"):
         theirs = getattr(anonymity, name)(frame, known, sensitive, gen=every)
-        ours = worst(getattr(gpupif, name), frame, known, sensitive, every)
+        ours = worst(getattr(gpupif.models, name), frame, known, sensitive, every)
         assert ours == pytest.approx(theirs, rel=1e-11, abs=1e-12), name
 
 
@@ -101,7 +103,7 @@ def test_entropy_l_is_truncated_there(question, every):
     """PyCANON makes l a whole number, at times one too low: of 3 even values it may find e^H just below 3."""
     frame, known, sensitive = question
     theirs = anonymity.entropy_l_diversity(frame, known, sensitive, gen=every)
-    ours = worst(gpupif.l_diversity, frame, known, sensitive, every, min, kind="entropy")
+    ours = worst(gpupif.models.l_diversity, frame, known, sensitive, every, min, kind="entropy")
     assert theirs in (math.floor(ours), math.floor(ours - 1e-9))
     entropies = []
     for name, columns in asked(frame, known, sensitive, every):
@@ -116,7 +118,7 @@ def test_entropy_l_is_truncated_there(question, every):
 def test_recursive_takes_the_rarest_value_first_there(question, every):
     """The paper has r_1 as the most frequent value; pyCANON sorts ascending and rounds c up to a whole number."""
     frame, known, sensitive = question
-    least = gpupif.l_diversity(frame, known, sensitive)
+    least = gpupif.models.l_diversity(frame, known, sensitive)
     classes = [
         sorted(counts.values())
         for name, columns in asked(frame, known, sensitive, every)
@@ -132,14 +134,14 @@ def test_recursive_takes_the_rarest_value_first_there(question, every):
         rarest_first = max(math.floor(rising[0] / sum(rising[least - 1 :]) + 1) for rising in classes)
         assert math.isnan(theirs) if least == 1 else theirs == rarest_first
     found = [
-        gpupif.l_diversity(frame, columns, name, "recursive", l=least)
+        gpupif.models.l_diversity(frame, columns, name, "recursive", l=least)
         for name, columns in asked(frame, known, sensitive, True)
     ]
     assert {one.l for one in found} == {least}
     falling = [sorted(c.values(), reverse=True) for name in sensitive for c in counts_of(frame, known, name)]
     right = max(counts[0] / sum(counts[least - 1 :]) for counts in falling)
     assert max(one.c for one in found) == pytest.approx(right, rel=1e-12)
-    assert gpupif.l_diversity(frame, known, sensitive, "recursive") == (max(one.c for one in found), least)
+    assert gpupif.models.l_diversity(frame, known, sensitive, "recursive") == (max(one.c for one in found), least)
 
 
 def test_recursive_by_an_example():
@@ -147,7 +149,7 @@ def test_recursive_by_an_example():
     frame = pd.DataFrame({"q": [0] * 8, "s": list("aaaaabbc")})
     other = pd.concat([frame, pd.DataFrame({"q": [1] * 2, "s": list("ab")})], ignore_index=True)
     assert anonymity.recursive_c_l_diversity(other, ["q"], ["s"]) == (2, 2)
-    assert gpupif.l_diversity(other, ["q"], "s", "recursive") == (5 / 3, 2)
+    assert gpupif.models.l_diversity(other, ["q"], "s", "recursive") == (5 / 3, 2)
 
 
 @given(question=questions(), every=st.booleans())
@@ -167,7 +169,7 @@ def test_enhanced_beta_has_one_bound_for_all_values_there(question, every):
         theirs.append(min(highest, max(-np.log(prior))))
         right.append(highest if all(gain <= bound + 1e-12 for gain, bound in gains) else math.inf)
     assert anonymity.enhanced_beta_likeness(frame, known, sensitive, gen=every) == pytest.approx(max(theirs))
-    ours = worst(gpupif.enhanced_beta_likeness, frame, known, sensitive, every)
+    ours = worst(gpupif.models.enhanced_beta_likeness, frame, known, sensitive, every)
     assert ours == pytest.approx(max(right), rel=1e-11, abs=1e-12)
 
 
@@ -176,14 +178,16 @@ def test_enhanced_beta_has_one_bound_for_all_values_there(question, every):
 def test_metrics_of_sizes(question):
     frame, known, sensitive = question
     found = gpupif.risk(frame, known)
-    classes = gpupif.class_risks(frame.groupby(known).size(), k=found.k)
+    classes = gpupif.models.class_risks(frame.groupby(known).size(), k=found.k)
     theirs = metrics.sizes_ec(frame, known)
     assert (classes.classes, classes.k, classes.largest) == (theirs["n_ec"], theirs["min_ec"], theirs["max_ec"])
     assert classes.average_size == pytest.approx(theirs["mean_ec"])
     assert classes.normalized_average_size == pytest.approx(metrics.average_ecsize(frame, frame, known))
     assert found.classes.discernibility == metrics.discernability_metric(frame, frame, known)
     assert found.classes.prosecutor.highest == pytest.approx(metrics.max_rir(frame, known))
-    assert gpupif.entropy(frame, sensitive[:1]) * math.log(2) == pytest.approx(metrics.sa_entropy(frame, sensitive[0]))
+    assert gpupif.information.entropy(frame, sensitive[:1]) * math.log(2) == pytest.approx(
+        metrics.sa_entropy(frame, sensitive[0])
+    )
     # Its average risk is over classes, so that a class of one row weighs as much as one of thousands: El Emam's is
     # over rows.
     sizes = frame.groupby(known).size()

@@ -323,14 +323,14 @@ def test_forms_of_the_sample():
 )
 def test_bad_input(arguments, fragments):
     with pytest.raises(InputError) as caught:
-        gpupif.population_uniques([1, 2], **arguments)
+        gpupif.models.population_uniques([1, 2], **arguments)
     for fragment in fragments:
         assert fragment in str(caught.value)
 
 
 @pytest.mark.parametrize("given", [{"population": 2**62}, {"sampling_fraction": 3 / 2**62}])
 def test_as_many_people_as_there_may_be(given):
-    found = gpupif.population_uniques([1, 2], **given)
+    found = gpupif.models.population_uniques([1, 2], **given)
     assert found.population == 2**62
     assert 0 <= found.unique_share <= 1 or math.isnan(found.unique_share)
 

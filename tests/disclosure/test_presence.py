@@ -44,10 +44,10 @@ def check(found, classes, threshold):
 @given(sizes=st.lists(SIZES, min_size=1, max_size=30).filter(lambda sizes: any(rows for rows, _ in sizes)),
        threshold=st.sampled_from([0.05, 0.1, 0.2, 0.5, 1.0]))  # fmt: skip
 def test_from_sizes(sizes, threshold):
-    found = gpupif.population_risks(*zip(*sizes, strict=True), threshold=threshold)
+    found = gpupif.models.population_risks(*zip(*sizes, strict=True), threshold=threshold)
     check(found.presence, [(*both, Fraction(*both)) for both in sizes], threshold)
     sampled = [both for both in sizes if both[0]]
-    without = gpupif.population_risks(*zip(*sampled, strict=True), threshold=threshold)
+    without = gpupif.models.population_risks(*zip(*sampled, strict=True), threshold=threshold)
     # Classes that the sample lacks matter for presence alone.
     assert {**vars(found), "presence": None} == {**vars(without), "presence": None}
 
@@ -105,7 +105,7 @@ def test_the_presence_of_each_row_by_its_scores():
 
 
 def test_of_as_many_people_as_there_may_be():
-    found = gpupif.population_risks([2**60, 1, 0], [2**61, 2**60, 2**60]).presence
+    found = gpupif.models.population_risks([2**60, 1, 0], [2**61, 2**60, 2**60]).presence
     bands = [band for band in found.histogram if band.classes]
     assert [(band.least, band.people, band.rows) for band in bands] == [
         (0.0, 2**60, 0), (0.0, 2**60, 1), (0.5, 2**61, 2**60)

@@ -41,7 +41,7 @@ small_columns = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), mi
 @settings(deadline=None, max_examples=40)
 def test_exact_shares_by_enumeration(people, weights):
     columns = [shares(one) for one in weights]
-    found = gpupif.uniqueness(people, [list(map(float, one)) for one in columns])
+    found = gpupif.models.uniqueness(people, [list(map(float, one)) for one in columns])
     unique, pairs = by_enumeration(people, columns)
     assert found.unique_exact == pytest.approx(float(unique), rel=1e-12, abs=1e-14)
     assert found.pairs_exact == pytest.approx(float(pairs), rel=1e-12, abs=1e-14)
@@ -55,7 +55,7 @@ def test_exact_shares_by_enumeration(people, weights):
 @given(people=st.integers(1, 5), slots=st.integers(1, 4))
 @settings(deadline=None, max_examples=20)
 def test_equal_slots_by_enumeration(people, slots):
-    found = gpupif.uniqueness(people, slots)
+    found = gpupif.models.uniqueness(people, slots)
     unique, pairs = by_enumeration(people, [[Fraction(1, slots)] * slots])
     assert found.unique_exact == pytest.approx(float(unique), rel=1e-12, abs=1e-15)
     assert found.pairs_exact == pytest.approx(float(pairs), rel=1e-12, abs=1e-15)
@@ -64,7 +64,7 @@ def test_equal_slots_by_enumeration(people, slots):
 
 def test_zip_code_of_the_article():
     """exp(-9330/56940) is 0.84886, which the article gives as 84.8 %; of the people 7 % are the number of pairs."""
-    found = gpupif.uniqueness(9_330, 56_940)
+    found = gpupif.models.uniqueness(9_330, 56_940)
     assert math.floor(found.unique * 1000) == 848
     assert round(found.pairs, 2) == 0.07
     assert found.unique == pytest.approx(math.exp(-9330 / 56940), rel=1e-15)
@@ -83,14 +83,14 @@ def test_zip_code_of_the_article():
 )
 def test_states_of_the_article(people, unique, pairs):
     """Known by birthday and the last four digits of a number."""
-    found = gpupif.uniqueness(people, [365, 10_000])
+    found = gpupif.models.uniqueness(people, [365, 10_000])
     assert (f"{found.unique:.2%}", f"{found.pairs:.2%}") == (unique, pairs)
     assert (f"{found.unique_exact:.2%}", f"{found.pairs_exact:.2%}") == (unique, pairs)
 
 
 @given(people=st.integers(1, 10**12), slots=st.integers(1, 10**15))
 def test_ranges_and_nearness_of_the_approximation(people, slots):
-    found = gpupif.uniqueness(people, slots)
+    found = gpupif.models.uniqueness(people, slots)
     assert 0 <= found.unique_exact <= 1
     assert 0 <= found.unique <= 1
     assert found.unique_exact + found.in_pairs_exact <= 1 + 1e-12
@@ -101,11 +101,11 @@ def test_ranges_and_nearness_of_the_approximation(people, slots):
 
 
 def test_digits_kept_for_huge_numbers():
-    found = gpupif.uniqueness(10**10, 10**12)
+    found = gpupif.models.uniqueness(10**10, 10**12)
     # (1 - 1/d)^(z-1) = exp(-(z-1)/d - (z-1)/(2 d^2) - ...)
     assert found.unique_exact == pytest.approx(math.exp(-(10**10 - 1) / 10**12), rel=1e-14)
-    assert gpupif.uniqueness(2, 10**300).unique_exact == 1.0
-    assert gpupif.uniqueness(10**12, 2).unique == 0.0
+    assert gpupif.models.uniqueness(2, 10**300).unique_exact == 1.0
+    assert gpupif.models.uniqueness(10**12, 2).unique == 0.0
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_digits_kept_for_huge_numbers():
 @settings(deadline=None, max_examples=40)
 def test_lattice_is_as_accurate_as_it_says(weights, people, equal):
     categories = [equal, *([weight / sum(one) for weight in one] for one in weights)]
-    exact, lattice = (gpupif.uniqueness(people, categories, method=method) for method in ("exact", "lattice"))
+    exact, lattice = (gpupif.models.uniqueness(people, categories, method=method) for method in ("exact", "lattice"))
     assert exact.accuracy == 0.0
     assert lattice.accuracy < 1e-7
     assert lattice.slots == exact.slots
@@ -125,25 +125,27 @@ def test_lattice_is_as_accurate_as_it_says(weights, people, equal):
 def test_blocks_do_not_matter(monkeypatch):
     random = np.random.default_rng(3)
     columns = [random.dirichlet(np.ones(size)).tolist() for size in (7, 5, 4)]
-    whole = gpupif.uniqueness(50, columns)
+    whole = gpupif.models.uniqueness(50, columns)
     monkeypatch.setattr("gpupif.disclosure.combinations.BLOCK", 3)
-    parts = gpupif.uniqueness(50, columns)
+    parts = gpupif.models.uniqueness(50, columns)
     assert parts.unique_exact == pytest.approx(whole.unique_exact, rel=1e-14)
     assert parts.pairs == pytest.approx(whole.pairs, rel=1e-14)
 
 
 def test_forms_of_the_same_columns():
-    first = gpupif.uniqueness(40, [{"f": 0.25, "m": 0.75, "x": 0}, 3, 4])
+    first = gpupif.models.uniqueness(40, [{"f": 0.25, "m": 0.75, "x": 0}, 3, 4])
     assert first.slots == 24
-    assert gpupif.uniqueness(np.int64(40), [12, (0.75, 0.25)]) == first
-    assert gpupif.uniqueness(4e1, [np.array([0.25, 0.75]), 12.0]) == first
-    assert gpupif.uniqueness(40, [[0.5, 0.5], 3]).unique_exact == pytest.approx(gpupif.uniqueness(40, 6).unique_exact)
+    assert gpupif.models.uniqueness(np.int64(40), [12, (0.75, 0.25)]) == first
+    assert gpupif.models.uniqueness(4e1, [np.array([0.25, 0.75]), 12.0]) == first
+    assert gpupif.models.uniqueness(40, [[0.5, 0.5], 3]).unique_exact == pytest.approx(
+        gpupif.models.uniqueness(40, 6).unique_exact
+    )
     assert first.to_dict()["unique_exact"] == first.unique_exact
 
 
 def test_rounded_probabilities_are_made_to_sum_to_1():
     third = round(1 / 3, 7)
-    assert gpupif.uniqueness(1, [[third] * 3]).unique_exact == pytest.approx(1.0, rel=1e-15)
+    assert gpupif.models.uniqueness(1, [[third] * 3]).unique_exact == pytest.approx(1.0, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_rounded_probabilities_are_made_to_sum_to_1():
 )
 def test_bad_input(arguments, fragments):
     with pytest.raises(InputError) as caught:
-        gpupif.uniqueness(*arguments)
+        gpupif.models.uniqueness(*arguments)
     for fragment in fragments:
         assert fragment in str(caught.value)
 
@@ -191,11 +193,11 @@ def test_bad_input(arguments, fragments):
 def test_too_many_combinations():
     column = np.random.default_rng(0).dirichlet(np.ones(1000)).tolist()
     with pytest.raises(InputError, match=r"1,000,000,000.*method='lattice'"):
-        gpupif.uniqueness(10, [column] * 3)
+        gpupif.models.uniqueness(10, [column] * 3)
     with pytest.raises(InputError, match="method"):
-        gpupif.uniqueness(10, 5, method="guess")
+        gpupif.models.uniqueness(10, 5, method="guess")
     with pytest.raises(InputError, match="Merge rare"):
-        gpupif.uniqueness(10, [[1e-300, 1 - 1e-300]] * 4, method="lattice")
+        gpupif.models.uniqueness(10, [[1e-300, 1 - 1e-300]] * 4, method="lattice")
 
 
 def test_docstring():

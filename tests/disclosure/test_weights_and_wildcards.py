@@ -339,8 +339,8 @@ def test_weights_are_copies_of_rows(question):
     for model, worst in found.worst.items():
         if model not in ("k", "t"):
             assert worst == again.worst[model], model
-    assert found.k == gpupif.k_anonymity(frame, known, missing=missing)
-    assert gpupif.k_anonymity(frame, known, **how) == found.k
+    assert found.k == gpupif.models.k_anonymity(frame, known, missing=missing)
+    assert gpupif.models.k_anonymity(frame, known, **how) == found.k
 
 
 @pytest.mark.slow
@@ -400,16 +400,19 @@ def test_bad_input(options, message):
 def test_functions_take_them_too():
     known, how = "age", {"weights": "w", "missing": "wildcard"}
     found = gpupif.risk(FRAME, known, "ill", **how)
-    assert gpupif.k_anonymity(FRAME, known, **how) == found.k == 2
-    assert gpupif.alpha_k_anonymity(FRAME, known, "ill", **how) == (found.worst["alpha"], 2)
-    assert gpupif.l_diversity(FRAME, known, "ill", **how) == found.worst["distinct_l"]
-    assert gpupif.l_diversity(FRAME, known, "ill", "entropy", **how) == found.worst["entropy_l"]
-    assert gpupif.l_diversity(FRAME, known, "ill", "recursive", **how) == (found.worst["recursive_c"], found.l_values)
-    assert gpupif.t_closeness(FRAME, known, "ill", **how) == found.worst["t"]
+    assert gpupif.models.k_anonymity(FRAME, known, **how) == found.k == 2
+    assert gpupif.models.alpha_k_anonymity(FRAME, known, "ill", **how) == (found.worst["alpha"], 2)
+    assert gpupif.models.l_diversity(FRAME, known, "ill", **how) == found.worst["distinct_l"]
+    assert gpupif.models.l_diversity(FRAME, known, "ill", "entropy", **how) == found.worst["entropy_l"]
+    assert gpupif.models.l_diversity(FRAME, known, "ill", "recursive", **how) == (
+        found.worst["recursive_c"],
+        found.l_values,
+    )
+    assert gpupif.models.t_closeness(FRAME, known, "ill", **how) == found.worst["t"]
     for function, model in (
-        (gpupif.basic_beta_likeness, "basic_beta"),
-        (gpupif.enhanced_beta_likeness, "enhanced_beta"),
-        (gpupif.delta_disclosure, "delta"),
+        (gpupif.models.basic_beta_likeness, "basic_beta"),
+        (gpupif.models.enhanced_beta_likeness, "enhanced_beta"),
+        (gpupif.models.delta_disclosure, "delta"),
     ):
         assert function(FRAME, known, "ill", **how) == found.worst[model]
 

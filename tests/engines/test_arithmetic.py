@@ -249,7 +249,9 @@ def test_divergences_from_priors_however_small(engine, least, order):
 
 def test_priors_too_small_for_their_digits_are_refused():
     table = pd.DataFrame({"k": [0, 1], "c": ["a", "b"]})
-    with pytest.raises(gpupif.PriorError, match=r"column 'c': expected a probability of at least 2\.23e-308 for 'a'"):
+    with pytest.raises(
+        gpupif.errors.PriorError, match=r"column 'c': expected a probability of at least 2\.23e-308 for 'a'"
+    ):
         gpupif.score(table, priors={"c": {"a": 1e-309, "b": 1.0}})
 
 

@@ -104,7 +104,7 @@ def test_no_driver(machine, monkeypatch):
         ({"gpus": [H200, H200], "broken": "numba"}, "numba-cuda 0.30.4 does not work here"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::gpupif.DeviceWarning")
+@pytest.mark.filterwarnings("ignore::gpupif.errors.DeviceWarning")
 def test_what_is_missing_is_named(machine, settings, reason):
     machine(**settings)
     status = cuda_status()
@@ -207,7 +207,7 @@ def test_a_gpu_that_fails_is_left_out_and_the_others_work(machine, broken):
     machine([H200, H200, H200], broken=broken, on=[1])
     for word in ("cuda", "auto"):
         left_out = r"GPU 1 is not used, and GPU 0, 2 does its work: NVIDIA H200 .* does not work here: driver is old\."
-        with pytest.warns(gpupif.DeviceWarning, match=left_out):
+        with pytest.warns(gpupif.errors.DeviceWarning, match=left_out):
             engine = choose_engine(DeviceRequest(word))
         assert list(engine.devices) == [0, 2]
         assert engine.with_frames
@@ -234,7 +234,9 @@ def test_a_gpu_that_failed_is_tried_again(machine):
 
 def test_cpu_in_place_of_the_only_gpu_that_fails(machine):
     machine([H200], broken="numba")
-    with pytest.warns(gpupif.DeviceWarning, match=r"GPU 0 is not used, and the CPU does its work: .* driver is old\."):
+    with pytest.warns(
+        gpupif.errors.DeviceWarning, match=r"GPU 0 is not used, and the CPU does its work: .* driver is old\."
+    ):
         assert choose_engine(DeviceRequest("auto")).device == "cpu"
 
 
@@ -255,7 +257,7 @@ def test_a_worker_whose_gpu_fails(machine):
     machine([H200, H200], broken="cupy", on=[0])
     with pytest.raises(DeviceError, match=r"device 'cuda' cannot be used: NVIDIA H200 .* driver is old"):
         task_engine(DeviceRequest("cuda"))
-    with pytest.warns(gpupif.DeviceWarning, match="GPU 0 is not used, and the CPU does its work"):
+    with pytest.warns(gpupif.errors.DeviceWarning, match="GPU 0 is not used, and the CPU does its work"):
         assert task_engine(DeviceRequest("auto")).device == "cpu"
 
 
@@ -269,7 +271,7 @@ def test_small_tables_start_no_gpu(machine, monkeypatch, tmp_path):
         assert gpupif.risk(table, list(table)[:2]).device == "cpu"
         gpupif.toxic_pairs(table)
         gpupif.suda(table)
-        gpupif.total_correlation(table)
+        gpupif.information.total_correlation(table)
     assert tried == []
     assert device_for(table) == DeviceRequest("cpu")
     for word in ("cuda", "cuda:0", "cpu"):

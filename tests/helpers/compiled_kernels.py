@@ -29,8 +29,8 @@ gpupif.score(table.iloc[:40], "cig", population=table)
 gpupif.risk(table, ["age", "sex"], "region", l=2)
 gpupif.toxic_pairs(table)
 gpupif.suda(table, 3)
-gpupif.total_correlation(table)
-gpupif.population_uniques([1, 1, 2, 3], sampling_fraction=0.05)
+gpupif.information.total_correlation(table)
+gpupif.models.population_uniques([1, 1, 2, 3], sampling_fraction=0.05)
 """
 
 

@@ -127,7 +127,7 @@ def test_numbers_by_definition(found):
     for row in found.columns.to_dict("records"):
         wanted = naive(COLUMNS[row["column"]][-1])
         assert {key: row[key] for key in wanted} == pytest.approx(wanted, abs=1e-12), row["column"]
-        assert row["entropy"] == gpupif.entropy(TABLE, row["column"])
+        assert row["entropy"] == gpupif.information.entropy(TABLE, row["column"])
 
 
 def largest_key(values):
@@ -271,9 +271,9 @@ def test_columns_and_bad_input(tmp_path):
     ]:
         with pytest.raises(gpupif.InputError, match=words):
             gpupif.inspect(table)
-    with pytest.raises(gpupif.ColumnNotFoundError, match=r"no column 'sx'.* Did you mean 'sex'"):
+    with pytest.raises(gpupif.errors.ColumnNotFoundError, match=r"no column 'sx'.* Did you mean 'sex'"):
         gpupif.inspect(TABLE, ["sx"])
-    with pytest.raises(gpupif.TableReadError, match="no such file"):
+    with pytest.raises(gpupif.errors.TableReadError, match="no such file"):
         gpupif.inspect(tmp_path / "none.csv")
 
 

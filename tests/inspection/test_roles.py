@@ -22,15 +22,15 @@ def test_what_is_written_is_read(tmp_path_factory, roles, weight, reason):
     """Whatever columns are called, and whatever the comments say."""
     columns = {**roles, **({} if weight is None else {weight: "weight"})}
     file = tmp_path_factory.getbasetemp() / "roles.toml"
-    file.write_bytes(gpupif.Roles(columns).to_toml(dict.fromkeys(columns, reason)).encode())
+    file.write_bytes(gpupif.results.Roles(columns).to_toml(dict.fromkeys(columns, reason)).encode())
     read = gpupif.read_roles(file)
     assert list(read.items()) == list(columns.items())
-    assert read == gpupif.Roles(columns)
+    assert read == gpupif.results.Roles(columns)
     assert (read.weight, len(read)) == (weight, len(columns))
 
 
 def test_views():
-    roles = gpupif.Roles(
+    roles = gpupif.results.Roles(
         {
             "a": "sensitive",
             "b": "quasi-identifier",
@@ -47,7 +47,7 @@ def test_views():
     assert roles.left_out == ["e"]
     assert roles.scored == ["a", "b", "f"]
     assert (roles["a"], "z" in roles) == ("sensitive", False)
-    assert gpupif.Roles({"a": "sensitive"}).weight is None
+    assert gpupif.results.Roles({"a": "sensitive"}).weight is None
 
 
 def test_the_file_says_what_the_roles_mean_and_why_each_was_proposed(tmp_path):
@@ -66,7 +66,7 @@ def test_the_file_says_what_the_roles_mean_and_why_each_was_proposed(tmp_path):
     )
     assert all(role in text[: text.index("[roles]")] for role in ROLES)
     assert max(map(len, text.splitlines())) <= 120
-    with pytest.raises(gpupif.OutputError, match="exists already"):
+    with pytest.raises(gpupif.errors.OutputError, match="exists already"):
         found.write(file)
     found.write(file, overwrite=True)
     assert gpupif.read_roles(file) == found.roles
@@ -74,8 +74,8 @@ def test_the_file_says_what_the_roles_mean_and_why_each_was_proposed(tmp_path):
 
 @pytest.mark.parametrize("name", [3, ("a", "b"), None, "\ud800"])
 def test_names_that_no_file_holds(tmp_path, name):
-    with pytest.raises(gpupif.OutputError, match=r"TOML: expected .*text.* Rename it"):
-        gpupif.Roles({name: "sensitive"}).write(tmp_path / "roles.toml")
+    with pytest.raises(gpupif.errors.OutputError, match=r"TOML: expected .*text.* Rename it"):
+        gpupif.results.Roles({name: "sensitive"}).write(tmp_path / "roles.toml")
     assert not list(tmp_path.iterdir())
 
 
@@ -110,22 +110,22 @@ def test_files_that_are_none(tmp_path):
         gpupif.read_roles(tmp_path)
     with pytest.raises(gpupif.InputError, match="expected the path of a file of roles, got 3"):
         gpupif.read_roles(3)
-    with pytest.raises(gpupif.OutputError, match=r"ending in .toml"):
-        gpupif.Roles({}).write(tmp_path / "roles.json")
+    with pytest.raises(gpupif.errors.OutputError, match=r"ending in .toml"):
+        gpupif.results.Roles({}).write(tmp_path / "roles.json")
     with pytest.raises(gpupif.InputError, match=r"path: expected the path of a \.toml file, got None"):
-        gpupif.Roles({}).write(None)
+        gpupif.results.Roles({}).write(None)
 
 
 def test_roles_of_another_table():
-    roles = gpupif.Roles({"a": "sensitive", "b": "quasi-identifier"})
+    roles = gpupif.results.Roles({"a": "sensitive", "b": "quasi-identifier"})
     roles.check(["b", "a"])
     roles.check(["b", "index", "a"], ["index"])
-    with pytest.raises(gpupif.ColumnNotFoundError, match="roles: no column 'b' in the table"):
+    with pytest.raises(gpupif.errors.ColumnNotFoundError, match="roles: no column 'b' in the table"):
         roles.check(["a"])
     with pytest.raises(gpupif.InputError, match="roles: expected a role for each column, got none for 'c', 'd'"):
         roles.check(["a", "b", "c", "d"])
     with pytest.raises(gpupif.InputError, match="roles: expected at least one column to be a 'quasi-identifier'"):
-        gpupif.Roles({"a": "sensitive"}).known()
+        gpupif.results.Roles({"a": "sensitive"}).known()
 
 
 def test_files_that_begin_with_a_byte_order_mark(tmp_path):

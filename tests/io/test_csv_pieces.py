@@ -158,7 +158,7 @@ def test_a_quote_that_is_not_closed(tmp_path, content, line, ending):
     file.write_bytes(gzip.compress(data) if ending == "csv.gz" else data)
     expected = rf"table\.{ending}: could not be read as CSV: a quote is opened in or behind line {line}, and not closed"
     for limit in (None, "8GiB"):
-        with gpupif.config(memory_limit=limit), pytest.raises(gpupif.TableReadError, match=expected):
+        with gpupif.config(memory_limit=limit), pytest.raises(gpupif.errors.TableReadError, match=expected):
             gpupif.score_files(file, tmp_path / "out.parquet", "cig")
     assert [entry.name for entry in tmp_path.iterdir()] == [file.name]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpupif
 import gpupif.marginals.entropy
-from gpupif import (
+from gpupif.information import (
     conditional_entropy,
     dual_total_correlation,
     entropy,

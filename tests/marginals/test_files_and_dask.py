@@ -26,14 +26,14 @@ def measures(table, names):
     """Every measure; of one pair of sets of columns, and of all columns."""
     one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
     return {
-        "entropy": gpupif.entropy(table, names[0]),
-        "joint entropy": gpupif.entropy(table, names[::-1]),
-        "conditional entropy": gpupif.conditional_entropy(table, one, other),
-        "on nothing": gpupif.conditional_entropy(table, one, []),
-        "mutual information": gpupif.mutual_information(table, one, other),
-        "total correlation": gpupif.total_correlation(table),
-        "dual total correlation": gpupif.dual_total_correlation(table),
-        "residual entropy": gpupif.residual_entropy(table),
+        "entropy": gpupif.information.entropy(table, names[0]),
+        "joint entropy": gpupif.information.entropy(table, names[::-1]),
+        "conditional entropy": gpupif.information.conditional_entropy(table, one, other),
+        "on nothing": gpupif.information.conditional_entropy(table, one, []),
+        "mutual information": gpupif.information.mutual_information(table, one, other),
+        "total correlation": gpupif.information.total_correlation(table),
+        "dual total correlation": gpupif.information.dual_total_correlation(table),
+        "residual entropy": gpupif.information.residual_entropy(table),
     }
 
 
@@ -68,15 +68,15 @@ def test_dask_frames(counting_engine, table, data):
     lazy = cut(frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=4)))
     which = data.draw(st.sampled_from(["entropy", "mutual information", "dual total correlation", "toxic"]))
     if which == "entropy":
-        assert gpupif.entropy(lazy, names[::-1]) == gpupif.entropy(frame, names)
-        assert gpupif.conditional_entropy(lazy, names[0], []) == gpupif.entropy(frame, names[0])
+        assert gpupif.information.entropy(lazy, names[::-1]) == gpupif.information.entropy(frame, names)
+        assert gpupif.information.conditional_entropy(lazy, names[0], []) == gpupif.information.entropy(frame, names[0])
     elif which == "mutual information":
-        assert gpupif.mutual_information(lazy, names[:2], names[1:] or names) == gpupif.mutual_information(
-            frame, names[:2], names[1:] or names
-        )
+        assert gpupif.information.mutual_information(
+            lazy, names[:2], names[1:] or names
+        ) == gpupif.information.mutual_information(frame, names[:2], names[1:] or names)
     elif which == "dual total correlation":
-        assert gpupif.dual_total_correlation(lazy) == gpupif.dual_total_correlation(frame)
-        assert gpupif.residual_entropy(lazy) == gpupif.residual_entropy(frame)
+        assert gpupif.information.dual_total_correlation(lazy) == gpupif.information.dual_total_correlation(frame)
+        assert gpupif.information.residual_entropy(lazy) == gpupif.information.residual_entropy(frame)
     elif len(names) > 1:
         assert_same_pairs(toxic_pairs(lazy, top=5), toxic_pairs(frame, top=5))
 
@@ -101,10 +101,10 @@ def test_independent_or_nearly_so(tmp_path, broken):
         pairs = toxic_pairs(table).pairs["mutual_information"].tolist()
         triples = toxic_pairs(table, 3).pairs["total_correlation"].tolist()
         return [
-            gpupif.mutual_information(table, ["a", "b"], "c"),
-            gpupif.mutual_information(table, "c", ["b", "a"]),
-            gpupif.total_correlation(table),
-            gpupif.dual_total_correlation(table),
+            gpupif.information.mutual_information(table, ["a", "b"], "c"),
+            gpupif.information.mutual_information(table, "c", ["b", "a"]),
+            gpupif.information.total_correlation(table),
+            gpupif.information.dual_total_correlation(table),
             *pairs,
             *triples,
         ]
@@ -135,18 +135,18 @@ def test_many_combinations(tmp_path, monkeypatch, least):
     monkeypatch.setattr(subset_tables, "DENSE", 1)
     lazy = cut(frame, [500, 501, 900])
     with gpupif.config(device="cpu"):
-        assert gpupif.residual_entropy(lazy) == wanted["residual entropy"]
+        assert gpupif.information.residual_entropy(lazy) == wanted["residual entropy"]
         assert_same_pairs(toxic_pairs(lazy), pairs)
 
 
 def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     frame = gpupif.datasets.census(60 if SIMULATED else 500).astype(str)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    wanted = gpupif.residual_entropy(frame)
-    assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
+    wanted = gpupif.information.residual_entropy(frame)
+    assert gpupif.information.residual_entropy(tmp_path / "t.csv") == wanted
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
     monkeypatch.setattr("gpupif.marginals.open.MemoryCounts", None)
-    assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
+    assert gpupif.information.residual_entropy(tmp_path / "t.csv") == wanted
 
 
 def test_bad_input_the_same_everywhere(tmp_path):
@@ -163,23 +163,23 @@ def test_bad_input_the_same_everywhere(tmp_path):
     for table, how in kinds:
         for arguments, words in cases:
             with pytest.raises(gpupif.InputError, match=words):
-                configured(gpupif.entropy, table, **arguments, **how)
+                configured(gpupif.information.entropy, table, **arguments, **how)
         with pytest.raises(gpupif.InputError, match="a, b: no column 'z'"):
-            configured(gpupif.mutual_information, table, "a", "z", **how)
+            configured(gpupif.information.mutual_information, table, "a", "z", **how)
         with pytest.raises(gpupif.InputError, match="at least 3 columns for triples"):
             configured(toxic_pairs, table, 3, **how)
     with pytest.raises(gpupif.InputError, match="expected at least one row"):
-        gpupif.entropy(of_parts([frame[:0]]))
+        gpupif.information.entropy(of_parts([frame[:0]]))
     with pytest.raises(gpupif.InputError, match="expected a Dask DataFrame, got a Dask Series"):
-        gpupif.entropy(lazy["a"])
+        gpupif.information.entropy(lazy["a"])
     with gpupif.config(memory_limit="1MB"):
         # What is in memory stays there, and workers of Dask have limits of their own.
-        assert gpupif.entropy(lazy, "b") == gpupif.entropy(frame, "b")
+        assert gpupif.information.entropy(lazy, "b") == gpupif.information.entropy(frame, "b")
     with (
         pytest.raises(gpupif.InputError, match="memory_limit: expected at least"),
         gpupif.config(memory_limit="1MB"),
     ):
-        gpupif.entropy(path)
+        gpupif.information.entropy(path)
 
 
 def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
@@ -192,10 +192,10 @@ def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "hash_partition", fail)
     with (
         in_parts(3000),
-        pytest.raises(gpupif.OutputError, match=r"No space left.*temp \(--temp\)"),
+        pytest.raises(gpupif.errors.OutputError, match=r"No space left.*temp \(--temp\)"),
         gpupif.config(memory_limit="4GiB", temp=tmp_path / "temp"),
     ):
-        gpupif.entropy(path)
+        gpupif.information.entropy(path)
     assert not list((tmp_path / "temp").iterdir())
 
 
@@ -207,4 +207,4 @@ def test_hashes_that_run_out(tmp_path, monkeypatch):
         pytest.raises(gpupif.InputError, match="memory_limit: too little to count"),
         gpupif.config(memory_limit="16GiB"),
     ):
-        gpupif.entropy(path)
+        gpupif.information.entropy(path)

@@ -189,7 +189,7 @@ def test_streams_say_what_they_lack(tmp_path):
         gpupif.config(memory_limit="10MB"),
     ):
         toxic_pairs(path)
-    with pytest.raises(gpupif.ColumnNotFoundError), gpupif.config(memory_limit="1GiB"):
+    with pytest.raises(gpupif.errors.ColumnNotFoundError), gpupif.config(memory_limit="1GiB"):
         toxic_pairs(path, columns=["a", "z"])
 
 
@@ -250,7 +250,7 @@ def test_many_rare_values_set_by_set(counting_engine):
 
 def test_warns_of_identifiers():
     frame = pd.DataFrame({"id": range(60), "a": [1, 2] * 30})
-    with pytest.warns(gpupif.NearlyUniqueWarning, match="column 'id'"):
+    with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="column 'id'"):
         toxic_pairs(frame)
 
 

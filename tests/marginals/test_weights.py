@@ -47,13 +47,13 @@ def everything(way, frame, names):
     one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
     how = {"weights": "people"}
     return {
-        "joint": way(gpupif.entropy, frame, **how),
-        "conditional": way(gpupif.conditional_entropy, frame, one, other, **how),
-        "on nothing": way(gpupif.conditional_entropy, frame, one, [], **how),
-        "mutual": way(gpupif.mutual_information, frame, one, other, **how),
-        "total": way(gpupif.total_correlation, frame, **how),
-        "dual": way(gpupif.dual_total_correlation, frame, **how),
-        "residual": way(gpupif.residual_entropy, frame, **how),
+        "joint": way(gpupif.information.entropy, frame, **how),
+        "conditional": way(gpupif.information.conditional_entropy, frame, one, other, **how),
+        "on nothing": way(gpupif.information.conditional_entropy, frame, one, [], **how),
+        "mutual": way(gpupif.information.mutual_information, frame, one, other, **how),
+        "total": way(gpupif.information.total_correlation, frame, **how),
+        "dual": way(gpupif.information.dual_total_correlation, frame, **how),
+        "residual": way(gpupif.information.residual_entropy, frame, **how),
     }
 
 
@@ -171,7 +171,7 @@ def test_whole_weights_are_rows_that_repeat_and_rows_for_nobody_are_not_there(wa
     found = everything(way, frame, names)
     once = everything(in_memory, repeated.assign(people=1), names)
     assert found == once
-    assert found["residual"] == in_memory(gpupif.residual_entropy, repeated[names])
+    assert found["residual"] == in_memory(gpupif.information.residual_entropy, repeated[names])
     weighed, plainly = way(toxic_pairs, frame, weights="people"), in_memory(toxic_pairs, repeated[names])
     assert weighed.columns == plainly.columns == names
     assert weighed.people == plainly.rows == len(repeated)
@@ -193,9 +193,9 @@ def test_independent_or_nearly_so(way, broken):
     if broken:
         frame.loc[0, "people"] += 1e5
     informations = [
-        way(gpupif.mutual_information, frame, "a", ["b", "c"], weights="people"),
-        way(gpupif.total_correlation, frame, weights="people"),
-        way(gpupif.dual_total_correlation, frame, weights="people"),
+        way(gpupif.information.mutual_information, frame, "a", ["b", "c"], weights="people"),
+        way(gpupif.information.total_correlation, frame, weights="people"),
+        way(gpupif.information.dual_total_correlation, frame, weights="people"),
         *way(toxic_pairs, frame, weights="people").pairs["mutual_information"],
         *way(toxic_pairs, frame, 3, weights="people").pairs["total_correlation"],
     ]
@@ -204,9 +204,9 @@ def test_independent_or_nearly_so(way, broken):
 
 def test_a_column_of_weights_counts_too_where_it_is_named():
     frame = pd.DataFrame({"a": ["x", "x", "y"], "people": [1.0, 1.0, 2.0]})
-    assert gpupif.entropy(frame, weights="people") == 1
-    assert gpupif.entropy(frame, "people", weights="people") == 1
-    assert gpupif.mutual_information(frame, "a", "people", weights="people") == 1
+    assert gpupif.information.entropy(frame, weights="people") == 1
+    assert gpupif.information.entropy(frame, "people", weights="people") == 1
+    assert gpupif.information.mutual_information(frame, "a", "people", weights="people") == 1
     found = toxic_pairs(frame, columns=["people", "a"], weights="people")
     assert found.columns == ["people", "a"]
     assert found.pairs["joint_entropy"].tolist() == [1]
@@ -230,14 +230,14 @@ def test_a_column_of_weights_counts_too_where_it_is_named():
 def test_bad_input_the_same_everywhere(way, options, words):
     frame = pd.DataFrame({"a": ["x", None, "y"], "b": [1, 1, 2]})
     frame = frame.assign(text=["1", "2", "z"], negative=[1, -1, 0], nobody=0.0)
-    for function in (gpupif.entropy, toxic_pairs):
+    for function in (gpupif.information.entropy, toxic_pairs):
         with pytest.raises(gpupif.InputError, match=words):
             way(function, frame, columns=["a", "b"], **options)
 
 
 def test_only_weights_are_nothing_to_count():
     with pytest.raises(gpupif.InputError, match="a column beside that of the weights"):
-        gpupif.entropy(pd.DataFrame({"people": [1, 2]}), weights="people")
+        gpupif.information.entropy(pd.DataFrame({"people": [1, 2]}), weights="people")
 
 
 def test_command(folder, run):

@@ -156,7 +156,7 @@ def test_no_value_of_the_table_is_in_it(table, tmp_path):
 def test_what_is_there_is_kept(table, tmp_path):
     file = tmp_path / "risk.toml"
     file.write_text("mine")
-    with pytest.raises(gpupif.OutputError, match=r"risk.toml: exists already"):
+    with pytest.raises(gpupif.errors.OutputError, match=r"risk.toml: exists already"):
         init(table)
     assert file.read_text() == "mine"
     init(table, overwrite=True)
@@ -173,9 +173,9 @@ def test_what_is_there_is_kept(table, tmp_path):
             r"^postgresql://\.\.\.: expected the path of a table, got an address.* input.connection and input.query",
         ),
         (Path("duckdb:///people.db"), "risk.toml", gpupif.InputError, r"^duckdb://\.\.\.: expected the path"),
-        ("none.csv", "risk.toml", gpupif.TableReadError, "none.csv: no such file"),
-        ("data/people.parquet", "risk.json", gpupif.OutputError, "ending in .toml"),
-        ("data/people.parquet", "none/risk.toml", gpupif.OutputError, "there is no folder none"),
+        ("none.csv", "risk.toml", gpupif.errors.TableReadError, "none.csv: no such file"),
+        ("data/people.parquet", "risk.json", gpupif.errors.OutputError, "ending in .toml"),
+        ("data/people.parquet", "none/risk.toml", gpupif.errors.OutputError, "there is no folder none"),
         ("data/people.parquet", 3, gpupif.InputError, "path: expected the path of a .toml file, got 3"),
     ],
 )

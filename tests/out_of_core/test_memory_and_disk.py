@@ -13,7 +13,7 @@ from gpupif.errors import InputError, OutputError
 from gpupif.io.read import open_source
 from gpupif.out_of_core import budget, part_scoring
 from gpupif.out_of_core.options import OutputOptions
-from gpupif.results.selection import Selection
+from gpupif.results.cell_selection import Selection
 from gpupif.utils import memory
 from gpupif.utils.repeated import Repeated
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, write_parts

@@ -187,7 +187,7 @@ def test_what_comes_back(tmp_path):
     assert scores.measures == expected.measures
     assert scores.spilled_bytes > 0
     assert "300 rows x 10 columns" in repr(scores)
-    assert isinstance(scores.cig, gpupif.StoredFrame)
+    assert isinstance(scores.cig, gpupif.results.StoredFrame)
     pd.testing.assert_frame_equal(scores.cig.to_pandas(), expected.cig)
     assert nothing_left(tmp_path)
 

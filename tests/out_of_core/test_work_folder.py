@@ -52,7 +52,7 @@ def score(source, output, **options):
 
 
 def treat(source, output, **options):
-    return gpupif.treat_files(source, output, [gpupif.Drop(["sex"])], **options)
+    return gpupif.treat_files(source, output, [gpupif.treatments.Drop(["sex"])], **options)
 
 
 RUNS = {"score": score, "treat": treat}
@@ -379,7 +379,9 @@ def test_files_of_results_go_through_no_link_of_another_user(shared, victim, mon
     write = {
         "scores.csv": lambda path: gpupif.score(frame).write(path, overwrite=True),
         "scores.parquet": lambda path: gpupif.score(frame).to_parquet(path, overwrite=True),
-        "record.json": lambda path: gpupif.treat(frame, [gpupif.Drop(["sex"])]).record.save(path, overwrite=True),
+        "record.json": lambda path: gpupif.treat(frame, [gpupif.treatments.Drop(["sex"])]).record.save(
+            path, overwrite=True
+        ),
         "roles.toml": lambda path: write_text("x", path, overwrite=True),
     }[name]
     (victim / name).write_bytes(DIARY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import gpupif
 from gpupif.results.scores import Scores
 from gpupif.treatment.base import Treatment
+from tests.helpers.public_names import public_names
 
 KEY = bytes(range(32))
 TABLE = pd.DataFrame(
@@ -54,7 +56,7 @@ REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns")}
 
 def functions():
     """All public functions, and all treatments and attackers, by name."""
-    public = {name: getattr(gpupif, name) for name in dir(gpupif) if not name.startswith("_")}
+    public = {name.rpartition(".")[2]: one for name, one in public_names().items() if not name.startswith("errors.")}
     public |= {f"piflib.{name}": one for name, one in vars(gpupif.piflib.entropy).items() if not name.startswith("_")}
     return {
         name: one for name, one in public.items() if is_function(one) or is_treatment(one) or one is gpupif.AnyKnown
@@ -106,7 +108,7 @@ def outcome(function, arguments, folder):
         return str(error)
     if isinstance(found, Scores):
         return found.top(len(TABLE) * 3).to_csv()
-    if isinstance(found, int | float | dict | gpupif.AlphaK):
+    if isinstance(found, int | float | dict | gpupif.results.AlphaK):
         return found
     document = found.summary().to_dict() if hasattr(found, "summary") else found.to_dict()
     return json.dumps({key: value for key, value in document.items() if key != "seconds"}, default=str)
@@ -145,6 +147,36 @@ def test_a_single_name(name, argument, tmp_path):
         assert ("expected" in alone if isinstance(alone, str) else False) == ((name, argument) in REFUSED)
 
 
-def test_a_single_name_of_an_attacker():
-    attackers = [gpupif.score(TABLE, columns="sex", attackers={"a": known}) for known in ("religion", ["religion"])]
-    assert attackers[0].top(8).equals(attackers[1].top(8))
+ATTACKED = {
+    "score": lambda known: gpupif.score(TABLE, columns="sex", attackers={"a": known}).top(8).to_csv(),
+    "score_files": lambda known: outcome(gpupif.score_files, {"columns": "sex", "attackers": {"a": known}}, Path()),
+    "advise": lambda known: outcome(
+        gpupif.advise, {"quasi_identifiers": ["sex", "home"], "criterion": "a: k", "attackers": {"a": known}}, None
+    ),
+    "protect": lambda known: outcome(
+        gpupif.protect,
+        {"criteria": "a: k>=2", "quasi_identifiers": ["sex", "religion"], "attackers": {"a": known}},
+        None,
+    ),
+    "Suppress": lambda known: outcome(
+        gpupif.treatments.Suppress,
+        {"columns": ["sex", "religion"], "criteria": ["a: k>=2"], "attackers": {"a": known}},
+        None,
+    ),
+    "SuppressRows": lambda known: outcome(
+        gpupif.treatments.SuppressRows,
+        {"columns": ["sex"], "where": "a_csf > 0.1", "attackers": {"a": known}},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", ATTACKED.values(), ids=ATTACKED)
+def test_a_single_name_of_an_attacker(ask, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone, listed, two = ask("religion"), ask(["religion"]), ask(["religion", "home"])
+    assert alone == listed
+    assert "expected" not in alone
+    assert alone != two

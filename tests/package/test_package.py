@@ -15,6 +15,7 @@ import pytest
 import gpupif
 from gpupif.datasets import census
 from tests.helpers.checkout import ROOT
+from tests.helpers.public_names import NAMESPACES, public_names
 
 pytestmark = pytest.mark.subprocess
 
@@ -92,8 +93,27 @@ def test_every_public_name_can_be_had():
     found = {name: getattr(gpupif, name) for name in gpupif.__all__}
     assert {"score", "InputError", "Scores", "datasets", "__version__"} <= set(found)
     assert dir(gpupif) == sorted(found)
+    assert all(public_names().values())
     with pytest.raises(AttributeError, match="scores"):
         gpupif.scores  # noqa: B018
+
+
+def test_few_names_at_the_top():
+    """The other names are in modules that say what they are of."""
+    names = [name for name in dir(gpupif) if not name.startswith("_")]
+    assert len(names) <= 32
+    assert set(NAMESPACES) <= set(names)
+
+
+def test_names_in_modules_can_be_imported_from_there():
+    code = (
+        "from gpupif.treatments import Round; from gpupif.results import Summary; import gpupif.models; print('done')"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "done\n"
+    assert "Comparison" in dir(gpupif.results)
+    with pytest.raises(AttributeError, match=r"module 'gpupif.results' has no attribute 'Nobody'"):
+        gpupif.results.Nobody  # noqa: B018
 
 
 def test_of_a_checkout_only_the_kernels_are_part_of_the_package():

@@ -198,7 +198,7 @@ def test_attackers_who_know_any_few_columns():
     found = by_change(advise(table, {}, "known=2: max csf"))
     assert found["a", None]["known=2: max csf"] == gpupif.score(table[["b", "c"]], "csf", known=1).csf.max(axis=None)
     found = by_change(advise(table, {}, "known=a,b: k"))
-    assert found["a", None]["known=a,b: k"] == gpupif.k_anonymity(table, ["b"])
+    assert found["a", None]["known=a,b: k"] == gpupif.models.k_anonymity(table, ["b"])
     attackers = {"neighbour": ["a", "b"], "anyone": 2}
     found = by_change(advise(table, {}, "anyone: max csf", attackers=attackers))
     assert found["c", None]["anyone: max csf"] == gpupif.score(table[["a", "b"]], "csf", known=1).csf.max(axis=None)
@@ -249,7 +249,7 @@ def test_columns_are_told_apart():
     # Without quasi-identifiers all others are these.
     rest = advise(table, sensitive="name")
     assert rest.before == advise(table, quasi_identifiers=["gender", "eye_color"], sensitive=["name"]).before
-    assert rest.before["k"] == gpupif.k_anonymity(table, ["gender", "eye_color"])
+    assert rest.before["k"] == gpupif.models.k_anonymity(table, ["gender", "eye_color"])
 
 
 def test_nearly_unique_columns_are_told_of():

@@ -37,7 +37,7 @@ def protect(table, **arguments):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = gpupif.protect(table, "k>=3", **arguments)
-    return found, [str(one.message) for one in caught if issubclass(one.category, gpupif.IdentifierWarning)]
+    return found, [str(one.message) for one in caught if issubclass(one.category, gpupif.errors.IdentifierWarning)]
 
 
 def every_kind(table, folder):
@@ -60,7 +60,7 @@ def test_identifiers_are_dropped_and_said_to_be(tmp_path):
         found, said = protect(table, identifiers=["person_id", "email"], keep="household", **KNOWN)
         assert said == []
         assert found.identifiers == {"person_id": "drop", "email": "drop", "household": "keep"}
-        assert found.plan.treatments[0] == gpupif.Drop(["person_id", "email"])
+        assert found.plan.treatments[0] == gpupif.treatments.Drop(["person_id", "email"])
         assert "Identifiers dropped: person_id, email\nIdentifiers kept as they are: household\n" in str(found)
         assert found.to_dict()["identifiers"] == found.identifiers
     after = gpupif.treat(people(), found.plan).table

@@ -176,7 +176,7 @@ def test_summaries(found, expected):
     for mine, theirs in pairs(found, expected):
         one, other = mine.summary(), theirs.summary()
         assert type(one) is type(other)
-        if isinstance(other, gpupif.AttackerSummary):
+        if isinstance(other, gpupif.results.AttackerSummary):
             pd.testing.assert_frame_equal(one.attackers, other.attackers, check_exact=True)
             pd.testing.assert_frame_equal(one.columns, other.columns, check_exact=True)
             continue
@@ -323,7 +323,7 @@ def test_a_lazy_frame(tmp_path):
     assert sum(batch.num_rows for batch in frame.to_batches()) == 90
     assert pa.table(frame).equals(frame.to_arrow())
     assert "region double" in repr(frame)
-    assert gpupif.k_anonymity(frame, ["age", "sex"]) == gpupif.k_anonymity(expected, ["age", "sex"])
+    assert gpupif.models.k_anonymity(frame, ["age", "sex"]) == gpupif.models.k_anonymity(expected, ["age", "sex"])
 
 
 @pytest.mark.slow
@@ -343,7 +343,7 @@ def test_written_again(place, asked, tmp_path):
 @pytest.mark.parametrize("asked", ["both, weights", "any two"])
 def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 32)
-    monkeypatch.setattr("gpupif.results.pieces.MOST_ROWS", 1 << 5)
+    monkeypatch.setattr("gpupif.results.query_search.MOST_ROWS", 1 << 5)
     asked = ASKED[asked]
     expected, scores = in_memory(**asked), in_memory(**asked)
     looked, find = [], MemoryBacking.find
@@ -391,7 +391,7 @@ def test_a_table_that_changed_since_it_was_scored(tmp_path):
     found = elsewhere("files", tmp_path)
     found.top(3)
     (tmp_path / "in" / "001.parquet").write_bytes((tmp_path / "in" / "000.parquet").read_bytes())
-    with pytest.raises(gpupif.TableReadError, match="the file changed"):
+    with pytest.raises(gpupif.errors.TableReadError, match="the file changed"):
         found.top(3)
 
 

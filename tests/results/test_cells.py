@@ -208,7 +208,7 @@ def test_a_frame_keeps_its_labels(tmp_path):
     top = gpupif.score(table).top(5)
     assert found["cig"].tolist() == top["cig"].tolist()
     assert found["row"].tolist() == top["row"].tolist()
-    with pytest.raises(gpupif.OutputError, match="two columns would be called 'row'"):
+    with pytest.raises(gpupif.errors.OutputError, match="two columns would be called 'row'"):
         gpupif.score(table.rename_axis("row")).cells(top=5)
     # Numbers in steps, which pandas stores as where they begin and end: not those of the cells.
     some = gpupif.score(TABLE.iloc[100:]).cells(top=100).to_pandas()
@@ -410,10 +410,10 @@ def test_folders_that_dask_writes(tmp_path, asked):
     assert opened.weights == scores.weights
     scores.cells(top=1).write(tmp_path / "cells", write_index=False)
     assert pd.read_parquet(tmp_path / "cells").columns[:3].tolist() == ["row", "column", "value"]
-    with pytest.raises(gpupif.OutputError, match="exists already"):
+    with pytest.raises(gpupif.errors.OutputError, match="exists already"):
         scores.cells(top=1).write(tmp_path / "cells", overwrite=False)
     renamed = gpupif.score(dd.from_pandas(table.rename_axis("cig_mean"), npartitions=3, sort=False), known=1)
-    with pytest.raises(gpupif.OutputError, match="two columns would be called 'cig_mean'"):
+    with pytest.raises(gpupif.errors.OutputError, match="two columns would be called 'cig_mean'"):
         renamed.cells(top=1)
     with pytest.raises(InputError, match="write_index: goes with scores of a Dask frame only"):
         gpupif.score(table).cells().write(tmp_path / "cells.parquet", write_index=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpupif
-from gpupif.results.figures import ROW_MEASURES, SUMMARISED
+from gpupif.results.summary_figures import ROW_MEASURES, SUMMARISED
 from tests.helpers.pieces import assert_same_summaries, in_pieces, write_parts
 from tests.helpers.ways import MEMORY, Pieces
 
@@ -21,7 +21,7 @@ TABLE.loc[TABLE.index % 9 == 4, "age"] = None
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("piece_rows", [7, 1 << 20])
 def test_means_and_sums_are_rounded_once(engine, missing, dtype, piece_rows, monkeypatch):
-    monkeypatch.setattr("gpupif.results.pieces.MOST_ROWS", piece_rows)
+    monkeypatch.setattr("gpupif.results.query_search.MOST_ROWS", piece_rows)
     scores = gpupif.score(TABLE, SUMMARISED, dtype=dtype, missing=missing)
     columns = scores.summary().columns
     for measure in SUMMARISED:

@@ -113,7 +113,7 @@ def test_a_folder(tmp_path):
     assert [file["path"] for file in again.provenance["input"]["files"]] == sorted(map(str, source.iterdir()))
     assert again.cig.to_pandas().equals(scores.cig.to_pandas())
     assert dict(again.priors) == dict(scores.priors)
-    assert gpupif.k_anonymity(tmp_path / "out", ["cig_age"]) >= 1
+    assert gpupif.models.k_anonymity(tmp_path / "out", ["cig_age"]) >= 1
 
 
 def test_files_of_a_folder(tmp_path):
@@ -362,7 +362,7 @@ def test_what_was_scored_is_never_written_over(tmp_path, limit):
         for place in (*inputs, people, *([parts / "new.parquet"] if table is parts else [])):
             before = place.read_bytes() if place.exists() else None
             for write in (scores.to_parquet, scores.write):
-                with pytest.raises(gpupif.OutputError, match="the output is the input"):
+                with pytest.raises(gpupif.errors.OutputError, match="the output is the input"):
                     write(place)
             assert (place.read_bytes() if place.exists() else None) == before
     scores.to_parquet(tmp_path / "other.parquet")

@@ -45,7 +45,7 @@ def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):
     frame = frame_of(table)
     scores = gpupif.score(frame, OF_ROWS, columns=known[:1], known=known)
     sizes, risks, unique = (scores.array(name)[0] for name in OF_ROWS)
-    classes = gpupif.class_risks(list(pd.Series(sizes).groupby(naive_classes(table, known)).first()))
+    classes = gpupif.models.class_risks(list(pd.Series(sizes).groupby(naive_classes(table, known)).first()))
     assert (classes.k, classes.uniques) == (sizes.min(), unique.sum())
     assert risks.sum() == pytest.approx(classes.classes)
     assert risks.mean() == pytest.approx(classes.marketer)
@@ -249,7 +249,9 @@ def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
         with pytest.raises(RuntimeError, match="ended here"):
             gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
     monkeypatch.setattr(run, "FORMAT", run.FORMAT + 1)
-    with pytest.raises(gpupif.OutputError, match=r"begun by another version of gpupif .format of temporary files"):
+    with pytest.raises(
+        gpupif.errors.OutputError, match=r"begun by another version of gpupif .format of temporary files"
+    ):
         gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
 
 

@@ -49,7 +49,7 @@ def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
     [(FRAME, {"columns": ["age"]}, "known="), (pd.DataFrame({"a;b": ["1;2", "3;4"]}), {}, "separator right")],
 )
 def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
-    with pytest.warns(gpupif.NothingKnownWarning, match=hint):
+    with pytest.warns(gpupif.errors.NothingKnownWarning, match=hint):
         gpupif.score(table, **arguments)
     assert warned(table, **arguments, known=[]) == []
     assert warned(table, **arguments, known=0) == []
@@ -58,7 +58,7 @@ def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
 
 def test_warning_where_the_only_known_column_is_scored():
     for columns in (["age"], None):
-        with pytest.warns(gpupif.NothingKnownWarning, match="only 'age'"):
+        with pytest.warns(gpupif.errors.NothingKnownWarning, match="only 'age'"):
             gpupif.score(FRAME, columns=columns, known=["age"])
     assert warned(FRAME, columns=["sex"], known=["age"]) == []
 

@@ -189,7 +189,7 @@ def test_bad_input(tmp_path, monkeypatch):
     lazy = cut(EXAMPLE, [3])
     with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"):
         suda(lazy, 5)
-    with pytest.raises(gpupif.ColumnNotFoundError):
+    with pytest.raises(gpupif.errors.ColumnNotFoundError):
         suda(lazy, columns=["age"])
     with pytest.raises(gpupif.InputError, match="expected at least one row"):
         suda(of_parts([EXAMPLE[:0]]))
@@ -200,7 +200,7 @@ def test_bad_input(tmp_path, monkeypatch):
         suda(path)
     with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"), gpupif.config(memory_limit="4GiB"):
         suda(path, 5)
-    with pytest.raises(gpupif.ColumnNotFoundError), gpupif.config(memory_limit="4GiB"):
+    with pytest.raises(gpupif.errors.ColumnNotFoundError), gpupif.config(memory_limit="4GiB"):
         suda(path, columns=["age"])
     monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
     words = r"memory_limit: of up to 1 columns there are 4 minimal sample uniques, which take .* KiB; 0.0 KiB are there"
@@ -266,7 +266,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("os.pwrite", fail)
     with (
         searched_by("sets-spilled"),
-        pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"),
+        pytest.raises(gpupif.errors.OutputError, match=r"No space left on device\. Free some space.*temp"),
         gpupif.config(temp=tmp_path),
     ):
         suda(EXAMPLE)
@@ -324,7 +324,7 @@ def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
     assert written["dis_suda"].to_numpy() == pytest.approx(found.dis_score.to_numpy(), rel=1e-15)
     assert written["msu_2"].tolist() == found.msus["msu_2"].tolist()
     assert written["contribution_labour"].to_numpy() == pytest.approx(found.contributions["labour"].to_numpy())
-    with pytest.raises(gpupif.OutputError, match="exists already"):
+    with pytest.raises(gpupif.errors.OutputError, match="exists already"):
         found.write(path, overwrite=False)
-    with pytest.raises(gpupif.OutputError, match="expected an output name ending in"):
+    with pytest.raises(gpupif.errors.OutputError, match="expected an output name ending in"):
         found.write(tmp_path / "scores.txt.gz")

@@ -122,13 +122,13 @@ HALF_EMPTY = {
 
 
 ON_HALF_EMPTY = [
-    gpupif.ShiftDates(["born"], person="person", days=9),
-    gpupif.Swap(["born"], within=["sex"], share=0.7),
-    gpupif.Round("income", base=100),
-    gpupif.RandomizedResponse("job", keep=0.5, missing="keep"),
-    gpupif.Pram("zip", invariant=0.5, missing="category"),
-    gpupif.SuppressRows(where="cig > 3", columns=["zip"], known=["sex", "zip"]),
-    gpupif.DatePart("born", to="quarter"),
+    gpupif.treatments.ShiftDates(["born"], person="person", days=9),
+    gpupif.treatments.Swap(["born"], within=["sex"], share=0.7),
+    gpupif.treatments.Round("income", base=100),
+    gpupif.treatments.RandomizedResponse("job", keep=0.5, missing="keep"),
+    gpupif.treatments.Pram("zip", invariant=0.5, missing="category"),
+    gpupif.treatments.SuppressRows(where="cig > 3", columns=["zip"], known=["sex", "zip"]),
+    gpupif.treatments.DatePart("born", to="quarter"),
 ]
 
 
@@ -138,22 +138,22 @@ ON_HALF_EMPTY = [
     [
         pytest.param(ON_HALF_EMPTY, id="all"),
         *(pytest.param([one], id=one.do, marks=pytest.mark.slow) for one in ON_HALF_EMPTY),
-        pytest.param([gpupif.DatePart("born", to="year")], id="year", marks=pytest.mark.slow),
+        pytest.param([gpupif.treatments.DatePart("born", to="year")], id="year", marks=pytest.mark.slow),
     ],
 )
 def test_columns_without_values_in_some_pieces(way, emptied, treatments):
     table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
-    plan = [*treatments, gpupif.Rare("zip", below=3)]
+    plan = [*treatments, gpupif.treatments.Rare("zip", below=3)]
     found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
 
 
 def test_no_rows_are_left(way):
     plan = [
-        gpupif.SuppressRows(k=121, quasi_identifiers=["sex"]),
-        gpupif.RandomizedResponse("job", keep=0.5, missing="category"),
-        gpupif.DatePart("born", to="year"),
-        gpupif.Rare("zip", below=3),
+        gpupif.treatments.SuppressRows(k=121, quasi_identifiers=["sex"]),
+        gpupif.treatments.RandomizedResponse("job", keep=0.5, missing="category"),
+        gpupif.treatments.DatePart("born", to="year"),
+        gpupif.treatments.Rare("zip", below=3),
     ]
     found = way.treat(TABLE, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(TABLE, plan, key=KEY))
@@ -163,7 +163,7 @@ def test_no_rows_are_left(way):
 def test_errors_are_said_of_the_treatment_they_are_of(way):
     """Also where rows are treated only when a later one asks for values, or when they are written."""
     table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
-    for later in ([gpupif.Rare("zip", below=3)], [gpupif.Rare("born", below=3)]):
-        plan = [gpupif.Round("age", base=5), gpupif.Jitter("born", within=10_000), *later]
+    for later in ([gpupif.treatments.Rare("zip", below=3)], [gpupif.treatments.Rare("born", below=3)]):
+        plan = [gpupif.treatments.Round("age", base=5), gpupif.treatments.Jitter("born", within=10_000), *later]
         with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a value is moved beyond"):
             way.treat(table, plan, Pieces((0.5,), chunk_rows=7, part_rows=3), key=bytes(32))

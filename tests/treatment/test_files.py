@@ -231,7 +231,7 @@ def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
     (tmp_path / "in").mkdir()
     for number, part in enumerate((table[:9], table[9:])):
         part.to_csv(tmp_path / "in" / f"{number}.csv", index=False)
-    plan = [gpupif.SuppressRows(k=2, quasi_identifiers=["sex"]), gpupif.Jitter("born", within=2)]
+    plan = [gpupif.treatments.SuppressRows(k=2, quasi_identifiers=["sex"]), gpupif.treatments.Jitter("born", within=2)]
     done = gpupif.treat_files(str(tmp_path / "in" / "*.csv"), tmp_path / "out.parquet", plan, key=bytes(32))
     expected = gpupif.treat(table, plan, key=bytes(32)).table
     assert pd.read_parquet(done.table)["born"].astype(str).tolist() == expected["born"].astype(str).tolist()
@@ -243,7 +243,11 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
     (tmp_path / "people.csv").write_text("zip3,people\n021,900000\n941,15000\n100,20001\n")
     (tmp_path / "sex.csv").write_text("f;person;*\nm;person;*\n")
     plan = gpupif.Plan(
-        [gpupif.Zip3("zip", tmp_path / "people.csv"), gpupif.Recode("sex", level=1), gpupif.Noise("income", scale=9)],
+        [
+            gpupif.treatments.Zip3("zip", tmp_path / "people.csv"),
+            gpupif.treatments.Recode("sex", level=1),
+            gpupif.treatments.Noise("income", scale=9),
+        ],
         hierarchies={"sex": str(tmp_path / "sex.csv")},
     )
 
@@ -269,7 +273,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
 def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
     rows = 300_000
     pd.DataFrame({"a": [1, 2, 3] * (rows // 3), "b": [1, 2] * (rows // 2)}).to_parquet(tmp_path / "in.parquet")
-    plan = [gpupif.Suppress(["a", "b"], k=3)]
+    plan = [gpupif.treatments.Suppress(["a", "b"], k=3)]
     with (
         gpupif.config(memory_limit=resident_bytes() + RESERVE + 80 * rows // 2),
         pytest.raises(InputError, match="memory_limit: the codes of a, b, and what is made of them, take about"),
@@ -282,7 +286,7 @@ def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
 def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
     pd.DataFrame({"a": range(200_000)}).to_parquet(tmp_path / "in.parquet", row_group_size=5_000)
     with gpupif.config(memory_limit=resident_bytes() + RESERVE + (8 << 20)):
-        gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", [gpupif.Cap("a")])
+        gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", [gpupif.treatments.Cap("a")])
     written = pq.ParquetFile(tmp_path / "out.parquet").metadata
     assert max(written.row_group(place).num_rows for place in range(written.num_row_groups)) <= (8 << 20) * 0.35 / 320
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 200_000
@@ -316,7 +320,7 @@ def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
     """What scoring lacks is no question of what to score: the plan says that."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
-    plan = [gpupif.SuppressRows(where="csf > 1", known=["sex"])]
+    plan = [gpupif.treatments.SuppressRows(where="csf > 1", known=["sex"])]
     monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda limit, *given: plan_budget(1 << 20, *given))
     with pytest.raises(InputError, match="memory_limit") as caught:
         gpupif.treat_files(source, tmp_path / "out.parquet", plan)

@@ -65,7 +65,7 @@ def test_other_values_of_the_old_kind_leave_the_type(dtype):
 def test_decimal_numbers_stay_decimal(before):
     table = pa.table({"x": pa.array([Decimal("1.25"), Decimal("2.10"), None, Decimal("9.99")], pa.decimal128(3, 2))})
     table = pytest.importorskip("polars").from_arrow(table) if before == "polars" else table
-    found = gpupif.treat(table, [gpupif.Round("x", base=0.5)]).table["x"]
+    found = gpupif.treat(table, [gpupif.treatments.Round("x", base=0.5)]).table["x"]
     values = found.to_pylist() if before == "pyarrow" else found.to_list()
     assert values == [Decimal(1), Decimal(2), None, Decimal(10)]
 

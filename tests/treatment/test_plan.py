@@ -159,7 +159,7 @@ def test_a_name_may_stand_alone():
         plan = gpupif.Plan.from_dict(given_)
         assert plan.treatments == (Everything("age", columns=["sex"]),)
     table = {"sex": ["f", "m"], "age": [1, 2]}
-    assert list(gpupif.treat(pd.DataFrame(table), [gpupif.Drop("sex")]).table) == ["age"]
+    assert list(gpupif.treat(pd.DataFrame(table), [gpupif.treatments.Drop("sex")]).table) == ["age"]
 
 
 def test_plans_are_equal_where_they_do_the_same():
@@ -359,7 +359,7 @@ def test_every_treatment_has_types_that_a_plan_checks():
         assert kind.do == word
         assert not set(types_of(kind)) & set(SECRETS)
         assert set(kind.files) <= set(types_of(kind))
-        assert getattr(gpupif, kind.__name__) is kind
+        assert getattr(gpupif.treatments, kind.__name__) is kind
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
@@ -372,6 +372,6 @@ def test_a_plan_may_say_that_nothing_is_done(tmp_path, ending):
 def test_hierarchies_are_of_columns_of_the_table():
     table = pd.DataFrame({"age": [1, 2], "sex": ["f", "m"]})
     with pytest.raises(InputError, match=r"hierarchies: no column 'agee' in the table\. Did you mean 'age'\?"):
-        gpupif.treat(table, gpupif.Plan([gpupif.Drop(["sex"])], {"agee": {"widths": [5]}}))
+        gpupif.treat(table, gpupif.Plan([gpupif.treatments.Drop(["sex"])], {"agee": {"widths": [5]}}))
     # Of one that goes it may be.
-    assert list(gpupif.treat(table, gpupif.Plan([gpupif.Drop(["age"])], AGES)).table) == ["sex"]
+    assert list(gpupif.treat(table, gpupif.Plan([gpupif.treatments.Drop(["age"])], AGES)).table) == ["sex"]

@@ -56,8 +56,8 @@ def test_a_public_record_has_no_counts_that_reveal(done):
 def test_a_public_record_tells_nothing_of_how_often_values_are():
     """What is kept of an epsilon with replacements by the prior is a function of the rarest value's share."""
     plan = [
-        gpupif.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
-        gpupif.Swap(["income"], within=["sex"], share=0.5),
+        gpupif.treatments.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
+        gpupif.treatments.Swap(["income"], within=["sex"], share=0.5),
     ]
     done = gpupif.treat(TABLE, plan, key=KEY)
     one, other = done.record.to_dict()["treatments"]
@@ -72,9 +72,9 @@ def test_a_public_record_lists_no_values():
     jobs = list(TABLE["job"].dropna().unique())
     plan = gpupif.Plan(
         [
-            gpupif.Recode("sex", level=1),
-            gpupif.Recode("job", mapping=dict.fromkeys(jobs, "any"), unmapped="keep"),
-            gpupif.RandomizedResponse("sex", keep=0.5, values=["*", "unused"], missing="category"),
+            gpupif.treatments.Recode("sex", level=1),
+            gpupif.treatments.Recode("job", mapping=dict.fromkeys(jobs, "any"), unmapped="keep"),
+            gpupif.treatments.RandomizedResponse("sex", keep=0.5, values=["*", "unused"], missing="category"),
         ],
         hierarchies={
             "sex": {"values": {one: ["*"] for one in TABLE["sex"].dropna().unique()}},
@@ -128,7 +128,7 @@ def test_estimates_are_those_of_the_step_that_randomised_a_column(done):
         done.estimates("zip")
 
 
-RANDOM = [gpupif.RandomizedResponse("sex", keep=0.5)] if hasattr(gpupif, "RandomizedResponse") else None
+RANDOM = [gpupif.treatments.RandomizedResponse("sex", keep=0.5)] if hasattr(gpupif, "RandomizedResponse") else None
 needs_random = pytest.mark.skipif(RANDOM is None, reason="no random treatment is public yet")
 
 
@@ -170,7 +170,7 @@ def test_the_key_is_written_nowhere(tmp_path):
         if file.is_file():
             assert KEY not in file.read_bytes()
             assert KEY.hex().encode() not in file.read_bytes()
-    assert done.record.key == gpupif.Key.of(KEY).digest
+    assert done.record.key == gpupif.treatments.Key.of(KEY).digest
     assert done.record.public().to_dict().get("key_digest") is None
 
 
@@ -198,6 +198,6 @@ def test_errors_name_the_treatment():
 
 def test_a_treatment_is_named_once():
     with pytest.raises(InputError, match=r"^treatment 1 \(recode\): column 'age': no place in the mapping"):
-        gpupif.treat(TABLE, [gpupif.Recode("age", mapping={-5: 1})])
+        gpupif.treat(TABLE, [gpupif.treatments.Recode("age", mapping={-5: 1})])
     with pytest.raises(InputError, match=r"^plan: treatment 1 \(jitter\): column 'age': within: expected"):
-        gpupif.Plan([gpupif.Jitter("age", 0)])
+        gpupif.Plan([gpupif.treatments.Jitter("age", 0)])

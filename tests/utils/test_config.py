@@ -18,6 +18,7 @@ from gpupif.utils import config as module
 from gpupif.utils.config import Resources, resources
 from gpupif.utils.docs import documented_as
 from gpupif.utils.progress import Reporter
+from tests.helpers.public_names import public_functions
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ BAD = [
     ("device", "GPUPIF_DEVICE", "tpu", gpupif.InputError, "expected one of auto, cpu, cuda, or cuda:0 .* got 'tpu'"),
     ("gpu_grouping", "GPUPIF_GPU_GROUPING", "rotatoin", gpupif.InputError, "expected .* Did you mean 'rotation'"),
     ("memory_limit", "GPUPIF_MEMORY_LIMIT", "lots", gpupif.InputError, "expected a size such as '2GiB'"),
-    ("temp", "GPUPIF_TEMP", "nowhere", gpupif.OutputError, "nowhere is no folder that can be written to"),
+    ("temp", "GPUPIF_TEMP", "nowhere", gpupif.errors.OutputError, "nowhere is no folder that can be written to"),
     ("progress", "GPUPIF_PROGRESS", "maybe", gpupif.InputError, "expected .*got 'maybe'"),
     ("threads", "GPUPIF_NUM_THREADS", "two", gpupif.InputError, "expected a whole number of threads.* got 'two'"),
 ]  # fmt: skip
@@ -175,10 +176,10 @@ def test_every_function_heeds_it(tmp_path, monkeypatch):
     monkeypatch.setattr(temporary_table, "temporary_folder", lambda place: places.append(place) or real(place))
     calls = {
         "risk": lambda table: gpupif.risk(table, ["age", "sex"], "region").to_dict()["worst"],
-        "k_anonymity": lambda table: gpupif.k_anonymity(table, "age"),
+        "k_anonymity": lambda table: gpupif.models.k_anonymity(table, "age"),
         "suda": lambda table: gpupif.suda(table, 2).score.tolist(),
         "toxic_pairs": lambda table: gpupif.toxic_pairs(table).pairs.to_dict(),
-        "entropy": lambda table: gpupif.entropy(table, ["age", "sex"]),
+        "entropy": lambda table: gpupif.information.entropy(table, ["age", "sex"]),
     }
     for name, call in calls.items():
         wanted = call(frame)
@@ -191,7 +192,7 @@ def test_every_function_heeds_it(tmp_path, monkeypatch):
 
 
 def test_every_parameter_of_a_function_is_documented():
-    functions = [one for one in (getattr(gpupif, name) for name in gpupif.__all__) if inspect.isfunction(one)]
+    functions = list(public_functions().values())
     assert gpupif.score_files in functions
     for function in functions:
         _, parameters = inspect.getdoc(function).split("\nParameters\n----------\n")
@@ -206,10 +207,10 @@ def test_documentation_that_is_said_once():
     shared = inspect.getdoc(gpupif.score)
     attack = shared[shared.index("\nknown:\n") : shared.index("\nReturns\n")]
     assert attack in inspect.getdoc(gpupif.score_files)
-    own = inspect.getdoc(gpupif.delta_disclosure)
+    own = inspect.getdoc(gpupif.models.delta_disclosure)
     titles = re.findall(r"\n\n(\w+)\n---", own)
     assert titles == ["Parameters", "Returns", "Raises", "Warns", "References", "Examples"]
-    assert own[own.index("\nmissing:\n") :].partition("\n\n")[0] in inspect.getdoc(gpupif.k_anonymity)
+    assert own[own.index("\nmissing:\n") :].partition("\n\n")[0] in inspect.getdoc(gpupif.models.k_anonymity)
 
 
 def test_documentation_of_what_is_not_there():

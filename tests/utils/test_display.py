@@ -100,7 +100,7 @@ def results(tmp_path_factory):
             gpupif.advise(table),
             gpupif.protect(table, ["k>=2"], suppress=0.5),
             gpupif.compare(table, table, quasi_identifiers=["sex"]),
-            gpupif.treat(table, [gpupif.Drop(columns=["age"])]).record,
+            gpupif.treat(table, [gpupif.treatments.Drop(columns=["age"])]).record,
             outcome,
             history(nights.config),
             diff(nights.config),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpupif.results.figures import ColumnFigures, Figures
+from gpupif.results.summary_figures import ColumnFigures, Figures
 from gpupif.utils.exact_sums import ExactSum
 from tests.helpers.gpu.numpy_device import OnDevice
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.cli.options import ClusterOptions
 from gpupif.cli.toxic import toxic
 from gpupif.utils import undefined
 from tests.helpers.checkout import ROOT
@@ -15,8 +16,8 @@ from tests.helpers.checkout import ROOT
 TABLE = pd.DataFrame({"a": [1, 1, 2], "b": [1, None, 2], "people": [1.0, 0.5, 3.0]})
 ASKED = {
     undefined.WILDCARD_ENTROPIES: [
-        lambda: gpupif.entropy(TABLE, missing="wildcard"),
-        lambda: gpupif.mutual_information(TABLE, "a", "b", missing="wildcard"),
+        lambda: gpupif.information.entropy(TABLE, missing="wildcard"),
+        lambda: gpupif.information.mutual_information(TABLE, "a", "b", missing="wildcard"),
         lambda: gpupif.toxic_pairs(TABLE, missing="wildcard"),
     ],
     undefined.WILDCARD_DIS: [
@@ -29,7 +30,7 @@ ASKED = {
     undefined.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
     undefined.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
     # Of the command line, where one option does not go with the other; the function has no weights.
-    undefined.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people")],
+    undefined.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())],
 }
 
 

@@ -25,10 +25,10 @@ from ...errors import TableReadError, reason_of
 from ...io.ipc_batches import BatchWriter, disk_errors
 from ...io.temporary_folder import temporary_folder
 from ...measures import Measure, as_risk, find_measure
-from ...results.cell_layout import COLUMN, ROW, VALUE
-from ...results.condition import parse_condition
-from ...results.outputs import ScoreView, outputs_of
+from ...results.cell_condition import parse_condition
+from ...results.cell_table import COLUMN, ROW, VALUE
 from ...results.provenance import read_description
+from ...results.score_outputs import ScoreView, outputs_of
 from ..record.kept import KEY_FILE, SCORE_FILE, Manifest
 from ..record.row_keys import READ_ROWS, RowKeys, values_of
 from .changes import CellChange, NewlyUnique, ScoreChanges

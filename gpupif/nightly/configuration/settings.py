@@ -292,7 +292,7 @@ class KeepSettings(Section):
         if self.scores != "cells" and self.where is not None:
             yield "where", f"expected it with scores = 'cells' only, got scores = {self.scores!r}. Remove one of them."
         if self.where is not None:
-            from ...results.condition import parse_condition
+            from ...results.cell_condition import parse_condition
 
             yield from (("where", said) for said in _said_by(parse_condition, self.where))
 

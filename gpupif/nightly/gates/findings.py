@@ -10,7 +10,7 @@ from ..outcome import ColumnProfile
 
 if TYPE_CHECKING:
     from ...disclosure.risk import DisclosureRisk
-    from ...results.distribution import ColumnAnswer, ScoreQuestions
+    from ...results.score_distribution import ColumnAnswer, ScoreQuestions
     from ...results.scores import Scores
 
 

@@ -20,7 +20,7 @@ from ..configuration.settings import GateSettings
 
 if TYPE_CHECKING:
     from ...disclosure.risk import DisclosureRisk
-    from ...results.distribution import ColumnAnswer, ColumnQuery
+    from ...results.score_distribution import ColumnAnswer, ColumnQuery
     from .findings import Findings
 
 OF_MEASURE = "of the measure"
@@ -79,7 +79,7 @@ class Kind:
 
 
 def _asked(**asked: Any) -> ColumnQuery:
-    from ...results.distribution import ColumnQuery
+    from ...results.score_distribution import ColumnQuery
 
     return ColumnQuery(**asked)
 

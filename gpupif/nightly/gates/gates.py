@@ -20,7 +20,7 @@ from .gate_kinds import GATES, Kind, Part, Value
 from .gate_names import gate_names
 
 if TYPE_CHECKING:
-    from ...results.distribution import ScoreQuestions
+    from ...results.score_distribution import ScoreQuestions
     from .findings import Findings
 
 # What errors call a key of a gate.
@@ -89,7 +89,7 @@ def check_columns(gates: Sequence[Gate], settings: Settings, names: Sequence[str
 
 def questions_of(gates: Iterable[Gate]) -> ScoreQuestions:
     """What gates ask of the scores, to be found at once."""
-    from ...results.distribution import ColumnQuery, ScoreQuestions
+    from ...results.score_distribution import ColumnQuery, ScoreQuestions
 
     of_columns: dict[str, ColumnQuery] = {}
     for gate in gates:

@@ -73,7 +73,7 @@ def _output_options(
     settings: Settings, gates: Sequence[Gate], scores_to: str | os.PathLike[str] | None
 ) -> OutputOptions:
     from ...out_of_core.options import OutputOptions
-    from ...results.selection import Selection
+    from ...results.cell_selection import Selection
 
     kept, questions = settings.keep, questions_of(gates)
     if kept.scores == "none":

@@ -144,7 +144,7 @@ def _rows_of_cells(file: Path) -> Iterator[npt.NDArray[np.int64]]:
     """The rows of the cells in a file, which are in their order."""
     import pyarrow.parquet as pq
 
-    from ...results.cell_layout import ROW
+    from ...results.cell_table import ROW
     from .row_keys import READ_ROWS
 
     with pq.ParquetFile(file) as cells:

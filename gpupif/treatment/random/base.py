@@ -30,8 +30,8 @@ def draws_for(do: str, tools: Tools, column: Hashable, purpose: str = "") -> Dra
     """The random numbers of a treatment; raises InputError where there is no key to draw them by."""
     if tools.key is None:
         raise InputError(
-            f"key: {do} of column {column!r} draws by a secret key, and none was given. Give key= (gpupif.Key.new(), "
-            "or the path of a file with 32 bytes), or --key-file."
+            f"key: {do} of column {column!r} draws by a secret key, and none was given. Give key= "
+            "(gpupif.treatments.Key.new(), or the path of a file with 32 bytes), or --key-file."
         )
     return tools.key.draws(tools.number, column, purpose)
 

@@ -18,7 +18,7 @@ SIZE = 32
 # A purpose begins with one of these, so that none of gpupif's own is ever one that a treatment asks for.
 RECORD, SECRET, STREAM, SEED = "record", "secret", "stream", "seed"
 EXPECTED = f"expected {SIZE} bytes, or {2 * SIZE} hexadecimal digits"
-MADE_BY = f"gpupif.Key.new().save(path), or `head -c {SIZE} /dev/urandom > path`, makes one"
+MADE_BY = f"gpupif.treatments.Key.new().save(path), or `head -c {SIZE} /dev/urandom > path`, makes one"
 
 
 class Key:
@@ -47,7 +47,7 @@ class Key:
             return cls(_from_digits(bytes(key)))
         if isinstance(key, (str, os.PathLike)):
             return cls(_from_digits(_read(key)))
-        seed = " For tests, write gpupif.Key.from_seed(number)." if isinstance(key, int) else ""
+        seed = " For tests, write gpupif.treatments.Key.from_seed(number)." if isinstance(key, int) else ""
         raise InputError(
             f"key: {EXPECTED} or the path of a file with them, got a value of type {type(key).__name__}.{seed}"
         )

@@ -13,9 +13,9 @@ from ...attack.arguments import Arguments, Knowledge
 from ...attack.known_subsets import FOLDS, AnyKnown, as_attackers, as_known
 from ...errors import InputError
 from ...measures import MEASURES, is_measure, suggest_measure
-from ...results.condition import Condition, parse_condition
-from ...results.outputs import ScoredAttacker, ScoreView
-from ...results.selection import Selection
+from ...results.cell_condition import Condition, parse_condition
+from ...results.cell_selection import Selection
+from ...results.score_outputs import ScoredAttacker, ScoreView
 from ...utils.validation import as_list, check_exist
 from ..base import RowFacts, WorkingTable
 

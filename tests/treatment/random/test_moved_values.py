@@ -21,7 +21,7 @@ from gpupif.treatment.random.shift_dates import ShiftDates
 from gpupif.treatment.randomness.draws import whole_steps
 from tests.helpers.treated_pieces import prepared, treated
 
-KEY = gpupif.Key.of(bytes(range(50, 82)))
+KEY = gpupif.treatments.Key.of(bytes(range(50, 82)))
 ROWS = 20_000
 DAY = dt.date(2020, 2, 27)
 

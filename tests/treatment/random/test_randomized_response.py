@@ -20,7 +20,7 @@ from gpupif.treatment.random.response import posteriors, variance_of_estimate
 from tests.helpers.treated_pieces import prepared, treated, values_after
 
 SECRET = bytes(range(100, 132))
-KEY = gpupif.Key.of(SECRET)
+KEY = gpupif.treatments.Key.of(SECRET)
 
 
 def people(rows=40_000, missing=0, seed=1):
@@ -116,7 +116,7 @@ def test_keys_places_and_columns_draw_anew():
     table, response = people(1000), RandomizedResponse("drug", keep=0)
     found = treated(table, response, KEY)["drug"].to_pylist()
     assert treated(table, response, KEY)["drug"].to_pylist() == found
-    for key, number in ((gpupif.Key.of(bytes(32)), 0), (KEY, 1)):
+    for key, number in ((gpupif.treatments.Key.of(bytes(32)), 0), (KEY, 1)):
         other = treated(table, response, key, number=number)["drug"].to_pylist()
         # Two draws agree once in four.
         assert abs(np.mean(np.array(other) == np.array(found)) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 1000)

@@ -40,12 +40,12 @@ def visits():
 def plan(matrix):
     return gpupif.Plan(
         [
-            gpupif.RandomizedResponse("drug", epsilon=1.5, missing="category"),
-            gpupif.Pram("ward", matrix=matrix),
-            gpupif.ShiftDates(["in", "out"], person="person", days=30),
-            gpupif.Noise("cost", scale=0.05, distribution="laplace", relative="deviation"),
-            gpupif.Jitter("beds", within=1),
-            gpupif.Swap(["job"], within=["ward"], share=0.5),
+            gpupif.treatments.RandomizedResponse("drug", epsilon=1.5, missing="category"),
+            gpupif.treatments.Pram("ward", matrix=matrix),
+            gpupif.treatments.ShiftDates(["in", "out"], person="person", days=30),
+            gpupif.treatments.Noise("cost", scale=0.05, distribution="laplace", relative="deviation"),
+            gpupif.treatments.Jitter("beds", within=1),
+            gpupif.treatments.Swap(["job"], within=["ward"], share=0.5),
         ]
     )
 
@@ -72,7 +72,10 @@ def test_frames_of_all_kinds_are_treated_the_same():
 
 def test_threads_and_rows_before_change_nothing():
     """Each row is drawn by its place, so that the first rows alone come out the same."""
-    table, treatments = visits(), [gpupif.RandomizedResponse("ward", 0.3), gpupif.Jitter("beds", 2)]
+    table, treatments = (
+        visits(),
+        [gpupif.treatments.RandomizedResponse("ward", 0.3), gpupif.treatments.Jitter("beds", 2)],
+    )
     found = gpupif.treat(table, treatments, key=SECRET).table
     with gpupif.config(threads=1):
         assert gpupif.treat(table, treatments, key=SECRET).table.to_pylist() == found.to_pylist()
@@ -81,7 +84,7 @@ def test_threads_and_rows_before_change_nothing():
 
 def test_plans_that_are_saved_draw_the_same(tmp_path):
     (tmp_path / "matrix.csv").write_text(",x,y,z\nx,.9,.1,0\ny,0,1,0\nz,.5,0,.5\n")
-    gpupif.Key.of(SECRET).save(tmp_path / "key")
+    gpupif.treatments.Key.of(SECRET).save(tmp_path / "key")
     plan(LETTERS).save(tmp_path / "plan.toml")
     text = (tmp_path / "plan.toml").read_text()
     for suffix, matrix in (("toml", None), ("toml", 'matrix = "matrix.csv"')):
@@ -106,14 +109,14 @@ def test_estimates_and_the_record():
     with pytest.raises(InputError, match="'beds': jitter changed it last"):
         done.estimates("beds")
     shown = str(json.loads(done.record.to_json())) + repr(done)
-    assert gpupif.Key.of(SECRET).digest in shown
+    assert gpupif.treatments.Key.of(SECRET).digest in shown
     assert SECRET.hex()[:12] not in shown
 
 
 def test_randomised_twice_is_estimated_from_the_last():
     table = visits()
-    done = gpupif.treat(table, [gpupif.RandomizedResponse("ward", 0.5)] * 2, key=SECRET)
-    once = gpupif.treat(table, [gpupif.RandomizedResponse("ward", 0.5)], key=SECRET)
+    done = gpupif.treat(table, [gpupif.treatments.RandomizedResponse("ward", 0.5)] * 2, key=SECRET)
+    once = gpupif.treat(table, [gpupif.treatments.RandomizedResponse("ward", 0.5)], key=SECRET)
     found = done.estimates("ward")
     before = [np.mean(once.table["ward"].to_numpy() == one) for one in "xyz"]
     assert (abs(found["share"] - before) < 5 * found["standard_error"]).all()
@@ -123,14 +126,14 @@ def test_randomised_twice_is_estimated_from_the_last():
 
 def test_columns_that_there_are_not():
     with pytest.raises(ColumnNotFoundError, match=r"person: no column 'persn' .* Did you mean 'person'"):
-        gpupif.treat(visits(), [gpupif.ShiftDates(["in"], "persn", 3)], key=SECRET)
+        gpupif.treat(visits(), [gpupif.treatments.ShiftDates(["in"], "persn", 3)], key=SECRET)
     with pytest.raises(ColumnNotFoundError, match=r"within: no column 'wart' .* Did you mean 'ward'"):
-        gpupif.treat(visits(), [gpupif.Swap(["job"], ["wart"], 1)], key=SECRET)
+        gpupif.treat(visits(), [gpupif.treatments.Swap(["job"], ["wart"], 1)], key=SECRET)
 
 
 def test_seeds_warn():
     with pytest.warns(SeedWarning):
-        one = gpupif.treat(visits(), [gpupif.Jitter("beds", 2)], seed=7)
+        one = gpupif.treat(visits(), [gpupif.treatments.Jitter("beds", 2)], seed=7)
     with pytest.warns(SeedWarning):
-        assert gpupif.treat(visits(), [gpupif.Jitter("beds", 2)], seed=7).table.equals(one.table)
+        assert gpupif.treat(visits(), [gpupif.treatments.Jitter("beds", 2)], seed=7).table.equals(one.table)
     assert '"seed"' in one.record.to_json()

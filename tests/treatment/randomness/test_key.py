@@ -17,14 +17,20 @@ from gpupif.errors import InputError, OutputError, SeedWarning
 from gpupif.treatment.randomness.draws import whole_steps
 
 SECRET = bytes(range(200, 232))
-KEY = gpupif.Key.of(SECRET)
+KEY = gpupif.treatments.Key.of(SECRET)
 
 
 @pytest.mark.parametrize("text", [SECRET, SECRET.hex().encode(), SECRET.hex().upper().encode() + b"\n"])
 def test_bytes_and_files_of_them_are_the_same_key(tmp_path, text):
     file = tmp_path / "key"
     file.write_bytes(text)
-    assert gpupif.Key.of(text) == gpupif.Key.of(file) == gpupif.Key.of(str(file)) == gpupif.Key.of(KEY) == KEY
+    assert (
+        gpupif.treatments.Key.of(text)
+        == gpupif.treatments.Key.of(file)
+        == gpupif.treatments.Key.of(str(file))
+        == gpupif.treatments.Key.of(KEY)
+        == KEY
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,26 +49,26 @@ def test_keys_of_another_size(tmp_path, came, said):
     file.write_bytes(came)
     for key in (came, file):
         with pytest.raises(InputError, match=f"key: expected 32 bytes, or 64 hexadecimal digits, got {said}"):
-            gpupif.Key.of(key)
+            gpupif.treatments.Key.of(key)
 
 
 def test_what_is_no_key(tmp_path):
     with pytest.raises(InputError, match=r"nowhere' cannot be read: No such file.*Key.new\(\).save"):
-        gpupif.Key.of(tmp_path / "nowhere")
-    table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.RandomizedResponse("x", keep=0.5)]
+        gpupif.treatments.Key.of(tmp_path / "nowhere")
+    table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.treatments.RandomizedResponse("x", keep=0.5)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InputError, match=r"' is a folder\. gpupif\.Key\.new"):
             gpupif.treat(table, plan, key=tmp_path)
     with pytest.raises(InputError, match=r"and 'beef' cannot be read"):
-        gpupif.Key.of("beef")
-    with pytest.raises(InputError, match=r"type int\. For tests, write gpupif.Key.from_seed"):
-        gpupif.Key.of(7)
+        gpupif.treatments.Key.of("beef")
+    with pytest.raises(InputError, match=r"type int\. For tests, write gpupif.treatments.Key.from_seed"):
+        gpupif.treatments.Key.of(7)
 
 
 def test_a_key_in_the_place_of_a_path_is_not_repeated():
     with pytest.raises(InputError, match="what came cannot be read") as raised:
-        gpupif.Key.of(SECRET.hex())
+        gpupif.treatments.Key.of(SECRET.hex())
     assert SECRET.hex()[:8] not in str(raised.value)
 
 
@@ -72,36 +78,36 @@ def test_nothing_printed_shows_it():
         assert SECRET.hex()[:6] not in shown
         assert repr(SECRET)[2:10] not in shown
     assert KEY.digest != hashlib.sha256(SECRET).hexdigest()[:32]
-    assert KEY.digest == gpupif.Key.of(SECRET).digest != gpupif.Key.of(bytes(32)).digest
+    assert KEY.digest == gpupif.treatments.Key.of(SECRET).digest != gpupif.treatments.Key.of(bytes(32)).digest
 
 
 def test_new_keys_are_saved_for_their_owner_alone(tmp_path):
-    key, file = gpupif.Key.new(), tmp_path / "key"
+    key, file = gpupif.treatments.Key.new(), tmp_path / "key"
     key.save(file)
-    assert gpupif.Key.of(file) == key != gpupif.Key.new()
+    assert gpupif.treatments.Key.of(file) == key != gpupif.treatments.Key.new()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with pytest.raises(OutputError, match="is there already"):
         KEY.save(file)
-    assert gpupif.Key.of(file) == key
+    assert gpupif.treatments.Key.of(file) == key
 
 
 def test_a_seed_warns_and_its_digest_tells_nothing():
     with pytest.warns(SeedWarning, match="found by trying seeds"):
-        one = gpupif.Key.from_seed(1)
+        one = gpupif.treatments.Key.from_seed(1)
     with pytest.warns(SeedWarning):
-        other = gpupif.Key.from_seed(2)
+        other = gpupif.treatments.Key.from_seed(2)
     assert one != other
     assert one.digest == other.digest == "seed"
     assert pickle.loads(pickle.dumps(one)).digest == "seed"
     with pytest.raises(InputError, match="seed: expected a whole number"):
-        gpupif.Key.from_seed(1.5)
+        gpupif.treatments.Key.from_seed(1.5)
 
 
 def test_streams_differ_by_place_column_and_purpose():
     asked = [(0, "a", ""), (1, "a", ""), (0, "b", ""), (0, "a", "x"), (0, "ax", ""), (0, "", "a")]
     streams = [KEY.draws(*one).of_rows(0, 4).tolist() for one in asked]
     assert len(set(map(tuple, streams))) == len(asked)
-    assert gpupif.Key.of(bytes(32)).draws(0, "a").of_rows(0, 4).tolist() not in streams
+    assert gpupif.treatments.Key.of(bytes(32)).draws(0, "a").of_rows(0, 4).tolist() not in streams
     assert pickle.loads(pickle.dumps(KEY)).draws(0, "a").of_rows(0, 4).tolist() == streams[0]
 
 

@@ -38,7 +38,7 @@ class TestWhere:
         }[where]
         assert expected.to_numpy().any()
         assert not expected.to_numpy().all()
-        after = treat(table, gpupif.Suppress(COLUMNS, where=where, known=KNOWN))
+        after = treat(table, gpupif.treatments.Suppress(COLUMNS, where=where, known=KNOWN))
         assert (after[COLUMNS].isna() == expected).all(axis=None)
         kept = ~expected.to_numpy()
         assert (after[COLUMNS].astype(object).to_numpy()[kept] == table[COLUMNS].astype(object).to_numpy()[kept]).all()
@@ -54,7 +54,7 @@ class TestWhere:
             "anyone_csf_worst > 0.1": scores.against("anyone").worst.csf > 0.1,
         }.items():
             attackers = {"neighbour": ["home", "age"], "anyone": 1}
-            after = treat(table, gpupif.Suppress(["sex"], where=where, attackers=attackers))
+            after = treat(table, gpupif.treatments.Suppress(["sex"], where=where, attackers=attackers))
             assert expected["sex"].any()
             assert (after["sex"].isna() == expected["sex"]).all()
 
@@ -63,22 +63,24 @@ class TestWhere:
         known = gpupif.AnyKnown(2, among=COLUMNS)
         scores = gpupif.score(table, "cohort_size", columns=["sex"], known=known, weights="pay")
         expected = scores.worst.cohort_size["sex"] < 2
-        after = treat(table, gpupif.Suppress(["sex"], where="cohort_size < 2", known=2, weights="pay"))
+        after = treat(table, gpupif.treatments.Suppress(["sex"], where="cohort_size < 2", known=2, weights="pay"))
         assert 0 < expected.sum() < len(table)
         assert (after["sex"].isna() == expected).all()
 
     def test_by_default_the_attacker_knows_all_columns(self):
         table = people()
         expected = gpupif.score(table, "cig", columns=["age"], known=list(table)).cig["age"] > 1
-        after = treat(table, gpupif.Suppress(["age"], where="cig > 1"))
+        after = treat(table, gpupif.treatments.Suppress(["age"], where="cig > 1"))
         assert (after["age"].isna() == expected).all()
 
     def test_of_the_table_as_treated_so_far(self):
         table = people()
-        merged = treat(table, gpupif.Suppress(["age"], where="cohort_size >= 1"))
+        merged = treat(table, gpupif.treatments.Suppress(["age"], where="cohort_size >= 1"))
         assert merged["age"].isna().all()
         both = treat(
-            table, gpupif.Suppress(["age"], where="cohort_size >= 1"), gpupif.Suppress(["sex"], where="class_size < 3")
+            table,
+            gpupif.treatments.Suppress(["age"], where="cohort_size >= 1"),
+            gpupif.treatments.Suppress(["sex"], where="class_size < 3"),
         )
         small = merged.groupby(["home", "sex", "pay"])["sex"].transform("size") < 3
         assert (both["sex"].isna() == small).all()
@@ -88,7 +90,7 @@ class TestCriteria:
     @pytest.mark.parametrize("missing", [None, "category", "wildcard"])
     def test_k(self, missing):
         table = people()
-        done = gpupif.treat(table, [gpupif.Suppress(COLUMNS, k=3, missing=missing)])
+        done = gpupif.treat(table, [gpupif.treatments.Suppress(COLUMNS, k=3, missing=missing)])
         rows, before = tuples(done.table), tuples(table)
         assert naive.smallest(rows, range(3), missing or "category") >= 3
         assert naive.smallest(rows, range(3), "wildcard") >= 3
@@ -98,13 +100,15 @@ class TestCriteria:
 
     def test_of_any_two_columns_and_of_named_ones(self):
         table = people(30)
-        after = treat(table, gpupif.Suppress(COLUMNS, criteria=["known=2: k>=3", "known=age: k>=5", "uniques<=0"]))
+        after = treat(
+            table, gpupif.treatments.Suppress(COLUMNS, criteria=["known=2: k>=3", "known=age: k>=5", "uniques<=0"])
+        )
         rows = tuples(after)
         assert naive.holds(rows, [((0, 1), 3), ((0, 2), 3), ((1, 2), 3), ((1,), 5), ((0, 1, 2), 2)])
 
     def test_columns_that_are_known_and_stay_as_they_are(self):
         table = people(60)
-        after = treat(table, gpupif.Suppress(["age", "home"], k=2, quasi_identifiers=COLUMNS))
+        after = treat(table, gpupif.treatments.Suppress(["age", "home"], k=2, quasi_identifiers=COLUMNS))
         pd.testing.assert_series_equal(after["sex"], table["sex"])
         assert naive.smallest(tuples(after), range(3)) >= 2
 
@@ -121,7 +125,7 @@ class TestCriteria:
         table = people(12, seed=8)
         readings = ("category", "wildcard") if missing is None else (missing,)
         assert not all(one.is_met for one in values_of(table, criteria))
-        done = gpupif.treat(table, [gpupif.Suppress(COLUMNS, criteria=criteria, missing=missing)])
+        done = gpupif.treat(table, [gpupif.treatments.Suppress(COLUMNS, criteria=criteria, missing=missing)])
 
         def met(frame):
             return all(
@@ -145,15 +149,17 @@ class TestCriteria:
         table = people(16, seed=9)
         criteria = ["distinct_l(pay)>=2"]
         assert not values_of(table, criteria, sensitive=["pay"])[0].is_met
-        after = treat(table, gpupif.Suppress(COLUMNS, criteria=criteria, sensitive=["pay"], missing="category"))
+        after = treat(
+            table, gpupif.treatments.Suppress(COLUMNS, criteria=criteria, sensitive=["pay"], missing="category")
+        )
         assert values_of(after, criteria, sensitive=["pay"])[0].is_met
         pd.testing.assert_series_equal(after["pay"], table["pay"])
 
     def test_missing_values_stay_and_importance_decides(self):
         table = people(40)
         table.loc[:5, "age"] = np.nan
-        light = treat(table, gpupif.Suppress(COLUMNS, k=4, importance={"age": 0.1}))
-        heavy = treat(table, gpupif.Suppress(COLUMNS, k=4, importance={"age": 20}))
+        light = treat(table, gpupif.treatments.Suppress(COLUMNS, k=4, importance={"age": 0.1}))
+        heavy = treat(table, gpupif.treatments.Suppress(COLUMNS, k=4, importance={"age": 20}))
         assert light["age"].isna().sum() > heavy["age"].isna().sum()
         assert light["age"].isna()[:6].all()
 
@@ -165,7 +171,7 @@ class TestCriteria:
     )
     def test_the_same_cells_in_any_kind_of_table(self, kind, treatment):
         table = people(14)
-        one = gpupif.Suppress(COLUMNS, **treatment)
+        one = gpupif.treatments.Suppress(COLUMNS, **treatment)
         expected = treat(table, one)[COLUMNS].isna()
         assert expected.any(axis=None)
         other = treat(kind(table), one).to_pandas()
@@ -210,18 +216,21 @@ def test_bad_input(name):
     table = people()
     before = table.copy()
     with pytest.raises(gpupif.InputError, match=message):
-        treat(table, gpupif.Suppress(COLUMNS, **arguments))
+        treat(table, gpupif.treatments.Suppress(COLUMNS, **arguments))
     pd.testing.assert_frame_equal(table, before)
 
 
 def test_no_columns():
     with pytest.raises(gpupif.InputError, match="columns: expected at least one column"):
-        treat(people(), gpupif.Suppress([], k=2))
+        treat(people(), gpupif.treatments.Suppress([], k=2))
 
 
 @pytest.mark.parametrize("asked", [{"k": 1}, {"k": 3}, {"criteria": ["max csf<=0.5"]}, {"where": "csf > 0.5"}])
 def test_a_table_without_rows_is_refused(asked):
     table = pd.DataFrame({"a": ["x", "y"], "b": ["x", "y"]})
-    plan = [gpupif.SuppressRows(k=2, quasi_identifiers=["a"]), gpupif.Suppress(["a", "b"], **asked)]
+    plan = [
+        gpupif.treatments.SuppressRows(k=2, quasi_identifiers=["a"]),
+        gpupif.treatments.Suppress(["a", "b"], **asked),
+    ]
     with pytest.raises(InputError, match=r"treatment 2 \(suppress\): expected at least one row, got none"):
         gpupif.treat(table, plan)

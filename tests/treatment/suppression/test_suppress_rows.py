@@ -12,7 +12,7 @@ from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 def test_rows_of_small_classes_are_taken_away():
     table = people()
-    after = treat(table, gpupif.SuppressRows(k=2, quasi_identifiers=COLUMNS))
+    after = treat(table, gpupif.treatments.SuppressRows(k=2, quasi_identifiers=COLUMNS))
     sizes = table.groupby(COLUMNS)["sex"].transform("size")
     assert 0 < len(after) < len(table)
     pd.testing.assert_frame_equal(after, table[sizes >= 2])
@@ -22,7 +22,7 @@ def test_rows_of_small_classes_are_taken_away():
 
 def test_or_stay_without_their_quasi_identifiers():
     table = people()
-    after = treat(table, gpupif.SuppressRows(k=2, quasi_identifiers=COLUMNS, remove=False))
+    after = treat(table, gpupif.treatments.SuppressRows(k=2, quasi_identifiers=COLUMNS, remove=False))
     small = table.groupby(COLUMNS)["sex"].transform("size") < 2
     assert small.any()
     assert after[COLUMNS].isna().all(axis=1).equals(small)
@@ -32,7 +32,7 @@ def test_or_stay_without_their_quasi_identifiers():
 
 def test_missing_values_are_a_class_of_their_own():
     table = pd.DataFrame({"home": ["n", "n", None, None, "s"], "age": [1, 1, 1, 1, 1]})
-    after = treat(table, gpupif.SuppressRows(k=2, quasi_identifiers=["home", "age"]))
+    after = treat(table, gpupif.treatments.SuppressRows(k=2, quasi_identifiers=["home", "age"]))
     assert after.index.tolist() == [0, 1, 2, 3]
 
 
@@ -41,10 +41,10 @@ def test_where_it_holds_of_any_cell():
     scores = gpupif.score(table, "csf", columns=COLUMNS, known=list(table))
     expected = (scores.csf > 0.8).any(axis=1)
     assert 0 < expected.sum() < len(table)
-    after = treat(table, gpupif.SuppressRows(where="csf > 0.8", columns=COLUMNS))
+    after = treat(table, gpupif.treatments.SuppressRows(where="csf > 0.8", columns=COLUMNS))
     assert after.index.tolist() == table.index[~expected].tolist()
     among = gpupif.score(table, "csf", columns=COLUMNS).csf > 0.8
-    after = treat(table, gpupif.SuppressRows(where="csf > 0.8", quasi_identifiers=COLUMNS))
+    after = treat(table, gpupif.treatments.SuppressRows(where="csf > 0.8", quasi_identifiers=COLUMNS))
     assert after.index.tolist() == table.index[~among.any(axis=1)].tolist()
 
 
@@ -64,4 +64,4 @@ def test_where_it_holds_of_any_cell():
 )
 def test_bad_input(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
-        treat(people(), gpupif.SuppressRows(**arguments))
+        treat(people(), gpupif.treatments.SuppressRows(**arguments))

@@ -30,7 +30,7 @@ def test_a_level_of_an_index_goes_and_the_others_stay():
 
 def test_another_treatment_that_names_an_index_makes_it_a_column():
     table = pd.DataFrame({"age": [1, 2, 3]}, pd.Index(["Ann", "Bo", "Ann"], name="name"))
-    after = gpupif.treat(table, [gpupif.Pseudonym("name", method="hmac")], key=bytes(range(32))).table
+    after = gpupif.treat(table, [gpupif.treatments.Pseudonym("name", method="hmac")], key=bytes(range(32))).table
     assert list(after) == ["name", "age"]
     assert after["name"][0] == after["name"][2] != after["name"][1]
     assert not {"Ann", "Bo"} & {*after["name"], *after.index}

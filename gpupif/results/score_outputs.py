@@ -1,4 +1,4 @@
-"""What cells were scored for: the outputs of each attacker, and scores made of several of them."""
+"""The outputs of scoring, one for each attacker, measure and fold (worst, mean); and scores made of several outputs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ WORST, MEAN = FOLDS
 class ScoredAttacker:
     """An attacker that cells were scored against.
 
-    name: None where there is one without a name. known: the columns that the attacker knows, or of which it knows any
-    few: then `subsets` says which. only: "worst" or "mean" where no more than that is there, of several attackers too.
+    name: None for a single attacker without a name.
+    known: the columns that the attacker knows, or of which it knows any few.
+    subsets: the sets of columns of an attacker who knows any few; else None.
+    only: "worst" or "mean" if only that score is there; perhaps over several attackers.
     """
 
     name: str | None
@@ -30,42 +32,45 @@ class ScoredAttacker:
 
     @property
     def folds(self) -> tuple[str, ...]:
-        """Both where cells have a worst and a mean score, else the one under which the scores go."""
+        """The folds of the scores: worst and mean for any few known columns; else one."""
         return FOLDS if self.subsets is not None and self.only is None else (self.only or WORST,)
 
     def output(self, measure: str, fold: str) -> str:
-        """What the names of the output columns of a measure begin with; fold: "worst" or "mean", of any few columns."""
+        """Return the output of a measure: the beginning of the names of its columns. fold: "worst" or "mean"."""
         folded = self.only or (None if self.subsets is None else fold)
         of_measure = measure if folded is None else folded_name(measure, folded)
         return f"{self.prefix}{of_measure}"
 
     @property
     def prefix(self) -> str:
-        """What all names of outputs against the attacker begin with."""
+        """The beginning of the names of all outputs against the attacker."""
         return "" if self.name is None else f"{self.name}_"
 
     def outputs(self, measure: str) -> list[str]:
-        """Those of all that was scored of a measure, in the order of the columns."""
+        """Return all outputs of a measure."""
         return [self.output(measure, fold) for fold in self.folds]
 
     def named(self, by_fold: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Scores by output, of those by fold (of a list of columns any word) and measure, as engines give them back."""
+        """Return scores by output from scores by fold and measure, as engines return them.
+
+        For a list of known columns the word for the fold does not matter.
+        """
         return {
             self.output(measure, fold): scores
-            for fold, several in by_fold.items()
-            for measure, scores in several.items()
+            for fold, by_measure in by_fold.items()
+            for measure, scores in by_measure.items()
         }
 
 
 def of_each_fold(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What was found, for the worst and for the mean; of an attacker with a list of columns (under "") the same."""
+    """Return facts by "worst" and "mean"; for an attacker with a list of columns (under "") both are the same."""
     return {fold: found.get(fold, found.get("")) for fold in FOLDS}
 
 
 class CellScore(NamedTuple):
-    """One score for each cell: that of an output, or the worst, or the mean, of the scores of several.
+    """A score for each cell: the score of an output, or the worst or the mean of the scores of several outputs.
 
-    Of a cell whose score is unknown (NaN) against some attackers, those against the others count. dtype: of means.
+    If a cell's score is unknown (NaN) against some attackers, the others count. dtype: of means.
     """
 
     measure: Measure
@@ -74,29 +79,29 @@ class CellScore(NamedTuple):
     dtype: str = "float64"
 
     def of(self, arrays: Mapping[str, Any]) -> Any:
-        """The scores, from arrays (columns, rows) by output, of host or device."""
-        several = [arrays[output] for output in self.outputs]
-        if len(several) == 1:
-            return several[0]
+        """Return the scores from arrays (columns, rows) by output, on the host or a device."""
+        of_outputs = [arrays[output] for output in self.outputs]
+        if len(of_outputs) == 1:
+            return of_outputs[0]
         worst = self.fold == WORST
-        folded = np.empty_like(several[0], None if worst else self.dtype)
-        # Column by column, so that little memory is taken beside.
+        folded = np.empty_like(of_outputs[0], None if worst else self.dtype)
+        # Column by column, to take little further memory.
         for place, scores in enumerate(folded):
-            each = [array[place] for array in several]
+            each = [array[place] for array in of_outputs]
             scores[:] = worst_of(self.measure, each) if worst else mean_of(each)
         return folded
 
 
-def outputs_of(several: Iterable[CellScore]) -> list[str]:
-    """The outputs that hold the scores of these cells."""
-    return list(dict.fromkeys(output for score in several for output in score.outputs))
+def outputs_of(scores: Iterable[CellScore]) -> list[str]:
+    """Return the outputs that some scores are made of."""
+    return list(dict.fromkeys(output for score in scores for output in score.outputs))
 
 
 @dataclass(frozen=True)
 class ScoreView:
-    """Scores of some measures against some attackers; fold: "worst" or "mean" where they are one of the two alone.
+    """The scores of some measures against some attackers.
 
-    dtype: "float64" or "float32".
+    dtype: "float64" or "float32". fold: "worst" or "mean" for one of the two scores alone.
     """
 
     measures: Sequence[Measure]
@@ -106,7 +111,7 @@ class ScoreView:
 
     @property
     def side(self) -> str:
-        """The side of attackers who know any few columns that is looked at."""
+        """The fold that stands for the scores: the worst, unless the view is of the mean."""
         return self.fold or WORST
 
     @property
@@ -116,16 +121,16 @@ class ScoreView:
 
     @property
     def subsets(self) -> KnownSubsets | None:
-        """Of a single attacker who knows any few columns."""
+        """The sets of columns of a single attacker who knows any few columns; else None."""
         return self.attackers[0].subsets if len(self.attackers) == 1 else None
 
     def score(self, measure: Measure) -> CellScore:
-        """The scores of a measure: over all attackers."""
+        """Return the score for a measure, over all attackers."""
         outputs = dict.fromkeys(attacker.output(measure.name, self.side) for attacker in self.attackers)
         return CellScore(measure, tuple(outputs), self.side, self.dtype)
 
     def outputs(self) -> dict[str, CellScore]:
-        """What is written, by what the names of its columns begin with."""
+        """Return the scores that are written, by the beginning of the names of their columns."""
         if self.fold is not None:
             return {self.as_one().output(measure.name, self.fold): self.score(measure) for measure in self.measures}
         return {
@@ -136,7 +141,7 @@ class ScoreView:
         }
 
     def types(self) -> dict[str, str]:
-        """The types of the scores of each output."""
+        """Return the type of the scores of each output."""
         return {
             attacker.output(measure.name, fold): (
                 fold_of(measure, fold) if len(attacker.folds) > 1 or attacker.only else measure
@@ -147,15 +152,15 @@ class ScoreView:
         }
 
     def by_name(self) -> dict[str, CellScore]:
-        """All scores that have a name: measures, over all attackers, and what is written."""
+        """Return all scores that have a name: of each measure over all attackers, and those that are written."""
         return {**self.outputs(), **{measure.name: self.score(measure) for measure in self.measures}}
 
     def as_one(self) -> ScoredAttacker:
-        """The attackers of a worst or mean score as one."""
+        """Return the attackers of a worst or mean score as one."""
         name = self.attackers[0].name if len(self.attackers) == 1 else None
         return ScoredAttacker(name, tuple(self.known), self.subsets, self.fold)
 
     @property
     def default(self) -> Measure:
-        """By which cells are risky if nothing else is said: CIG, or else the first measure."""
+        """The measure by which cells are risky by default: CIG, or else the first one."""
         return next((measure for measure in self.measures if measure.name == "cig"), self.measures[0])

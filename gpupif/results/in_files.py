@@ -1,38 +1,125 @@
-"""Scores in files."""
+"""Scores in files, read on demand as long as the files are what they were."""
 
 from __future__ import annotations
 
+import contextlib
+from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
 
-from ..errors import InputError
+from ..attack.priors import AsDict
+from ..errors import InputError, TableReadError, reason_of
+from ..io.common import Stamp, check_unchanged
+from ..io.formats import CSV, written_format
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
 from ..utils.row_sums import sum_rows
-from .base import CellSource, QueryResult, RiskyCell, ScoreQuery, WriteRequest
-from .cell_layout import CellLayout
-from .distribution import ColumnAnswer, ColumnQuery, Tally
-from .figures import Figures
-from .local_cell_source import LocalCellSource
-from .outputs import CellScore, ScoreView, outputs_of
-from .pieces import Piece, QuerySearch, by_column
+from .backing import CellSource, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
+from .cell_selection import CellQuery, ScoredRows
+from .cell_table import CellLayout, LocalCellSource
+from .lazy_tables import StoredFrame
+from .packed_priors import PackedPrior
 from .provenance import to_metadata
-from .selection import CellQuery, ScoredRows
-from .stored_base import StoredBacking
-from .stored_frame import StoredFrame
+from .query_search import ChunkFacts, QuerySearch, by_column
+from .riskiest import RiskyCell
+from .score_distribution import ColumnAnswer, ColumnQuery, Tally
+from .score_outputs import CellScore, ScoreView, outputs_of
+from .summary_figures import ColumnFacts, Figures
 
 # Columns whose percentiles are found at once: each takes up to 2 MiB of counts.
 COLUMNS_AT_ONCE = 16
+# The error for a file that changed: the facts in memory are about other scores than it holds now.
+REPLACED = (
+    "the scores changed since they were written or opened. Score the table again, or open what is there now with "
+    "gpupif.open_scores."
+)
+
+
+class StoredBacking(OutcomeBacking):
+    """Facts about scores that are in files; a subclass says whether the scores of all cells are there.
+
+    path: the file or folder. stamps: size and time of change of each file, in order of the rows. description: the
+    metadata of the files. rows: number of rows. spilled_bytes: see `Backing`. priors: if they are at hand.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        stamps: Mapping[Path, Stamp],
+        description: ScoresDescription,
+        rows: int,
+        spilled_bytes: int | None = None,
+        priors: Mapping[Hashable, AsDict] | None = None,
+    ) -> None:
+        super().__init__(description.about, description.outcomes)
+        self.path = path
+        self.files = list(stamps)
+        self._stamps = stamps
+        self.spilled_bytes = spilled_bytes
+        self._facts = list(description.facts)
+        self._packed = None if priors else dict(description.priors)
+        self._priors = priors or {
+            name: PackedPrior(name, description.priors.get(str(name)), str(path)) for name in self.about.columns
+        }
+        self._rows = rows
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    def priors(self) -> Mapping[Hashable, AsDict]:
+        return self._priors
+
+    def packed_priors(self) -> dict[str, str]:
+        return super().packed_priors() if self._packed is None else self._packed
+
+    def column_facts(self) -> list[ColumnFacts]:
+        return self._facts
+
+    def where(self) -> str:
+        return f"device {self.about.device}; in {self.path}"
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Return some columns of the files, chunk by chunk, in order. Raises TableReadError."""
+        with self._reading():
+            yield from self._dataset().to_batches(columns=list(columns))
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise TableReadError if files cannot be read while the block runs, or were replaced before or meanwhile."""
+        check_unchanged(self._stamps, REPLACED)
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            check_unchanged(self._stamps, REPLACED)
+            raise TableReadError(f"{self.path}: the scores could not be read: {reason_of(error)}.") from error
+        check_unchanged(self._stamps, REPLACED)
+
+    @abstractmethod
+    def _column_types(self) -> dict[str, pa.DataType]:
+        """Return the types of columns, for CSV, which does not keep them: scores may begin with whole numbers."""
+
+    def _dataset(self) -> ds.Dataset:
+        form: Any = written_format(self.path or Path()).dataset
+        if form == CSV.dataset:
+            # Only an empty field is a missing score.
+            missing = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": False}
+            types = self._column_types()
+            form = ds.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(column_types=types, **missing))
+        return ds.dataset([str(file) for file in self.files], format=form)
 
 
 class FileBacking(StoredBacking):
-    """Scores of all cells in files."""
+    """Scores of all cells, in files."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -47,7 +134,7 @@ class FileBacking(StoredBacking):
 
         def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
             values, start = self.row_values(), 0
-            for arrays in self._pieces(outputs):
+            for arrays in self._chunks(outputs):
                 stop = start + next(iter(arrays.values())).shape[1]
                 yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
                 start = stop
@@ -62,7 +149,7 @@ class FileBacking(StoredBacking):
         read = outputs_of(several)
 
         def columns() -> Iterator[list[Any]]:
-            for arrays in self._pieces(read):
+            for arrays in self._chunks(read):
                 yield [column for score in several for column in score.of(arrays)]
 
         nothing = {output: np.empty((0, 0), self._types[output]) for output in read}
@@ -70,41 +157,40 @@ class FileBacking(StoredBacking):
         return StoredFrame(columns, names, types)
 
     def array(self, score: CellScore) -> npt.NDArray[Any]:
-        return np.concatenate([score.of(arrays) for arrays in self._pieces(score.outputs)], axis=1)
+        return np.concatenate([score.of(arrays) for arrays in self._chunks(score.outputs)], axis=1)
 
     def row_sums(self, score: CellScore, name: str) -> StoredFrame:
         def sums() -> Iterator[list[Any]]:
-            for arrays in self._pieces(score.outputs):
+            for arrays in self._chunks(score.outputs):
                 yield [sum_rows(score.of(arrays))]
 
         return StoredFrame(sums, [name], ["float64"])
 
     def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
-        figures, top = self._look(query) if query.figures or query.by else (Figures({}), [])
-        columns, every = {}, range(len(self.about.columns))
-        for score, asked in query.of_columns.items():
-            columns[score] = self._answers(score, asked, every)
+        figures, top = self._find_riskiest(query) if query.figures or query.by else (Figures({}), [])
+        every = range(len(self.about.columns))
+        columns = {score: self._answers(score, asked, every) for score, asked in query.of_columns.items()}
         of_rows: list[float] = []
         if query.gains is not None:
             (of_rows,) = self._percentiles(query.gains, query.of_rows, every, by_row=True)
         return QueryResult(figures, columns, of_rows, top)
 
-    def _look(self, query: ScoreQuery) -> tuple[Figures, list[RiskyCell]]:
-        """Figures and the riskiest cells."""
+    def _find_riskiest(self, query: ScoreQuery) -> tuple[Figures, list[RiskyCell]]:
+        """Return the figures, and the riskiest cells with their scores."""
         search = QuerySearch(replace(query, of_columns={}, gains=None))
-        found: list[Piece] = []
+        chunks: list[ChunkFacts] = []
         row = 0
         with Workers() as workers:
-            for arrays in self._pieces(outputs_of(search.query.looked_at)):
-                columns = by_column(arrays)
-                found.append(Piece(workers.run(search.look, [(own, k, row) for k, own in enumerate(columns)]), None))
+            for arrays in self._chunks(outputs_of(search.query.looked_at)):
+                columns = [(scores, column, row) for column, scores in enumerate(by_column(arrays))]
+                chunks.append(ChunkFacts(workers.run(search.look_at, columns), None))
                 row += next(iter(arrays.values())).shape[1]
-        figures, top = search.seen(found)
+        figures, top = search.combine(chunks)
         return figures, self._with_scores(top, query.shown)
 
     def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
-        """Cells with scores, which are read for their rows only."""
+        """Return cells with their scores; only their rows are read."""
         if not top:
             return []
         rows = sorted({cell.row for cell in top})
@@ -120,11 +206,11 @@ class FileBacking(StoredBacking):
         ]
 
     def _answers(self, score: CellScore, asked: ColumnQuery, columns: Sequence[int]) -> list[ColumnAnswer]:
-        """What is asked of the scores of each column."""
+        """Return the answer for each of some scored columns."""
         tallies = [Tally((0,) * len(asked.above)) for _ in columns]
-        for arrays in self._pieces(score.outputs) if asked.tallied else ():
-            found = [Tally.of(numbers, ONCE, asked) for numbers in score.of(arrays)]
-            tallies = [Tally.total(both) for both in zip(tallies, found, strict=True)]
+        for arrays in self._chunks(score.outputs) if asked.tallied else ():
+            of_chunk = [Tally.of(numbers, ONCE, asked) for numbers in score.of(arrays)]
+            tallies = [Tally.total(both) for both in zip(tallies, of_chunk, strict=True)]
         shares: list[list[float]] = []
         for first in columns[::COLUMNS_AT_ONCE] if asked.percentiles else ():
             some = columns[first : first + COLUMNS_AT_ONCE]
@@ -135,22 +221,22 @@ class FileBacking(StoredBacking):
     def _percentiles(
         self, score: CellScore, wanted: Sequence[float], columns: Sequence[int], by_row: bool
     ) -> list[list[float]]:
-        """Percentiles of some columns, or of the sums of their rows."""
+        """Return percentiles of each of some scored columns, or of the sums of their rows."""
         searches = [PercentileSearch.of(wanted)] * (1 if by_row else len(columns))
         for _ in SHIFTS:
             counts: list[DigitCounts] = [{} for _ in searches]
-            for arrays in self._pieces(score.outputs, columns):
+            for arrays in self._chunks(score.outputs, columns):
                 scores = score.of(arrays)
                 numbers = [sum_rows(scores)] if by_row else scores
-                for search, found, one in zip(searches, counts, numbers, strict=True):
-                    search.count(one, ONCE, found)
-            searches = [search.narrowed(found) for search, found in zip(searches, counts, strict=True)]
+                for search, counted, chunk in zip(searches, counts, numbers, strict=True):
+                    search.count(chunk, ONCE, counted)
+            searches = [search.narrowed(counted) for search, counted in zip(searches, counts, strict=True)]
         return [search.found() for search in searches]
 
-    def _pieces(
+    def _chunks(
         self, outputs: Sequence[str], columns: Sequence[int] | None = None
     ) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """Scores (columns, rows) by output, of some scored columns, some rows at a time, in order."""
+        """Return scores (scored columns, rows) by output, chunk by chunk, of some or all scored columns."""
         places = range(len(self.about.columns)) if columns is None else columns
         names = [f"{output}_{self.about.columns[place]}" for output in outputs for place in places]
         for batch in self._batches(names):
@@ -158,7 +244,7 @@ class FileBacking(StoredBacking):
                 yield self._arrays(batch, outputs, places)
 
     def _arrays(self, batch: Any, outputs: Sequence[str], columns: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
-        """The columns of a batch, those of each output side by side."""
+        """Return scores (scored columns, rows) by output from a batch, whose columns come output by output."""
         arrays = {}
         for number, output in enumerate(outputs):
             array = np.empty((len(columns), batch.num_rows), self._types[output])
@@ -182,7 +268,7 @@ class FileBacking(StoredBacking):
         write_tables(tables, writing.path, writing.done, writing.overwrite, lambda: to_metadata(writing.describe(True)))
 
     def _tables(self, outputs: Mapping[str, CellScore], keep_input: bool) -> Iterator[pa.Table]:
-        """The columns of the table, if they are kept, and the scores, some rows at a time."""
+        """Return the table's columns, if they are wanted, and the scores, chunk by chunk."""
         own = {f"{output}_{column}" for output in self._types for column in self.about.columns}
         with self._reading():
             beside = [name for name in self._dataset().schema.names if name not in own] if keep_input else []

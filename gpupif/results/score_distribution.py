@@ -1,6 +1,6 @@
-"""What is asked of the scores of a column as numbers: percentiles, their mean, how many are above a threshold.
+"""The distribution of the scores of a column: percentiles, mean, and how many are above a threshold.
 
-All of it follows from which numbers occur, and how often, so that it is the same, to the last bit, wherever they lie.
+All of it follows from which numbers occur and how often, so that the bits are the same wherever the scores are.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from ..utils.percentiles import ONCE, Pieces, percentiles, percentiles_of_sorted
 
 @dataclass(frozen=True)
 class ColumnQuery:
-    """What is asked of the scores of a column that are known (not NaN).
+    """A question about the known scores (not NaN) of a column.
 
-    percentiles: from 0 to 100. above: thresholds; how many scores are above each. mean: whether their mean is.
+    percentiles: from 0 to 100. above: thresholds, of which each is to be told how many scores are above it. mean:
+    whether the mean is wanted.
     """
 
     percentiles: tuple[float, ...] = ()
@@ -25,7 +26,7 @@ class ColumnQuery:
     mean: bool = False
 
     def with_all(self, other: ColumnQuery) -> ColumnQuery:
-        """Both together."""
+        """Return a query for what either query wants."""
         return ColumnQuery(
             tuple(dict.fromkeys((*self.percentiles, *other.percentiles))),
             tuple(dict.fromkeys((*self.above, *other.above))),
@@ -34,15 +35,15 @@ class ColumnQuery:
 
     @property
     def tallied(self) -> bool:
-        """Whether more than percentiles is asked."""
+        """Whether the query wants more than percentiles."""
         return self.mean or bool(self.above)
 
 
 @dataclass(frozen=True)
 class ColumnAnswer:
-    """The answer to a `ColumnQuery`, by percentile and threshold; of no scores percentiles and mean are NaN.
+    """The answer to a `ColumnQuery`, by percentile and threshold; without scores percentiles and mean are NaN.
 
-    mean: rounded once; None where it was not asked.
+    mean: rounded once; None if it was not wanted.
     """
 
     percentiles: Mapping[float, float]
@@ -50,24 +51,24 @@ class ColumnAnswer:
     mean: float | None = None
 
     def to_stored(self) -> list[Any]:
-        """Ready for JSON that has inf and NaN, for `from_stored`."""
+        """Return the answer ready for JSON that has inf and NaN, for `from_stored`."""
         return [list(self.percentiles.items()), list(self.above.items()), self.mean]
 
     @classmethod
     def from_stored(cls, document: Sequence[Any]) -> ColumnAnswer:
-        """From what `to_stored` made."""
+        """Return the answer from what `to_stored` returned."""
         shares, above, mean = document
         return cls(dict(shares), dict(above), mean)
 
     def covers(self, query: ColumnQuery) -> bool:
-        """Whether it answers another query, too."""
+        """Return whether this answers another query, too."""
         shares, above = set(query.percentiles) <= set(self.percentiles), set(query.above) <= set(self.above)
         return shares and above and not (query.mean and self.mean is None)
 
 
 @dataclass(frozen=True)
 class ScoreQuestions:
-    """What is asked of scores beside their summary, against each attacker, of the worst and of the mean scores.
+    """The questions about scores beside their summary; for each attacker, about the worst and the mean scores.
 
     of_columns: by measure. of_rows: percentiles of the row information gains.
     """
@@ -76,39 +77,42 @@ class ScoreQuestions:
     of_rows: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the questions ready for JSON."""
         return {"columns": {name: asdict(asked) for name, asked in self.of_columns.items()}, "rows": [*self.of_rows]}
 
 
 @dataclass(frozen=True)
 class ScoreAnswers:
-    """The answers to `ScoreQuestions`, of one score for each cell: by measure those of each column; by percentile."""
+    """The answers to `ScoreQuestions` about one score for each cell.
+
+    of_columns: by measure, the answer for each column. of_rows: by percentile.
+    """
 
     of_columns: Mapping[str, Sequence[ColumnAnswer]] = field(default_factory=dict)
     of_rows: Mapping[float, float] = field(default_factory=dict)
 
     def to_stored(self) -> list[Any]:
-        """As of `ColumnAnswer`."""
+        """Return the answers ready for JSON that has inf and NaN, for `from_stored`."""
         columns = {name: [one.to_stored() for one in several] for name, several in self.of_columns.items()}
         return [columns, list(self.of_rows.items())]
 
     @classmethod
     def from_stored(cls, document: Sequence[Any]) -> ScoreAnswers:
-        """From what `to_stored` made."""
+        """Return the answers from what `to_stored` returned."""
         columns, rows = document
         each = {name: [ColumnAnswer.from_stored(one) for one in several] for name, several in columns.items()}
         return cls(each, dict(rows))
 
 
 class Tally(NamedTuple):
-    """Of some numbers, but NaN: how many are above each threshold, and their sum where their mean is asked for."""
+    """The counts of some numbers, without NaN, above each threshold, and their sum if their mean is wanted."""
 
     above: tuple[int, ...]
     sum: ExactSum = ExactSum()
 
     @classmethod
     def of(cls, numbers: Any, times: Any, query: ColumnQuery) -> Tally:
-        """Of numbers of host or device, each of which occurs so many times (empty: once)."""
+        """Return the tally of numbers on the host or a device. times: how often each occurs; empty for once."""
 
         def count(mask: Any) -> int:
             return int((times[mask] if len(times) else mask).sum())
@@ -118,12 +122,12 @@ class Tally(NamedTuple):
 
     @classmethod
     def total(cls, parts: Iterable[Tally]) -> Tally:
-        """Of several together."""
+        """Return the tally of all chunks together."""
         above, sums = zip(*parts, strict=True)
         return cls(tuple(sum(counts) for counts in zip(*above, strict=True)), ExactSum.total(sums))
 
     def answer(self, query: ColumnQuery, shares: Sequence[float]) -> ColumnAnswer:
-        """The answer to a query with its percentiles."""
+        """Return the answer to a query. shares: its percentiles."""
         return ColumnAnswer(
             dict(zip(query.percentiles, shares, strict=True)),
             dict(zip(query.above, self.above, strict=True)),
@@ -132,14 +136,14 @@ class Tally(NamedTuple):
 
 
 def answer_column(pieces: Pieces, query: ColumnQuery) -> ColumnAnswer:
-    """The answer to a query of numbers, which are read five times at most; pieces: see `percentiles`."""
+    """Return the answer to a query about numbers, which are read at most five times. pieces: see `percentiles`."""
     nothing = Tally((0,) * len(query.above))
     tally = Tally.total([nothing, *(Tally.of(*one, query) for one in pieces())]) if query.tallied else nothing
     return tally.answer(query, percentiles(pieces, query.percentiles) if query.percentiles else [])
 
 
 def answer_on_device(numbers: Any, query: ColumnQuery) -> ColumnAnswer:
-    """The answer to a query of numbers on a device."""
+    """Return the answer to a query about numbers on a device."""
     known = numbers[numbers == numbers]
     known.sort()
     return Tally.of(known, ONCE, query).answer(query, percentiles_of_sorted(known, query.percentiles))

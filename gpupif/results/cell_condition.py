@@ -7,8 +7,8 @@
     name       = letters, digits, "_" and ".", not first a digit or "."; or anything but quotes, in double quotes
     number     = digits with a point and an exponent or without, and perhaps a sign: 3, -0.5, 1e-3
 
-"and" binds closer than "or"; both may be in capitals. Nothing else is understood, and nothing is evaluated but this.
-What other languages have in its place ("not", "==", "&", a decimal comma) is refused with what to write.
+"and" binds closer than "or"; both may be in capitals. Nothing else is understood or evaluated. Signs of other languages
+("not", "==", "&", a decimal comma) are refused, and the error says what to write.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d][\w.]*)|\"(?P<quoted>[^\"]+)\"|(?P<comparison>[<>]=?)"
     r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|(?P<bracket>[()]))"
 )
-# Brackets within brackets.
+# The most brackets within brackets.
 MOST_NESTED = 100
 EXAMPLE = "such as 'cig >= 3' or 'csf > 0.9 and cohort_size < 5'"
 
-# Words that are no names but in double quotes.
+# Words that are names only in double quotes.
 WORDS = ("and", "or", "not")
-# What stands where it is not understood, and how to say it here.
+# Signs that are not understood, and what to write in their place.
 INSTEAD = {
     r"not\b": "There is no 'not': turn the comparison around, '<' in place of '>='.",
     r"[=!]": "There is no '==' and no '!=': give the lowest and the highest, 'cohort_size >= 2 and cohort_size <= 2'.",
@@ -46,21 +46,21 @@ INSTEAD = {
     r",": "A number has a decimal point: 0.5, not 0,5.",
 }
 
-# The scores that a name stands for.
+# Returns the scores with a name.
 ScoresOf = Callable[[str], npt.NDArray[Any]]
 
 
 class Condition(ABC):
-    """What holds of a cell, or does not."""
+    """A condition on the scores of a cell, which is true or false."""
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The names in it, in order."""
+        """The names of scores in the condition, in order."""
 
     @abstractmethod
     def holds(self, scores_of: ScoresOf) -> npt.NDArray[np.bool_]:
-        """For each of some cells whether it does. A score that is unknown (NaN) is above and below no number."""
+        """Return for each of some cells whether the condition is true; no comparison is, for an unknown score (NaN)."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ class Comparison(Condition):
         return [self.name]
 
     def holds(self, scores_of: ScoresOf) -> npt.NDArray[np.bool_]:
-        # An array, whose type counts: a number alone is rounded to that of the scores by NumPy before 2.
+        # NumPy before 2 rounds a number alone to the type of the scores; an array keeps its own type.
         found: npt.NDArray[np.bool_] = COMPARISONS[self.sign](scores_of(self.name), np.array([self.number]))
         return found
 
 
 @dataclass(frozen=True)
 class Joined(Condition):
-    """Conditions of which all have to hold ("and"), or any ("or")."""
+    """Several conditions: all have to be true ("and"), or any ("or")."""
 
     word: str
     parts: Sequence[Condition]
@@ -99,14 +99,14 @@ class Joined(Condition):
 
 
 def parse_condition(text: Any) -> Condition:
-    """The condition that a text says; raises InputError for any other."""
+    """Return the condition in a text. Raises InputError for a text that is none."""
     if not isinstance(text, str):
         raise InputError(f"where: expected a condition as text, {EXAMPLE}; got {brief(text)}.")
     return _Parser(text).parse()
 
 
 class _Parser:
-    """Reads a condition from left to right."""
+    """A reader of conditions, from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -122,7 +122,7 @@ class _Parser:
         self._next = 0
 
     def parse(self) -> Condition:
-        """All of the text."""
+        """Return the condition of the whole text."""
         condition = self._any(0)
         if self._next < len(self._tokens):
             raise self._unexpected("'and', 'or', or the end")
@@ -160,14 +160,14 @@ class _Parser:
         return Comparison(name, sign, float(number))
 
     def _at(self, kind: str, text: str | None = None) -> bool:
-        """Whether the next token is of this kind, and this text."""
+        """Return whether the next token is of this kind, and is this text."""
         if self._next == len(self._tokens):
             return False
         found, value, _ = self._tokens[self._next]
         return found == kind and text in (None, value.lower())
 
     def _take(self, kind: str, text: str | None = None) -> str | None:
-        """The next token, if it is of this kind, and this text; it is behind then."""
+        """Return the next token and go on, if it is of this kind and is this text; else return None."""
         if not self._at(kind, text):
             return None
         self._next += 1

@@ -17,7 +17,7 @@ from gpupif import AnyKnown, Population
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, NotScoredError
 from gpupif.out_of_core.options import OutputOptions
-from gpupif.results.distribution import ColumnAnswer, ColumnQuery, ScoreQuestions, answer_column
+from gpupif.results.score_distribution import ColumnAnswer, ColumnQuery, ScoreQuestions, answer_column
 from gpupif.scoring.files import score_file
 from gpupif.utils.percentiles import ONCE
 from tests.helpers.pieces import in_pieces, write_parts
@@ -151,7 +151,7 @@ def test_found_while_no_score_is_kept(tmp_path, options):
 
 def test_found_while_cells_are_written(tmp_path):
     """Which hold no other cells; and all scores, which are not read for it again."""
-    from gpupif.results.selection import Selection
+    from gpupif.results.cell_selection import Selection
 
     folder, options = write_parts(tmp_path / "in", TABLE, [20, 50]), ASKED["one"]
     expected = gpupif.score(TABLE, MEASURES, COLUMNS, **options).percentiles("csf", [33.3, 95])

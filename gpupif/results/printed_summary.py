@@ -1,4 +1,4 @@
-"""The tables of a summary, drawn of plain frames and numbers."""
+"""The printed summary: its tables, made from plain frames and numbers, and their width."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from rich.text import Text
 
 from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, fits, plural
 from ..utils.progress import short
-from .figures import ROW_MEASURES
+from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
+# Characters of a bar.
 BAR = 10
 # Columns with a lower weight are called given away.
 GIVEN_AWAY = 0.005
@@ -44,16 +45,16 @@ OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by max"
 
 
 def size_line(rows: int, columns: int, distinct_rows: int | None, device: str, attackers: int | None = None) -> str:
-    """How large a table was scored where, and against how many attackers, in rich's markup."""
-    several = "" if attackers is None else f" against [bold]{attackers}[/] {plural(attackers, 'attacker')}"
+    """Return in rich's markup how large a table was scored, on which device, and against how many attackers."""
+    against = "" if attackers is None else f" against [bold]{attackers}[/] {plural(attackers, 'attacker')}"
     distinct = [] if distinct_rows is None else [f"{distinct_rows:,} distinct {plural(distinct_rows, 'row')}"]
     shape = f"[bold]{rows:,}[/] {plural(rows, 'row')} x [bold]{columns}[/] {plural(columns, 'column')}"
-    scored = f"{shape} scored{several}"
+    scored = f"{shape} scored{against}"
     return ", ".join([scored, *distinct, f"device [bold]{device}[/]"])
 
 
 def stages_line(seconds: Mapping[str, float], cells: int) -> str:
-    """Wall time and speed by stage."""
+    """Return wall time and speed by stage."""
     parts = []
     for stage, spent in seconds.items():
         speed = f" ({short(cells / spent)}cells/s)" if spent > 0 else ""
@@ -62,7 +63,7 @@ def stages_line(seconds: Mapping[str, float], cells: int) -> str:
 
 
 def column_tables(columns: pd.DataFrame, console: Console) -> list[Table]:
-    """`Summary.columns` as one table or, where the console is too narrow for its numbers, two."""
+    """Return the tables of `Summary.columns`: one, or two if the console is too narrow for its numbers."""
     keys = [key for key in HEADS if key in columns.columns]
     whole = _risk_by_column(columns, keys, "cig_mean" in keys)
     if fits(whole, console):
@@ -73,7 +74,7 @@ def column_tables(columns: pd.DataFrame, console: Console) -> list[Table]:
 
 
 def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
-    """What to know of `Summary.columns`: which columns the others give away as a whole; empty where none are."""
+    """Return a note on columns that the others give away as a whole, from `Summary.columns`; empty for none."""
     if all(name in ROW_MEASURES for name in measures):
         return ""
     names = columns.index[(columns["weight"] < GIVEN_AWAY) & (columns["prior_entropy"] > 0)]
@@ -88,7 +89,7 @@ def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
 
 
 def cell_table(top: pd.DataFrame, measures: Sequence[str], console: Console) -> Table:
-    """`Summary.top`; what anyone can look up is left out where the console is too narrow."""
+    """Return the table of `Summary.top`; if the console is too narrow, without what anyone can look up."""
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
     whole = _cells(top)
@@ -98,7 +99,10 @@ def cell_table(top: pd.DataFrame, measures: Sequence[str], console: Console) -> 
 
 
 def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], columns: pd.DataFrame) -> list[Table]:
-    """`AttackerSummary.attackers`, each with what it knows, in words, and `AttackerSummary.columns`."""
+    """Return the tables of `AttackerSummary.attackers` and `AttackerSummary.columns`.
+
+    knowledge: what each attacker knows, in words.
+    """
     keys = [key for key in attackers.columns if key != "known"]
     heads = [Heading(HEADS.get(key, key.replace("pif_", "PIF ")), show=_numbers(key)) for key in keys]
     rows = [(name, knowledge[str(name)], *(row[key] for key in keys)) for name, row in attackers.iterrows()]
@@ -119,7 +123,7 @@ def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], colum
 
 
 def _units(frame: pd.DataFrame) -> str:
-    """Return what the figures are in, as a title has it; those in percent say so themselves."""
+    """Return the units of the figures, for a title; figures in percent have their own."""
     parts = ["bits"] if {"fig", "prior_entropy"} & {*frame.columns} else []
     parts += ["CSF as probability"] if "csf_mean" in frame.columns else []
     parts += ["unique: share of rows"] if "unique_mean" in frame.columns else []
@@ -127,7 +131,10 @@ def _units(frame: pd.DataFrame) -> str:
 
 
 def _risk_by_column(frame: pd.DataFrame, keys: Sequence[str], bars: bool) -> Table:
-    """Some of the figures by column; bars: the mean CIG on the scale of the largest prior entropy or mean CIG."""
+    """Return a table of some figures by column.
+
+    bars: draw the mean CIG on the scale of the largest prior entropy or mean CIG.
+    """
     scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean") if key in frame.columns)
     heads = [Heading("column", text=True, show=as_text)]
     heads += [Heading("CIG", show=lambda mean: _bar(mean / scale if scale else 0.0))] if bars else []
@@ -143,7 +150,7 @@ def _bar(share: float) -> Text:
 
 
 def _numbers(key: str) -> Any:
-    """Return how figures of this name are shown: those that `risk` has too as it shows them."""
+    """Return how figures with this name are shown; figures that `risk` has too are shown as there."""
     if key.startswith(IN_PERCENT):
         return as_percent
     if key == "distinct_values":

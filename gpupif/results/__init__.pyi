@@ -1,0 +1,35 @@
+"""The classes of what functions return: the only list of these names; `__init__.py` imports each on first use."""
+
+from ..attack.roles import Roles as Roles
+from ..comparison.linkage import Linkage as Linkage
+from ..comparison.result import Comparison as Comparison
+from ..comparison.utility import Utility as Utility
+from ..criteria.criterion import Criterion as Criterion
+from ..disclosure.anonymity import AlphaK as AlphaK
+from ..disclosure.anonymity import Recursive as Recursive
+from ..disclosure.classes import ClassRisks as ClassRisks
+from ..disclosure.estimated import EstimatedRisks as EstimatedRisks
+from ..disclosure.game import Payoffs as Payoffs
+from ..disclosure.global_risk import GlobalRisk as GlobalRisk
+from ..disclosure.households import HouseholdRisks as HouseholdRisks
+from ..disclosure.journalist import PopulationRisks as PopulationRisks
+from ..disclosure.population_uniques import PopulationUniques as PopulationUniques
+from ..disclosure.presence import Presence as Presence
+from ..disclosure.risk import DisclosureRisk as DisclosureRisk
+from ..disclosure.risk_threshold import RiskThreshold as RiskThreshold
+from ..disclosure.uniqueness import Uniqueness as Uniqueness
+from ..hierarchies.base import Hierarchy as Hierarchy
+from ..inspection.inspect import Inspection as Inspection
+from ..marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
+from ..marginals.toxic_pairs import ToxicPairs as ToxicPairs
+from ..protection.advice import Advice as Advice
+from ..protection.result import FrontierNode as FrontierNode
+from ..protection.result import Protection as Protection
+from ..special_uniques.result import SpecialUniques as SpecialUniques
+from ..treatment.treated import Treated as Treated
+from .cell_table import CellTable as CellTable
+from .lazy_tables import StoredFrame as StoredFrame
+from .scores import Scores as Scores
+from .summary import AnyKnownSummary as AnyKnownSummary
+from .summary import AttackerSummary as AttackerSummary
+from .summary import Summary as Summary
