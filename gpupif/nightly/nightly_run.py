@@ -29,23 +29,22 @@ from ..utils.display import plural
 from ..utils.private_folder import followed, private_folder
 from ..utils.progress import Reporter
 from ..utils.signals import held_back
-from . import log
+from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
-from .gates.gates import check_columns, evaluate, resolve_gates, values_before
-from .gates.measure import measure_table
+from .exit_codes import ENDED, Status
+from .gates.findings import measure_table
+from .gates.gates import check_columns, evaluate, questions_of, resolve_gates, values_before
 from .hidden_values import without_values, words_of
-from .outcome import KeptScores, RunOutcome, Status, why
-from .record import kept, retention
-from .record.lock import run_lock
+from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
 from .record.record import Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
-from .record.state_files import state_errors, state_folder
-from .report.tell import tell
-from .report.words import gates_held
-from .table.schema import SchemaChange
-from .table.table_input import opened_table, table_identity
-from .table.table_state import PARTS, KeptTable
+from .record.state_folder import run_lock, state_errors, state_folder
+from .report.notify import notify
+from .report.run_text import gates_held
+from .run_outcome import KeptScores, RunOutcome, why
+from .table.kept_table import PARTS, KeptTable, opened_table, table_identity
+from .table.table_changes import SchemaChange
 
 
 class RefusedError(InputError):
@@ -57,8 +56,6 @@ REFUSED_FOR = (InputError, TableReadError)
 # Errors that quote names of columns, words of the configuration and places, and no value of a table.
 WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DatabaseUnavailableError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
-# How runs end that came to results.
-ENDED = (Status.PASSED, Status.FAILED)
 # Of temporary files, below the state.
 TEMPORARY = "temporary"
 
@@ -153,14 +150,14 @@ def _logged(event: str) -> Iterator[None]:
     try:
         yield
     except OutputError as error:
-        log.warn(event, str(error))
+        event_log.warn(event, str(error))
 
 
 def _check_places(config: Config, state: Path) -> None:
     """Raise InputError where files that a run writes would be taken for parts of the table, or take their place."""
     table = config.table
     # Of patterns only ** finds scores, which lie some folders below the state.
-    scores = state / kept.SCORES / kept.folder_name(1) / kept.SCORE_FILE
+    scores = KeptFolder(state, 1).final / SCORE_FILE
     is_found = table is not None and "**" in table.parts and fnmatch(str(scores), str(table))
     if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
         raise InputError(
@@ -222,7 +219,7 @@ class _Run:
             self.notes.append(f"{lost} what changed.")
         killed = record.mark_killed()
         self.notes += [f"Run {number} was killed; this one goes on from the last good state." for number in killed]
-        retention.tidy(record)
+        tidy(record)
         begun = RunOutcome(
             number=0,
             status=Status.RUNNING,
@@ -239,8 +236,10 @@ class _Run:
         with contextlib.ExitStack() as hold:
             # A signal that comes now is raised within `_ended`, which puts the run on record as killed.
             hold.enter_context(held_back())
-            begun = replace(begun, number=record.begin(begun))
-            log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
+            # Kept scores may be of a record that was lost.
+            highest = max((folder.number for folder in KeptFolder.find_all(self.state)), default=0)
+            begun = replace(begun, number=record.begin(begun, above=highest))
+            event_log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
             with self.open:
                 ended = self._ended(begun, before, hold.close)
                 with held_back():
@@ -248,7 +247,7 @@ class _Run:
                     on_record(finished)
                 left = self._tidied(finished)
         self._log_end(finished)
-        untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
+        untold = notify(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         if left or untold:
             with _logged("not on record"):
                 record.add_notes(finished.number, [*left, *untold])
@@ -300,7 +299,7 @@ class _Run:
     def _keep_no_scores(self, begun: RunOutcome) -> None:
         """Remove what was staged of a run that came to no results."""
         self.found.pop("kept", None)
-        kept.discard(self.state, begun.number)
+        KeptFolder(self.state, begun.number).discard()
 
     def _with_all(self, begun: RunOutcome, status: Status, error: str) -> RunOutcome:
         return replace(
@@ -330,14 +329,14 @@ class _Run:
         with _said_of(self.config.file):
             check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
-        folder = None if self.settings.keep.scores == "none" else kept.staging_folder(self.state, begun.number)
+        folder = None if self.settings.keep.scores == "none" else KeptFolder(self.state, begun.number).create()
         findings = measure_table(
             table,
             self.settings,
-            self.gates,
+            questions_of(self.gates),
             self.found["columns"],
             self.config.resolve,
-            None if folder is None else folder / kept.SCORE_FILE,
+            None if folder is None else folder / SCORE_FILE,
         )
         scores = findings.scores
         assert scores is not None
@@ -377,7 +376,9 @@ class _Run:
         self.found |= {"rows": table.rows, "files": table.files, "changes": changes}
         self.found["columns"] = table.profile(None if before is None else before.number)
         read, files = len(table.read_files), len(table.files)
-        log.say("read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows)
+        event_log.say(
+            "read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows
+        )
 
     def _check_schema(self) -> None:
         """Raise InputError where columns came, went or changed their type, unless that is accepted."""
@@ -413,9 +414,8 @@ class _Run:
         """Bring the scores that were written to the disk, with their keys and a manifest."""
         given, columns = self.settings.keep, self.settings.input.row_key
         keys = (batch for _, piece in table.read(columns, READ_ROWS, 0) for batch in piece.to_batches())
-        return kept.seal(
-            self.state,
-            begun.number,
+        return seal(
+            KeptFolder(self.state, begun.number),
             given.scores,
             given.where,
             keys if columns else None,
@@ -428,19 +428,19 @@ class _Run:
         """Do what is left once the run is on record; what keeps it from that, which the next run makes good."""
         try:
             if finished.kept is not None:
-                kept.publish(self.state, finished.number)
+                KeptFolder(self.state, finished.number).publish()
             if self.table is not None and finished.status in ENDED:
                 good = self.record.last_good()
                 self.table.forget_unused(None if good is None else good.number)
-            retention.apply(self.record, self.settings.keep, utc_now())
+            remove_expired(self.record, self.settings.keep, utc_now())
         except (GpupifError, OSError) as error:
             left = f"What is no longer needed could not be removed: {self._said(error)}"
-            log.warn("not tidied", left)
+            event_log.warn("not tidied", left)
             return [left]
         return []
 
     def _log_end(self, finished: RunOutcome) -> None:
-        say = log.say if finished.status is Status.PASSED else log.fail
+        say = event_log.say if finished.status is Status.PASSED else event_log.fail
         failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
         said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
         say("ended", f"run {finished.number} {finished.status}: {said}", run=finished.number, status=finished.status)

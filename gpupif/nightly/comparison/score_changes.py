@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +29,8 @@ from ...results.cell_layout import COLUMN, ROW, VALUE
 from ...results.condition import parse_condition
 from ...results.outputs import ScoreView, outputs_of
 from ...results.provenance import read_description
-from ..record.kept import KEY_FILE, SCORE_FILE, Manifest
+from ..record.kept_scores import KEY_FILE, SCORE_FILE, Manifest
 from ..record.row_keys import READ_ROWS, RowKeys, values_of
-from .changes import CellChange, NewlyUnique, ScoreChanges
 
 # Of both tables, what a part takes in memory, about; and into how many parts a table is cut at most.
 PART_BYTES = 1 << 26
@@ -43,6 +42,46 @@ UNIQUE_MEASURES = ("unique", "class_size")
 IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
 
 Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class CellChange:
+    """A cell whose risk rose. row: its place in the later table, from 0. key, value: None where not to be shown."""
+
+    row: int
+    column: str
+    before: float
+    after: float
+    key: dict[str, str | None] | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class NewlyUnique:
+    """Rows that are unique in the later run, and were not in the earlier one: how many, and the first of them."""
+
+    count: int
+    rows: Sequence[int]
+    keys: Sequence[dict[str, str | None]] | None = None
+
+
+@dataclass(frozen=True)
+class ScoreChanges:
+    """How scores changed. measure: of which. by: "row key" or "place", by which rows are the same.
+
+    compared, rose, fell: cells that both runs kept. came, went: cells (rows, where all scores are kept) that only one
+    of them has. cells: whose risk rose most. newly_unique: None where that cannot be said.
+    """
+
+    measure: str
+    by: str
+    compared: int
+    rose: int
+    fell: int
+    came: int
+    went: int
+    cells: Sequence[CellChange]
+    newly_unique: NewlyUnique | None
 
 
 class Side(NamedTuple):

@@ -5,17 +5,36 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic.fields import FieldInfo
 
 from ...errors import InputError
-from .installed import check_installed
+from ...io.paths import find_input
+from ...io.write import check_output, write_text
+from ...utils.display import as_percent
+from ...utils.toml import WIDTH, toml_comment, toml_key, toml_value
+from ...utils.validation import check_path
+from ..gates.findings import measure_table
+from ..gates.gate_kinds import GATES
+from ..gates.gates import evaluate, questions_of, resolve_gates
+from ..run_outcome import ColumnProfile
+from .settings import (
+    GateSettings,
+    InputSettings,
+    RiskSettings,
+    ScoreSettings,
+    Section,
+    Settings,
+    TellSettings,
+    WebhookSettings,
+)
 
 if TYPE_CHECKING:
     from ...inspection.inspect import Inspection
     from ...io.base import Input
-    from .settings import GateSettings, InputSettings, Settings
 
 CONFIG_FILE = "risk.toml"
 # The scheme of an address; paths have one / of the two behind it.
@@ -79,10 +98,7 @@ def init(
     >>> folder.cleanup()
 
     """
-    check_installed()
     from ...inspection.inspect import inspect
-    from ...io.write import check_output, write_text
-    from ...utils.validation import check_path
 
     check_path("path", path, "a .toml file")
     found = look_up(table)
@@ -94,8 +110,6 @@ def init(
 
 def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Input:
     """The files of a table; raises InputError for the address of a database, and what `find_input` raises."""
-    from ...io.paths import find_input
-
     address = ADDRESS.match(str(table))
     if address is not None and not os.path.exists(table):
         raise InputError(
@@ -108,8 +122,6 @@ def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Inpu
 
 def _as_toml(found: Input, seen: Inspection, file: Path) -> str:
     """Return the configuration for the files of a table that was looked at. file: that it is to be."""
-    from .commented_toml import as_written, commented_toml
-
     settings = _settings(_input(found, seen, file.parent), seen, _risks(seen))
     gates, examples = [*_gates(seen), *_with_limits(settings, _measured(found, seen, settings))], _examples(seen)
     settings = settings.model_copy(update={"gates": [gate for _, gate in gates]})
@@ -124,8 +136,6 @@ def _as_toml(found: Input, seen: Inspection, file: Path) -> str:
 
 def _input(found: Input, seen: Inspection, folder: Path) -> InputSettings:
     """The input: files."""
-    from .settings import InputSettings
-
     whole = Path(os.path.abspath(found.path))
     path = str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
     # Not the home of a user.
@@ -146,8 +156,6 @@ def _row_key(seen: Inspection) -> list[str]:
 
 
 def _settings(table: InputSettings, seen: Inspection, gates: Sequence[GateSettings]) -> Settings:
-    from .settings import RiskSettings, ScoreSettings, Settings
-
     roles = seen.roles
     known, weights = _names(roles.quasi_identifiers), _names(roles.having("weight"))
     return Settings(
@@ -179,8 +187,6 @@ def _remarks(seen: Inspection) -> dict[str, str]:
 
 def _risks(seen: Inspection) -> list[GateSettings]:
     """Return gates on the change of risks."""
-    from .settings import GateSettings
-
     gates = [GateSettings(kind="pif", percentile=95.0, max_rise=0.1)]
     if seen.roles.quasi_identifiers:
         gates += [GateSettings(kind=kind, max_rise=0.01) for kind in ("unique_share", "share_below_k")]
@@ -189,20 +195,14 @@ def _risks(seen: Inspection) -> list[GateSettings]:
 
 def _measured(found: Input, seen: Inspection, settings: Settings) -> list[float | None]:
     """Return what the gates of a configuration measure of the table as it is; None for what is not defined."""
-    from ..gates.gates import evaluate, resolve_gates
-    from ..gates.measure import measure_table
-    from ..outcome import ColumnProfile
-
     gates = resolve_gates(settings)
     profiles = [ColumnProfile(str(name), "") for name in seen.columns["column"]]
-    findings = measure_table(found, settings, gates, profiles, Path)
+    findings = measure_table(found, settings, questions_of(gates), profiles, Path)
     return [result.value for result in evaluate(gates, findings, None)]
 
 
 def _with_limits(settings: Settings, values: Sequence[float | None]) -> list[tuple[str, GateSettings]]:
     """Return the gates on risks with limits a little above what they are now, each with why."""
-    from ...utils.display import as_percent
-
     said = {
         "pif": "PIF 95: 5 % of the rows give away more bits than it.",
         "unique_share": "Rows that their quasi-identifiers single out, as a share of all.",
@@ -232,9 +232,6 @@ def _with_limits(settings: Settings, values: Sequence[float | None]) -> list[tup
 
 def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
     """Return gates on the table that is delivered, each with why."""
-    from ...utils.display import as_percent
-    from .settings import GateSettings
-
     least, most = math.floor(seen.rows * (1 - ROWS_SHARE)), math.ceil(seen.rows * (1 + ROWS_SHARE))
     missing = max(seen.columns["missing"]) / seen.rows
     allowed = min(1.0, math.ceil(100 * (missing + MISSING_SHARE)) / 100)
@@ -253,8 +250,6 @@ def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
 
 def _examples(seen: Inspection) -> list[tuple[str, GateSettings]]:
     """Gates on risk itself, whose limits nobody but who answers for the table can set."""
-    from .settings import GateSettings
-
     yours = "To be set by who answers for the table"
     gates = []
     if seen.roles.quasi_identifiers:
@@ -277,3 +272,105 @@ def _examples(seen: Inspection) -> list[tuple[str, GateSettings]]:
             )
         )
     return gates
+
+
+def as_written(value: Any) -> Any:
+    """Plain values as people write them: whole numbers without a fraction, and $${ for ${, which begins a variable."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, list):
+        return [as_written(inner) for inner in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return {key: as_written(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def commented_toml(
+    document: Mapping[str, Any],
+    title: str = "",
+    remarks: Mapping[str, str] | None = None,
+    examples: Sequence[tuple[str, Mapping[str, Any]]] = (),
+) -> str:
+    """A configuration as TOML that `load_config` reads.
+
+    document: as of `Config.document`, all keys. title: what stands above it. remarks: by key, such as "input.row_key"
+    or "gates[0]", what is said there beside what the key means. examples: further gates, in comments, each with what is
+    said of it. Raises OutputError for names that are no text.
+    """
+    said = remarks or {}
+    lines = _remark(title)
+    for name, section in _single_sections():
+        lines += ["", toml_comment((section.__doc__ or "").partition("\n")[0]), f"[{name}]"]
+        for key, field in section.model_fields.items():
+            if not _is_tables(field):
+                lines += _key_lines(key, field, document[name][key], said.get(f"{name}.{key}", ""))
+        if name == "keep":
+            lines += _gate_lines(document["gates"], said, examples)
+    return "\n".join([*lines, *_webhooks(document["tell"]["webhooks"])]) + "\n"
+
+
+def _single_sections() -> Iterator[tuple[str, type[Section]]]:
+    """The sections that stand once, by name."""
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            yield name, field.annotation
+
+
+def _is_tables(field: FieldInfo) -> bool:
+    """Whether it is a list of tables, which come behind the other keys."""
+    return any(isinstance(part, type) and issubclass(part, Section) for part in get_args(field.annotation))
+
+
+def _key_lines(key: str, field: FieldInfo, value: Any, said: str = "") -> Iterator[str]:
+    """The lines of a key: what it means, and its value, or, in a comment, an example."""
+    yield from (toml_comment(field.description or ""), *_remark(said))
+    if value in (None, {}):
+        yield f"# {toml_key(key)} = {toml_value((field.examples or [value])[0])}"
+    else:
+        yield _assigned(key, value)
+
+
+def _remark(text: str) -> list[str]:
+    return [toml_comment(text)] if text else []
+
+
+def _assigned(key: str, value: Any) -> str:
+    """A key and its value: of a list that is too long for a line each entry in one."""
+    line = f"{toml_key(key)} = {toml_value(value)}"
+    if isinstance(value, list) and len(line) > WIDTH:
+        entries = "".join(f"    {toml_value(entry)},\n" for entry in value)
+        return f"{toml_key(key)} = [\n{entries}]"
+    return line
+
+
+def _gate_lines(
+    gates: Sequence[Mapping[str, Any]], said: Mapping[str, str], examples: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Iterator[str]:
+    yield ""
+    yield toml_comment((GateSettings.__doc__ or "").partition("\n")[0])
+    yield from (toml_comment(f"{key}: {field.description}") for key, field in GateSettings.model_fields.items())
+    yield toml_comment(f"Kinds: {', '.join(GATES)}.")
+    for place, gate in enumerate(gates):
+        yield from ("", *_remark(said.get(f"gates[{place}]", "")), *_gate_table(gate))
+    for text, gate in examples:
+        yield from ("", *_remark(text), *(f"# {line}" for line in _gate_table(gate)))
+
+
+def _gate_table(gate: Mapping[str, Any]) -> list[str]:
+    """A gate with the keys that it has."""
+    return ["[[gates]]", *(f"{key} = {toml_value(value)}" for key, value in gate.items() if value is not None)]
+
+
+def _webhooks(hooks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield ""
+    yield toml_comment(TellSettings.model_fields["webhooks"].description or "")
+    fields = WebhookSettings.model_fields
+    for hook in hooks:
+        yield "[[tell.webhooks]]"
+        for key, field in fields.items():
+            yield from _key_lines(key, field, hook[key])
+    if not hooks:
+        yield "# [[tell.webhooks]]"
+        for key, field in fields.items():
+            yield toml_comment(field.description or "")
+            yield f"# {key} = {toml_value(field.examples[0] if field.examples else field.default)}"

@@ -1,4 +1,4 @@
-"""The kinds of gates: one entry each. A new one is a new entry here; a measure of cells or of tables is one already.
+"""The kinds of gates, one entry each, and the names of gates. A measure of cells or of tables has its entry already.
 
 A gate says what is measured and its limits. What it measures may be of several columns and attackers: the limits hold
 for all of them, and the worst is told.
@@ -308,3 +308,44 @@ def _kinds_of_input() -> Iterator[Kind]:
 GATES: dict[str, Kind] = {
     kind.name: kind for kinds in (_kinds_of_scores(), _kinds_of_classes(), _kinds_of_input()) for kind in kinds
 }
+
+
+def gate_names(gates: Sequence[Any]) -> list[str]:
+    """The names of gates, each its own; by number where two measure the same.
+
+    gates: as tables of TOML, whatever they hold; the names that they have are kept.
+    """
+    own = [gate.get("name") if isinstance(gate, Mapping) else None for gate in gates]
+    taken = {name for name in own if isinstance(name, str)}
+    names = []
+    for gate, name in zip(gates, own, strict=True):
+        if not isinstance(name, str):
+            name = _unlike(taken, _after(gate if isinstance(gate, Mapping) else {}))
+            taken.add(name)
+        names.append(name)
+    return names
+
+
+def _after(gate: Mapping[str, Any]) -> str:
+    """What a gate measures, in words."""
+    word = str(gate.get("kind", "gate"))
+    title = (GATES[word].title if word in GATES else "") or word.replace("_", " ").replace("{", "{{").replace("}", "}}")
+    said = title.format(**{key: _text(gate.get(key)) for key in ("percentile", "measure", "above")})
+    where = {"of": gate.get("column"), "against": gate.get("attacker")}
+    return " ".join([said, *(f"{word} {name}" for word, name in where.items() if name is not None)])
+
+
+def _text(value: Any) -> str:
+    """A number in as few digits as tell it from all others; anything else as it is."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def _unlike(taken: set[str], name: str) -> str:
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name} {number}"
+    return found

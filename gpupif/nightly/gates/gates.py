@@ -15,9 +15,8 @@ from ...measures import POPULATION_SIZE, Measure, find_measure, resolve_measures
 from ...utils.display import as_cell
 from ..configuration.mistakes import key_of
 from ..configuration.settings import GateSettings, ScoreSettings, Settings
-from ..outcome import GateResult, Verdict
-from .gate_kinds import GATES, Kind, Part, Value
-from .gate_names import gate_names
+from ..run_outcome import GateResult, Verdict
+from .gate_kinds import GATES, Kind, Part, Value, gate_names
 
 if TYPE_CHECKING:
     from ...results.distribution import ScoreQuestions

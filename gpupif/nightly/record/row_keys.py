@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ...errors import InputError, TableReadError, reason_of
 from ...io.section_file import put_aside
-from .state_files import create_file, state_errors, write_file
+from .state_folder import create_file, state_errors, write_file
 
 # Where the secret lies without which nobody can try values against digests.
 SECRET = "key"
