@@ -71,7 +71,7 @@ def nightly_tables() -> dict[str, str]:
     ]
     tables["gate kinds"] = table(("kind", "needs", "may have", "unit", "measures"), kinds)
     with contextlib.closing(sqlite3.connect(":memory:")) as record:
-        record.executescript(SCHEMA)
+        record.executescript(";".join(SCHEMA))
         columns = {name: [row[1] for row in record.execute(f"PRAGMA table_info({name})")] for name in VIEWS}
     tables["record"] = table(("view", "columns"), [(f"`{name}`", _keys(columns[name])) for name in VIEWS])
     return tables

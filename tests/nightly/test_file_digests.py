@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpupif.io.common import stamps_of
 from gpupif.nightly.table import file_digests
 from gpupif.nightly.table.file_digests import FileIndex
+from gpupif.nightly.table.kept_table import verify_state
 from gpupif.nightly.table.table_changes import InputChanges, InputFile, input_changes
 
 LONG_AGO = 10**18
@@ -21,13 +22,13 @@ LONG_AGO = 10**18
 @pytest.fixture
 def hashed(monkeypatch):
     """The names of the files that are read to be told apart."""
-    found, real = [], file_digests._digest
+    found, real = [], file_digests.file_digest
 
     def digest(file):
         found.append(file.name)
         return real(file)
 
-    monkeypatch.setattr(file_digests, "_digest", digest)
+    monkeypatch.setattr(file_digests, "file_digest", digest)
     return found
 
 
@@ -86,13 +87,13 @@ def test_what_is_damaged_is_put_aside(tmp_path, look, hashed, place):
     content = bytearray(file.read_bytes())
     content[place] ^= 1
     file.write_bytes(content)
-    assert FileIndex(file).verify() == [f"{file}: damaged; the next run hashes all files again."]
+    assert verify_state(tmp_path) == [f"{file}: damaged; the next run hashes all files again."]
     said = []
     assert look(said.append) == look(said.append) == expected
     assert len(hashed) == 4
     assert said == [f"{file}: damaged; put aside as damaged-files.kept, and all files are hashed again."]
     assert (tmp_path / "damaged-files.kept").read_bytes() == content
-    assert FileIndex(file).verify() == []
+    assert verify_state(tmp_path) == []
 
 
 def test_changes():

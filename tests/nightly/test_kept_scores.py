@@ -108,7 +108,7 @@ def test_keys_of_the_rows_that_are_needed(tmp_path, scores):
     with RowKeys(folder / KEY_FILE) as keys:
         asked = [row for row in rows for _ in range(2)]
         half = len(asked) // 2
-        several = [keys.of(np.array(part, np.int64)) for part in (asked[:half], [], asked[half:])]
+        several = [keys.digests(np.array(part, np.int64)) for part in (asked[:half], [], asked[half:])]
     of_row = dict(zip(rows, found.column(KEY).to_pylist(), strict=True))
     assert pa.concat_arrays(several).to_pylist() == [of_row[row] for row in asked]
     with pytest.raises(InputError, match=r"row_key: expected its columns of 200 rows, got 199"):

@@ -223,7 +223,7 @@ class _Reader:
                 keys = closing.enter_context(RowKeys(self._side.keys))
             file = closing.enter_context(pq.ParquetFile(self._side.file))
             for rows, unique, scores in self._of_all(file, columns) if self._whole else self._of_cells(file, columns):
-                identity = pa.array(rows) if keys is None else keys.of(rows)
+                identity = pa.array(rows) if keys is None else keys.digests(rows)
                 yield pa.table({IDENTITY: identity, ROW: rows, UNIQUE: unique, **scores})
 
     def _of_all(

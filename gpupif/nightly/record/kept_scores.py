@@ -18,22 +18,25 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ..._version import __version__
 from ...errors import GpupifError, TableReadError, reason_of
 from ...io.documents import parse_json
+from ...results.cell_layout import ROW
+from ...results.open import open_scores
 from ...utils.private_folder import OWNER_FILE
 from ..configuration.settings import KeepSettings
 from ..exit_codes import Status
 from ..run_outcome import KeptScores
 from .record import Record, time_of
+from .row_keys import READ_ROWS, name_of_secret, secret_of, write_keys
 from .state_folder import file_digest, state_errors, state_folder, sync, sync_folder, write_file
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    import pyarrow as pa
 
 # The folder of all kept scores, in the state folder.
 SCORES = "scores"
@@ -139,16 +142,14 @@ def seal(
 
     Returns the facts for the record. Raises OutputError.
     """
-    from ...results.open import open_scores
-    from .row_keys import name_of_secret, secret_of, write_keys
-
     place, staging = folder.staging.parent, folder.staging
     scores = open_scores(staging / SCORE_FILE)
     secret = None
     if keys is not None:
         secret = secret_of(place, say)
-        wanted = _rows_of_cells(staging / SCORE_FILE) if kind == "cells" else None
-        write_keys(staging / KEY_FILE, keys, scores.rows, wanted, secret, show_values)
+        is_all = kind == "all"
+        wanted = np.ones(scores.rows, bool) if is_all else _rows_of_cells(staging / SCORE_FILE, scores.rows)
+        write_keys(staging / KEY_FILE, keys, wanted, secret, show_values)
     files = {}
     for file in sorted(staging.iterdir()):
         with state_errors(file):
@@ -172,16 +173,13 @@ def seal(
     return KeptScores(f"{SCORES}/{folder.final.name}", kind, files)
 
 
-def _rows_of_cells(file: Path) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the row number of each cell in a file, in ascending order, a chunk at a time."""
-    import pyarrow.parquet as pq
-
-    from ...results.cell_layout import ROW
-    from .row_keys import READ_ROWS
-
+def _rows_of_cells(file: Path, rows: int) -> npt.NDArray[np.bool_]:
+    """Return whether each row of the table, which has so many rows, has a cell in a file of cells."""
+    wanted = np.zeros(rows, bool)
     with pq.ParquetFile(file) as cells:
         for batch in cells.iter_batches(READ_ROWS, columns=[ROW]):
-            yield batch.column(0).to_numpy()
+            wanted[batch.column(0).to_numpy()] = True
+    return wanted
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -94,7 +94,7 @@ class Record:
             record = cls(folder, _reading(file))
         try:
             with _said(file, "read"):
-                if not _has_tables(record._connection):
+                if not _tables(record._connection):
                     raise _no_runs(folder)
                 _check_version(record._connection, file)
         except BaseException:
@@ -309,7 +309,7 @@ class Record:
     def _document(self, number: int) -> RunDocument:
         """Return the document of a run. Raises as `run`, except for a removed one."""
         try:
-            read = _read_document if _is_of_today(self._connection) else version_1.read_document
+            read = _read_document if "documents" in _tables(self._connection) else version_1.read_document
             found = read(self._connection, number)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._damaged(number) from error
@@ -347,7 +347,7 @@ class Record:
             with _said(self.file, "written"):
                 if self._connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                     return False
-                if _has_tables(self._connection):
+                if _tables(self._connection):
                     _check_version(self._connection, self.file)
                     self._highest()
                     for number in self._numbers("1"):
@@ -359,9 +359,10 @@ class Record:
     def _make_tables(self) -> None:
         """Make a record of an empty file, and give a record of version 1 the tables of today."""
         with self._changing():
-            if not _has_tables(self._connection):
+            tables = _tables(self._connection)
+            if not tables:
                 _create(self._connection)
-            elif not _is_of_today(self._connection):
+            elif "documents" not in tables:
                 documents, highest = [*map(self._document, self._numbers("1"))], self._highest()
                 for statement in version_1.CLEAR:
                     self._connection.execute(statement)
@@ -399,7 +400,7 @@ class Record:
 
 def _create(connection: sqlite3.Connection, documents: Sequence[RunDocument] = (), highest: int = 0) -> None:
     """Make the tables and views of a record, with runs in it. highest: the highest number that a run ever had."""
-    for statement in SCHEMA.split(";"):
+    for statement in SCHEMA:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -465,7 +466,7 @@ def _reading(file: Path) -> sqlite3.Connection:
     try:
         return _looked_at(file, "ro")
     except sqlite3.OperationalError as error:
-        if not _name_of(error).startswith("SQLITE_READONLY"):
+        if not error.sqlite_errorname.startswith("SQLITE_READONLY"):
             raise
     try:
         connection = _looked_at(file, "rw")
@@ -487,15 +488,6 @@ def _looked_at(file: Path, mode: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _has_tables(connection: sqlite3.Connection) -> bool:
-    return bool(_tables(connection))
-
-
-def _is_of_today(connection: sqlite3.Connection) -> bool:
-    """Return whether the record has the tables of today, and not those of version 1."""
-    return "documents" in _tables(connection)
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -536,11 +528,6 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
             raise
 
 
-def _name_of(error: sqlite3.Error) -> str:
-    """Return SQLite's name of an error; no text for one of Python's own, such as for text that is no UTF-8."""
-    return getattr(error, "sqlite_errorname", "")
-
-
 # The cause of an error and how to mend it, by the beginning of SQLite's name of the error.
 _CAUSES: Mapping[str, str] = {
     "SQLITE_FULL": "the disk is full. Free some space, or choose another place with run.state",
@@ -562,7 +549,8 @@ def _said(file: Path, what: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        name = _name_of(error)
+        # An error of Python's own, such as for text that is no UTF-8, has no name.
+        name = getattr(error, "sqlite_errorname", "")
         # Missing tables, and rows that break a constraint, are damage too.
         if name.startswith(_DAMAGED) or name in ("SQLITE_ERROR", "") or isinstance(error, sqlite3.IntegrityError):
             raise TableReadError(

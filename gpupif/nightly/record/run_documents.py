@@ -127,101 +127,72 @@ def _json(document: Any) -> str:
     return json.dumps(document, default=json_value)
 
 
-# Version 2 of the record's tables, see `version_1` for version 1. The columns beside a document repeat what the record
-# searches by. The views show the documents as rows: `run` is the number of the run, `place` the order.
-SCHEMA = """
-CREATE TABLE documents (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT NOT NULL, started TEXT NOT NULL, removed TEXT, kept_path TEXT,
-    document TEXT NOT NULL, digest TEXT
-);
-CREATE TABLE file_versions (version INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE);
-CREATE TABLE run_files (
-    run INTEGER NOT NULL, place INTEGER NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (run, place)
-) WITHOUT ROWID;
-CREATE VIEW runs AS SELECT
-    number,
-    status,
-    started,
-    json_extract(document, '$.finished') AS finished,
-    json_extract(document, '$.table') AS identity,
-    json_extract(document, '$.config_digest') AS config_digest,
-    json_extract(document, '$.host') AS host,
-    ifnull(json_extract(document, '$.device'), '') AS device,
-    json_extract(document, '$.rows') AS rows,
-    json_extract(document, '$.distinct_rows') AS distinct_rows,
-    json_extract(document, '$.peak_bytes') AS peak_bytes,
-    json_extract(document, '$.compared_with') AS compared_with,
-    json_extract(document, '$.changes.unchanged') AS unchanged,
-    ifnull(json_extract(document, '$.error'), '') AS error,
-    kept_path,
-    json_extract(document, '$.kept.kind') AS kept_kind,
-    json_extract(document, '$.config') AS config,
-    json_extract(document, '$.summary') AS summary,
-    json_extract(document, '$.risk') AS risk,
-    removed,
-    digest
-FROM documents;
-CREATE VIEW versions AS SELECT
-    number AS run, row_number() OVER (PARTITION BY number ORDER BY id) - 1 AS place, key AS package, value AS version
-FROM documents, json_each(document, '$.versions');
-CREATE VIEW files AS SELECT
-    run,
-    place,
-    json_extract(file, '$.path') AS path,
-    json_extract(file, '$.size') AS size,
-    json_extract(file, '$.mtime_ns') AS mtime_ns,
-    json_extract(file, '$.digest') AS digest,
-    json_extract(file, '$.rows') AS rows
-FROM run_files JOIN file_versions USING (version);
-CREATE VIEW changes AS SELECT
-    number AS run,
-    row_number() OVER (PARTITION BY number ORDER BY ways.id, entry.id) - 1 AS place,
-    ways.key AS kind,
-    CASE entry.type WHEN 'array' THEN json_extract(entry.value, '$[0]') ELSE entry.value END AS path,
-    CASE entry.type WHEN 'array' THEN json_extract(entry.value, '$[1]') END AS new_path
-FROM documents, json_each(document, '$.changes') AS ways, json_each(document, '$.changes.' || ways.key) AS entry
-WHERE ways.type = 'array';
-CREATE VIEW columns AS SELECT
-    number AS run,
-    key AS place,
-    json_extract(value, '$.name') AS name,
-    json_extract(value, '$.type') AS type,
-    json_extract(value, '$.distinct_values') AS distinct_values,
-    json_extract(value, '$.missing') AS missing,
-    json_extract(value, '$.new_values') AS new_values
-FROM documents, json_each(document, '$.columns');
-CREATE VIEW gates AS SELECT
-    number AS run,
-    key AS place,
-    json_extract(value, '$.name') AS name,
-    json_extract(value, '$.kind') AS kind,
-    json_extract(value, '$.unit') AS unit,
-    json_extract(value, '$.value') AS value,
-    json_extract(value, '$.before') AS value_before,
-    json_extract(value, '$.verdict') AS verdict,
-    json_extract(value, '$.why') AS why,
-    json_extract(value, '$.column') AS column_name,
-    json_extract(value, '$.attacker') AS attacker,
-    json_extract(value, '$.definition') AS definition
-FROM documents, json_each(document, '$.gates');
-CREATE VIEW limits AS SELECT
-    number AS run,
-    row_number() OVER (PARTITION BY number ORDER BY gate.id, entry.id) - 1 AS place,
-    gate.key AS gate,
-    entry.key AS name,
-    entry.value AS value
-FROM documents, json_each(document, '$.gates') AS gate, json_each(gate.value, '$.limits') AS entry;
-CREATE VIEW stages AS SELECT
-    number AS run, row_number() OVER (PARTITION BY number ORDER BY id) - 1 AS place, key AS stage, value AS seconds
-FROM documents, json_each(document, '$.seconds');
-CREATE VIEW kept_files AS SELECT
-    number AS run,
-    row_number() OVER (PARTITION BY number ORDER BY id) - 1 AS place,
-    key AS name,
-    json_extract(value, '$[0]') AS size,
-    json_extract(value, '$[1]') AS digest
-FROM documents, json_each(document, '$.kept.files');
-CREATE VIEW notes AS SELECT number AS run, key AS place, value AS note
-FROM documents, json_each(document, '$.notes');
-"""
-VIEWS = ("runs", "versions", "files", "changes", "columns", "gates", "limits", "stages", "kept_files", "notes")
+def _fields(source: str, *names: str, **paths: str) -> str:
+    """Return the columns of a view: fields of a JSON text under their own names, or by path under other names."""
+    by_name = {name: f"$.{name}" for name in names} | paths
+    return ", ".join(f"json_extract({source}, '{path}') AS {name}" for name, path in by_name.items())
+
+
+# The number of the run, and the place of an entry of a JSON object, which has no number of its own.
+_RUN_AND_PLACE = "number AS run, row_number() OVER (PARTITION BY number ORDER BY entry.id) - 1 AS place"
+# The views, which show the documents as rows: `run` is the number of the run, `place` the order.
+VIEWS = {
+    "runs": f"""
+        SELECT number, status, started,
+            {_fields("document", "finished", identity="$.table")},
+            {_fields("document", "config_digest", "host", "device", "rows", "distinct_rows", "peak_bytes")},
+            {_fields("document", "compared_with", unchanged="$.changes.unchanged")},
+            ifnull(json_extract(document, '$.error'), '') AS error,
+            kept_path, {_fields("document", kept_kind="$.kept.kind")},
+            {_fields("document", "config", "summary", "risk")},
+            removed, digest
+        FROM documents""",
+    "versions": f"""
+        SELECT {_RUN_AND_PLACE}, entry.key AS package, entry.value AS version
+        FROM documents, json_each(document, '$.versions') AS entry""",
+    "files": f"""
+        SELECT run, place, {_fields("file", "path", "size", "mtime_ns", "digest", "rows")}
+        FROM run_files JOIN file_versions USING (version)""",
+    "changes": """
+        SELECT number AS run, row_number() OVER (PARTITION BY number ORDER BY ways.id, entry.id) - 1 AS place,
+            ways.key AS kind,
+            CASE entry.type WHEN 'array' THEN json_extract(entry.value, '$[0]') ELSE entry.value END AS path,
+            CASE entry.type WHEN 'array' THEN json_extract(entry.value, '$[1]') END AS new_path
+        FROM documents, json_each(document, '$.changes') AS ways, json_each(document, '$.changes.' || ways.key) AS entry
+        WHERE ways.type = 'array'""",
+    "columns": f"""
+        SELECT number AS run, key AS place,
+            {_fields("value", "name", "type", "distinct_values", "missing", "new_values")}
+        FROM documents, json_each(document, '$.columns')""",
+    "gates": f"""
+        SELECT number AS run, key AS place,
+            {_fields("entry.value", "name", "kind", "unit", "value", value_before="$.before")},
+            {_fields("entry.value", "verdict", "why", column_name="$.column")},
+            {_fields("entry.value", "attacker", "definition")}
+        FROM documents, json_each(document, '$.gates') AS entry""",
+    "limits": """
+        SELECT number AS run, row_number() OVER (PARTITION BY number ORDER BY gate.id, entry.id) - 1 AS place,
+            gate.key AS gate, entry.key AS name, entry.value AS value
+        FROM documents, json_each(document, '$.gates') AS gate, json_each(gate.value, '$.limits') AS entry""",
+    "stages": f"""
+        SELECT {_RUN_AND_PLACE}, entry.key AS stage, entry.value AS seconds
+        FROM documents, json_each(document, '$.seconds') AS entry""",
+    "kept_files": f"""
+        SELECT {_RUN_AND_PLACE}, entry.key AS name, {_fields("entry.value", size="$[0]", digest="$[1]")}
+        FROM documents, json_each(document, '$.kept.files') AS entry""",
+    "notes": """
+        SELECT number AS run, key AS place, value AS note FROM documents, json_each(document, '$.notes')""",
+}
+# All statements that make version 2 of the record, see `version_1` for version 1. The columns beside a document repeat
+# what the record searches by.
+SCHEMA = (
+    """CREATE TABLE documents (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT NOT NULL, started TEXT NOT NULL, removed TEXT,
+        kept_path TEXT, document TEXT NOT NULL, digest TEXT
+    )""",
+    "CREATE TABLE file_versions (version INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE run_files (
+        run INTEGER NOT NULL, place INTEGER NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (run, place)
+    ) WITHOUT ROWID""",
+    *(f"CREATE VIEW {name} AS {query}" for name, query in VIEWS.items()),
+)

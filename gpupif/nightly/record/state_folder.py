@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...errors import AnotherRunError, OutputError, TableReadError, reason_of
+from ...errors import AnotherRunError, OutputError
+from ...io.common import denied
 from ...io.documents import parse_json
 from ...utils.private_folder import open_as_is, private_folder, write_private
 
@@ -92,11 +93,12 @@ def file_digest(file: Path) -> tuple[int, str]:
     digest, size = hashlib.blake2b(digest_size=32), 0
     try:
         with file.open("rb") as stream:
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
             while chunk := stream.read(READ_BYTES):
                 digest.update(chunk)
                 size += len(chunk)
     except OSError as error:
-        raise TableReadError(f"{file}: could not be read: {reason_of(error)}.") from error
+        raise denied(file, error) from error
     return size, digest.hexdigest()
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -54,7 +55,7 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
     from urllib3 import Timeout
     from urllib3.exceptions import HTTPError
 
-    with _SilentLogs():
+    with _silent_logs():
         try:
             url, credentials = _without_credentials(webhook.url)
             headers = {"Content-Type": "application/json", "User-Agent": f"gpupif/{__version__}"}
@@ -78,7 +79,8 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
         except Exception as error:
             # Texts of errors have the URL, or a header, in them.
             return f"it could not be posted ({type(error).__name__}); look at its url and headers"
-    return "" if 200 <= answer.status < 300 else _refusal(answer.status)
+    redirect = ", a redirect, which is not followed; give the URL that it leads to"
+    return "" if 200 <= answer.status < 300 else f"it answered {answer.status}{redirect * (300 <= answer.status < 400)}"
 
 
 def _without_credentials(url: str) -> tuple[str, dict[str, str]]:
@@ -145,12 +147,6 @@ def _reason(error: HTTPError, webhook: WebhookSettings) -> str:
     return "the connection broke"
 
 
-def _refusal(status: int) -> str:
-    if 300 <= status < 400:
-        return f"it answered {status}, a redirect, which is not followed; give the URL that it leads to"
-    return f"it answered {status}"
-
-
 def _within(seconds: float, work: Callable[[], str]) -> str:
     """Run `work` in a thread with a total timeout, and return its text.
 
@@ -163,15 +159,18 @@ def _within(seconds: float, work: Callable[[], str]) -> str:
     return answers[0] if answers else f"no answer within {seconds:g} s in all"
 
 
-class _SilentLogs:
-    """A context manager that drops the logs of libraries in this thread: they name the URLs."""
+@contextlib.contextmanager
+def _silent_logs() -> Iterator[None]:
+    """Drop the logs of libraries in this thread: they name the URLs."""
+    thread = threading.get_ident()
 
-    def __enter__(self) -> None:
-        thread = threading.get_ident()
-        self._filter = lambda record: record.thread != thread
-        for name in TALKATIVE:
-            logging.getLogger(name).addFilter(self._filter)
+    def is_of_another(record: logging.LogRecord) -> bool:
+        return record.thread != thread
 
-    def __exit__(self, *_: object) -> None:
+    for name in TALKATIVE:
+        logging.getLogger(name).addFilter(is_of_another)
+    try:
+        yield
+    finally:
         for name in TALKATIVE:
-            logging.getLogger(name).removeFilter(self._filter)
+            logging.getLogger(name).removeFilter(is_of_another)

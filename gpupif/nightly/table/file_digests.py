@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,17 +11,15 @@ from ...io.common import Stamp, denied
 from ...io.ipc_batches import disk_errors
 from ...io.section_file import DamagedFileError, checked_facts, put_aside, write_sections
 from ...rows.threads import Workers
+from ..record.state_folder import file_digest
 
-# A file that changed less than so long before it was looked at may have changed again, and have the same time still.
+# A file may change twice within the resolution of its time. Its digest is trusted if it was hashed this long after.
 SETTLED_NS = 2_000_000_000
-DIGEST_BYTES = 32
-# Bytes that are read and hashed at once.
-_STEP = 1 << 20
 FORMAT = 2
 
 
 class _Seen(NamedTuple):
-    """A file as it was when it was last hashed, and when that was, in nanoseconds since 1970.
+    """A file when it was last hashed; seen_ns: the time of that, in nanoseconds since 1970.
 
     ctime_ns: when the system noted its last change, which nobody can put back.
     """
@@ -35,7 +31,7 @@ class _Seen(NamedTuple):
     seen_ns: int
 
     def is_still(self, stamp: Stamp, ctime_ns: int) -> bool:
-        """Whether a file is still what it was, as far as its size and times tell."""
+        """Return whether a file is still what it was, as far as its size and times tell."""
         settled = self.seen_ns - self.mtime_ns >= SETTLED_NS
         return settled and (self.size, self.mtime_ns, self.ctime_ns) == (stamp.size, stamp.changed, ctime_ns)
 
@@ -43,8 +39,8 @@ class _Seen(NamedTuple):
 class FileIndex:
     """The digests of files, kept from run to run, so that what did not change need not be read.
 
-    file: where they are kept, with a checksum. What is damaged is put aside, what is of other files is not used: all
-    are hashed then. say: is told, in a sentence, what was found damaged.
+    file: the file of the digests, with a checksum. If it is damaged it is put aside, if it is of other files it is not
+    used: then all files are hashed. say: called with a sentence if the file is damaged.
     """
 
     def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
@@ -52,9 +48,9 @@ class FileIndex:
         self._say = say
 
     def digests(self, base: Path, stamps: Mapping[Path, Stamp]) -> list[str]:
-        """The BLAKE2b digest of what is in each file, as it is now; base: the folder that all lie in.
+        """Return the BLAKE2b digest of the content of each file. base: the folder that contains all files.
 
-        Raises TableReadError for a file that cannot be read, OutputError where they cannot be kept.
+        Raises TableReadError for a file that cannot be read, OutputError if the digests cannot be kept.
         """
         known = self._load(base)
         now = time.time_ns()
@@ -68,7 +64,7 @@ class FileIndex:
             else:
                 unknown[name] = file
         with Workers() as workers:
-            digests = workers.run(_digest, [(file,) for file in unknown.values()])
+            digests = [digest for _, digest in workers.run(file_digest, [(file,) for file in unknown.values()])]
         for (name, file), digest in zip(unknown.items(), digests, strict=True):
             found[name] = _Seen(stamps[file].size, stamps[file].changed, noted[file], digest, now)
         if found != known:
@@ -93,33 +89,9 @@ class FileIndex:
         with disk_errors(self._file), write_sections(self._file) as writer:
             writer.facts = {"format": FORMAT, "base": str(base.resolve()), "files": found}
 
-    def verify(self) -> list[str]:
-        """What is wrong with what is kept, as a sentence."""
-        try:
-            checked_facts(self._file)
-        except FileNotFoundError:
-            return []
-        except DamagedFileError:
-            return [f"{self._file}: damaged; the next run hashes all files again."]
-        except OSError as error:
-            return [str(denied(self._file, error))]
-        return []
-
 
 def _ctime_ns(file: Path) -> int:
     try:
         return file.stat().st_ctime_ns
     except OSError as error:
         raise denied(file, error) from error
-
-
-def _digest(file: Path) -> str:
-    found = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    try:
-        with file.open("rb", buffering=0) as source:
-            os.posix_fadvise(source.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
-            while content := source.read(_STEP):
-                found.update(content)
-    except OSError as error:
-        raise denied(file, error) from error
-    return found.hexdigest()

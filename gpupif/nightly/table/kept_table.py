@@ -1,4 +1,4 @@
-"""A table of which only what changed since the last run is read; it stands wherever a path of a table does."""
+"""The table of a run. Only what changed since the last run is read; the table is taken in place of a path."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import pyarrow as pa
 
 from ...errors import InputError
 from ...io.base import Input
-from ...io.common import Pick
+from ...io.common import Pick, denied
+from ...io.databases.open import open_query
 from ...io.formats import FEATHER
 from ...io.ipc_batches import disk_errors
 from ...io.paths import find_input
 from ...io.read import open_source
+from ...io.section_file import DamagedFileError, checked_facts
 from ...out_of_core.budget import plan_reading
 from ...out_of_core.duplicate_rows import DuplicateRows, duplicate_rows
 from ...out_of_core.kept_source import KeptSource, keep_files, keep_stream
@@ -34,9 +36,9 @@ from .file_digests import FileIndex
 from .kept_values import KeptValues
 from .table_changes import InputChanges, InputFile, input_changes
 
-# What lies in the folder of a state: encoded parts, digests of files, and the values of columns, by run.
+# The folder of encoded parts, the file of digests, and the files of the values of columns by run, in a state folder.
 PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
-# After which a file of scores is called of a table that came from no file.
+# The name of a file of scores for a table that came from no file.
 STREAM_FILE = Path("query.feather")
 
 
@@ -45,20 +47,20 @@ class Batches(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns."""
+        """The columns."""
 
     def batches(self) -> Iterable[pa.RecordBatch]:
-        """Its rows, read when they are asked for."""
+        """Return the rows, read when they are asked for."""
 
 
 class KeptTable(KeptSource):
     """A table whose encoded parts are kept in a folder; a context manager.
 
-    `gpupif.score`, `score_files`, `risk`, `inspect` and all others take it in place of a path, with the same results.
-    It has the columns that were asked for. files: that it is made of. read_files: those whose values were read this
-    time. notes: what was found damaged, or could not be used, one sentence each. seconds: by stage.
+    `gpupif.score`, `score_files`, `risk`, `inspect` and others take it in place of a path, with the same results. It
+    has the columns that were asked for. files: the files of the table. read_files: the files that were read this time.
+    notes: a sentence for each thing that was damaged or could not be used. seconds: by stage.
 
-    Until whoever runs calls `forget_unused` nothing that the last good run left is deleted.
+    Nothing that the last good run left is deleted before `forget_unused` is called.
     """
 
     files: Sequence[InputFile]
@@ -81,10 +83,10 @@ class KeptTable(KeptSource):
         separator: str | None = None,
         report: Reporter | None = None,
     ) -> Self:
-        """The table that a path names, of which only files that have no part in `folder` are read.
+        """Return the table that a path names. Only files without an encoded part in `folder` are read.
 
-        columns: that are needed, or what names them, of those that there are; all by default. separator: of CSV; found
-        by itself by default.
+        columns: the needed columns, or a function that picks them from all names; all by default. separator: of CSV;
+        found by itself by default.
 
         Raises InputError, TableReadError, OutputError.
         """
@@ -128,10 +130,10 @@ class KeptTable(KeptSource):
         key: str | None = None,
         report: Reporter | None = None,
     ) -> Self:
-        """A table that is read in streams, once.
+        """Return a table that is read in streams, once.
 
-        name: as messages call it. key: says that the table is still the same, as a query and the value of its watermark
-        do: then it is not read again. Without one it is kept for this run only.
+        name: its name in messages. key: a text that stays the same as long as the table does, such as a query and the
+        value of its watermark: then the table is not read again. Without a key it is kept for this run only.
 
         Raises InputError, OutputError, and what reading it raises.
         """
@@ -160,9 +162,9 @@ class KeptTable(KeptSource):
 
     @property
     def schema(self) -> dict[str, str]:
-        """The types of all columns of the table, as its files have them; of CSV, what the texts of its columns are.
+        """The types of all columns of the table, as its files have them; of CSV, the types that its texts stand for.
 
-        Of texts that were not read that is not known: null.
+        The type of texts that were not read is not known: null.
         """
         types = {field.name: pa.null() if self.typed_by_values else field.type for field in self.full_schema}
         if self.typed_by_values:
@@ -170,15 +172,15 @@ class KeptTable(KeptSource):
         return {name: _type_name(kind) for name, kind in types.items()}
 
     def changes(self, before: Sequence[InputFile]) -> InputChanges:
-        """How the files differ from those of another run."""
+        """Return how the files differ from those of another run."""
         return input_changes(before, self.files, self.read_files)
 
     def profile(self, good: int | None) -> list[ColumnProfile]:
-        """All columns of the table, those that were read in numbers.
+        """Return the profiles of all columns of the table, with numbers for the columns that were read.
 
         good: the number of the last good run, whose values are compared with those of the table; None without one.
         """
-        before = None if good is None else KeptValues(self._values_of(good), good, self.notes.append)
+        before = None if good is None else KeptValues(_values_file(self._folder, good), good, self.notes.append)
         self._lost = good if before is not None and before.are_lost else None
         found = []
         for name, kind in self.schema.items():
@@ -191,7 +193,7 @@ class KeptTable(KeptSource):
         return found
 
     def duplicate_keys(self, columns: Sequence[str]) -> DuplicateRows:
-        """Rows that have the same values in these columns as another row; missing values are equal.
+        """Return rows that have the same values in these columns as another row; missing values are equal.
 
         Raises ColumnNotFoundError, and InputError for a memory limit that is too low.
         """
@@ -200,38 +202,45 @@ class KeptTable(KeptSource):
         return duplicate_rows(self.chunks(columns), memory)
 
     def store_values(self, number: int) -> None:
-        """Put the values of the columns on the disk, as those of a run that may become the last good one."""
+        """Keep the values of the columns as those of a run that may become the last good one."""
         self._store_values(number, number)
 
     def replace_lost_values(self, number: int) -> None:
-        """Where `profile` found those of the last good run lost, have later runs compared with this one instead."""
+        """Keep the values in place of those of the last good run, if `profile` found these lost."""
         if self._lost is not None:
             self._store_values(self._lost, number)
 
     def _store_values(self, place: int, number: int) -> None:
-        KeptValues.store(self._values_of(place), number, [self.column(name) for name in self.names])
+        KeptValues.store(_values_file(self._folder, place), number, [self.column(name) for name in self.names])
 
     def forget_unused(self, good: int | None) -> None:
-        """A run is on record: delete what neither it nor the last good run, of this number, has a use for."""
+        """Delete parts and values that neither this run, now on record, nor the last good run, of this number, uses."""
         self._store.forget_unused(self._keys)
-        kept = None if good is None else self._values_of(good)
+        kept = None if good is None else _values_file(self._folder, good)
         with disk_errors(self._folder):
             for file in self._folder.glob(VALUES.format("*")):
                 if file != kept:
                     file.unlink(missing_ok=True)
 
-    def _values_of(self, number: int) -> Path:
-        return _values_file(self._folder, number)
-
 
 def verify_state(folder: Path) -> list[str]:
-    """What is wrong with the state of a table in a folder, a sentence each; nothing is changed."""
-    values = [problem for file in sorted(folder.glob(VALUES.format("*"))) for problem in KeptValues.verify(file)]
-    return [*PartStore(folder / PARTS).verify(), *FileIndex(folder / FILES).verify(), *values]
+    """Return a sentence for each problem of the state of a table in a folder; nothing is changed."""
+    files = dict.fromkeys(sorted(folder.glob(VALUES.format("*"))), "cannot say which values are new.")
+    problems = PartStore(folder / PARTS).verify()
+    for file, consequence in ({folder / FILES: "hashes all files again."} | files).items():
+        try:
+            checked_facts(file)
+        except FileNotFoundError:
+            continue
+        except DamagedFileError:
+            problems.append(f"{file}: damaged; the next run {consequence}")
+        except OSError as error:
+            problems.append(str(denied(file, error)))
+    return problems
 
 
 def verify_values(folder: Path, good: int | None) -> list[str]:
-    """Whether the values of the last good run, of this number, are gone, as a sentence."""
+    """Return a sentence if the values of the last good run, of this number, are gone."""
     if good is None or _values_file(folder, good).exists():
         return []
     return [f"{_values_file(folder, good)}: gone; the next run cannot say which values are new since run {good}."]
@@ -249,13 +258,13 @@ def _open_store(folder: Path) -> tuple[list[str], PartStore]:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """What a type is called; how values of it lie in memory makes no other one of it."""
+    """Return the name of a type, the same however its values are held in memory."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return str(plain).removeprefix("large_").removesuffix("_view")
 
 
 def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:
-    """The columns that are asked for, in the order of the table; raises ColumnNotFoundError, InputError for none."""
+    """Return the columns that are asked for, in the order of the table. Raises InputError, ColumnNotFoundError."""
     wanted = columns(names) if callable(columns) else columns
     if wanted is None:
         return list(names)
@@ -267,7 +276,7 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[
 
 
 def table_identity(config: Config) -> str:
-    """Which table it is, without secrets: its path, or the database and the query."""
+    """Return the identity of the table, without secrets: its path, or the database and the query."""
     given = config.document["input"]
     if config.table is not None:
         # As it is written where it is from the environment.
@@ -277,17 +286,12 @@ def table_identity(config: Config) -> str:
 
 @contextlib.contextmanager
 def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[KeptTable]:
-    """The table, of which only what changed is read.
-
-    Raises InputError, TableReadError, OutputError.
-    """
+    """Open the table; only what changed is read. Raises InputError, TableReadError, OutputError."""
     given, columns = config.settings.input, partial(needed_columns, config.settings)
     if config.table is not None:
         with KeptTable.of_files(config.table, state, columns, separator=given.separator, report=report) as table:
             yield table
         return
-    from ...io.databases.open import open_query
-
     assert given.connection is not None
     assert given.query is not None
     with open_query(given.connection, given.query, given.driver, config.folder) as result:
@@ -300,7 +304,7 @@ def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[Kept
 
 
 def needed_columns(settings: Settings, names: Sequence[str]) -> list[str] | None:
-    """Of a table with columns `names` those that are scored, known, or named by anything else; None for all.
+    """Return the columns, of `names`, that are scored, known, or named by another key; None for all.
 
     Raises ColumnNotFoundError, with the key of the configuration, for one that is not there.
     """
@@ -314,7 +318,7 @@ def needed_columns(settings: Settings, names: Sequence[str]) -> list[str] | None
 
 
 def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
-    """Which columns each key of a configuration names."""
+    """Yield the columns that each key of a configuration names."""
     score, risk = settings.score, settings.risk
     yield "input.row_key", settings.input.row_key
     yield "score.columns", score.columns or ()

@@ -11,7 +11,8 @@ from typing import Any
 class InputFile:
     """A file of the table, or the result of a query (path: its name, size and mtime_ns 0).
 
-    path: below the folder that all lie in. digest: of its content, BLAKE2b in hexadecimal. rows: of it.
+    path: relative to the folder that contains all files. size: in bytes. digest: BLAKE2b of its content, in
+    hexadecimal.
     """
 
     path: str
@@ -23,7 +24,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class InputChanges:
-    """How the files differ from those of the last good run; paths. read: those whose values were read this time."""
+    """The paths of files that differ from the last good run. read: the files that were read this time."""
 
     added: Sequence[str] = ()
     removed: Sequence[str] = ()
@@ -33,15 +34,15 @@ class InputChanges:
     read: Sequence[str] = ()
 
 
-# Of a column in which all values are missing, or of texts that were not read.
+# The type of a column in which all values are missing, or of texts that were not read.
 NO_TYPE = "null"
 
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """Columns that came and went; and by name the types, before and now, of those that changed theirs.
+    """The columns that came and went, and the types, before and now, of columns that changed theirs, by name.
 
-    A column of which no value is known has no type that could change.
+    A column without any known value has no type that could change.
     """
 
     came: tuple[str, ...]
@@ -50,7 +51,7 @@ class SchemaChange:
 
     @classmethod
     def between(cls, before: Mapping[str, str], now: Mapping[str, str]) -> SchemaChange:
-        """From types by column."""
+        """Return the change between two tables, from their types by column."""
         return cls(
             tuple(name for name in now if name not in before),
             tuple(name for name in before if name not in now),
@@ -75,7 +76,7 @@ class SchemaChange:
 
 
 def input_changes(before: Sequence[InputFile], now: Sequence[InputFile], read: Sequence[str] = ()) -> InputChanges:
-    """How the files of a table differ from those of another run; read: those whose values were read this time."""
+    """Return how the files of a table differ from those of another run. read: the files that were read this time."""
     old, new = ({file.path: file.digest for file in files} for files in (before, now))
     added, removed = ([path for path in one if path not in other] for one, other in ((new, old), (old, new)))
     gone: dict[str, list[str]] = {}
