@@ -20,17 +20,17 @@ LOG = logging.getLogger("gpupif.nightly")
 
 
 def say(event: str, text: str, **fields: Any) -> None:
-    """Log an event; text: of it in one line. fields: what programs may want of it, as JSON has it."""
+    """Log an event. text: one line for people. fields: values for programs, as JSON has them."""
     _log(logging.INFO, event, text, fields)
 
 
 def warn(event: str, text: str, **fields: Any) -> None:
-    """As `say`, of what somebody should see to."""
+    """Log an event that somebody should see to; see `say`."""
     _log(logging.WARNING, event, text, fields)
 
 
 def fail(event: str, text: str, **fields: Any) -> None:
-    """As `say`, of what ends a run."""
+    """Log the failure of a run; see `say`."""
     _log(logging.ERROR, event, text, fields)
 
 
@@ -39,9 +39,9 @@ def _log(level: int, event: str, text: str, fields: dict[str, Any]) -> None:
 
 
 class Lines(logging.Formatter):
-    """An event as one line, without secrets; tracebacks, which may quote values, are left out.
+    """A format of events as lines, without secrets; tracebacks, which may quote values, are left out.
 
-    kind: "text" or "json". redact: a text without secrets.
+    kind: "text" or "json". redact: returns a text without secrets.
     """
 
     def __init__(self, kind: Literal["text", "json"], redact: Callable[[str], str]) -> None:
@@ -50,7 +50,7 @@ class Lines(logging.Formatter):
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line, without a line break."""
         time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         level, text = record.levelname.lower(), self._redact(record.getMessage())
         if not self._as_json:
@@ -71,7 +71,7 @@ class Lines(logging.Formatter):
 def logged_to_stderr(
     kind: Literal["text", "json"], redact: Callable[[str], str], quiet: bool = False
 ) -> Iterator[None]:
-    """Within it, events are written to standard error, if quiet only those somebody should see to; for the command.
+    """Write events to standard error within the block; if quiet, only events that somebody should see to.
 
     kind, redact: see `Lines`.
     """

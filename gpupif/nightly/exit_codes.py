@@ -1,4 +1,4 @@
-"""How a nightly run ends, and the exit codes of `gpupif nightly run`."""
+"""The status of a nightly run, and the exit codes of `gpupif nightly run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run came to, in plain values: what the record keeps, and reports are drawn from."""
+"""The outcome of a run in plain values, which the record keeps and reports are made from."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .table.table_changes import InputChanges, InputFile
 if TYPE_CHECKING:
     from rich.console import Console
 
-# The kinds of gates on the table that is delivered, and not on a risk: those of `Part.INPUT`.
+# The kinds of gates on the table itself, and not on a risk: the kinds with `Part.INPUT`.
 INPUT_KINDS = ("rows", "columns", "missing_share", "new_values")
 # The limits of a gate on the change of its value since the last good run.
 CHANGES = ("max_rise", "max_fall")
-# Of `RunOutcome.to_dict`: a key that changes its meaning or goes makes it rise; one that comes does not.
+# The version of `RunOutcome.to_dict`: it rises if a key changes its meaning or goes, not if one comes.
 FORMAT = 1
 
 
@@ -115,9 +115,9 @@ class KeptScores:
 
 @dataclass(frozen=True)
 class RunOutcome(Displayable):
-    """What a run came to, as the record has it; made by `gpupif.nightly.run`. Prints as tables.
+    """The outcome of a run, as the record has it; made by `gpupif.nightly.run`. Prints as tables.
 
-    What a run has not come to is None or empty.
+    Fields that a run did not come to are None or empty.
 
     number: 1 and up, of this record. status: "passed" (no gate failed or is unknown), "failed", "refused" (bad input),
     "broken" (anything else), "killed" or "running". started, finished: UTC, ISO 8601. table: the identity of the input,
@@ -159,11 +159,6 @@ class RunOutcome(Displayable):
     error: str = ""
 
     @property
-    def is_good(self) -> bool:
-        """Whether later runs are compared with it: it ended, and all its gates hold."""
-        return self.status is Status.PASSED
-
-    @property
     def exit_code(self) -> int:
         """The exit code: 0 no gate failed, 3 a gate failed, 2 the input was refused, 1 anything else."""
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
@@ -194,12 +189,12 @@ class RunOutcome(Displayable):
 
 
 def why(error: str, gates: Sequence[str]) -> str:
-    """Why a run did not end well, in a line: its error, or the names of the gates that do not hold; no text else."""
+    """Return why a run did not end well, in a line: its error, or the gates that do not hold; no text if it did."""
     return error or (f"gates that do not hold: {', '.join(gates)}" if gates else "")
 
 
 def plain(value: Any) -> Any:
-    """What is known of a run as JSON has it: numbers, text, lists and dictionaries; None for what is not finite."""
+    """Return values of a run as JSON has them: numbers, text, lists and dictionaries; None for NaN and infinity."""
     if is_dataclass(value):
         return {name: plain(own) for name, own in vars(value).items()}
     if isinstance(value, Mapping):

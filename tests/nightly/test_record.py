@@ -155,7 +155,7 @@ def test_it_is_read_while_another_process_writes(tmp_path):
                 runs = record.runs()
             assert [run.number for run in runs] == [*range(1, len(runs) + 1)]
             # The last one may be on.
-            assert all(run.notes == ("whole",) and run.is_good for run in runs[1:-1])
+            assert all(run.notes == ("whole",) and run.status is Status.PASSED for run in runs[1:-1])
             seen.append(len(runs))
         assert seen == sorted(seen)
     finally:
@@ -281,7 +281,7 @@ def test_signals_wait_for_the_end_of_a_transaction(tmp_path, monkeypatch):
             try:
                 record.finish(outcome(number=number))
             except KeyboardInterrupt:
-                assert record.run(number).is_good
+                assert record.run(number).status is Status.PASSED
                 assert not record._connection.in_transaction
             else:
                 break

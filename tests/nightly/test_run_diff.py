@@ -46,8 +46,8 @@ def keep(state, tables, kind, where=None, keyed=True, show_values=False, measure
 
 def in_parts(monkeypatch):
     """Have few rows be many."""
-    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.PART_BYTES", 1 << 12)
-    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.CUT_ROWS", 50)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.PARTITION_BYTES", 1 << 12)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.CHUNK_ROWS", 50)
     monkeypatch.setattr("gpupif.nightly.comparison.score_changes.READ_ROWS", 16)
 
 

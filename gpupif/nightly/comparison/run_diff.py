@@ -295,18 +295,16 @@ def _changed(
 ) -> list[FigureChange]:
     """Return the figures that differ, in the order of the later run; figures that it lacks come last."""
     old, new = dict(before), dict(after)
-    pairs = [(figure, old.get(figure), new.get(figure)) for figure in dict.fromkeys([*new, *old])]
-    return [FigureChange(*figure, a, b, _rise(a, b)) for figure, a, b in pairs if not _same(a, b)]
-
-
-def _same(a: float | None, b: float | None) -> bool:
-    return a == b or (a != a and b != b)
-
-
-def _rise(a: float | None, b: float | None) -> float | None:
-    if a is None or b is None or not (math.isfinite(a) and math.isfinite(b)):
-        return None
-    return b - a
+    changes = []
+    for figure in dict.fromkeys([*new, *old]):
+        a, b = old.get(figure), new.get(figure)
+        # NaN is the same as NaN.
+        if a != b and (a == a or b == b):
+            change = None
+            if a is not None and b is not None and math.isfinite(a) and math.isfinite(b):
+                change = b - a
+            changes.append(FigureChange(*figure, a, b, change))
+    return changes
 
 
 def _gates(before: RunOutcome, after: RunOutcome) -> list[GateChange]:
@@ -380,13 +378,11 @@ def _files_line(inputs: InputChanges) -> str:
         "changed": inputs.changed,
         "renamed": [f"{old} to {new}" for old, new in inputs.renamed],
     }
-    said = [f"{len(paths)} {kind} ({_some(paths)})" for kind, paths in several.items() if paths]
-    return f"Files: {', '.join([*said, f'{inputs.unchanged} unchanged'])}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = [f"{len(names) - LISTED_FILES} more"] if len(names) > LISTED_FILES else []
-    return ", ".join([*names[:LISTED_FILES], *more])
+    changes = []
+    for kind, paths in several.items():
+        more = [f"{len(paths) - LISTED_FILES} more"] if len(paths) > LISTED_FILES else []
+        changes += [f"{len(paths)} {kind} ({', '.join([*paths[:LISTED_FILES], *more])})"] if paths else []
+    return f"Files: {', '.join([*changes, f'{inputs.unchanged} unchanged'])}"
 
 
 def _figure_table(title: str, figures: Sequence[FigureChange], with_column: bool) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import json
@@ -35,10 +36,10 @@ EXAMPLE = "such as run.device=cpu or gates.0.max=3"
 class Config:
     """A configuration that was read and checked; made by `load_config`.
 
-    file: its path, absolute. settings: by table what the file says, or the default: ``settings.run.device``,
-    ``settings.gates[0].max``; with secrets in it, never to be shown; each gate has a name. document: the same as plain
-    values, all keys, with ${NAME} as it is written and *** for passwords that stand in the file: what may be kept.
-    redact: puts *** in place of every secret in a text.
+    file: its path, absolute. settings: the values of the file or the defaults, by table: ``settings.run.device``,
+    ``settings.gates[0].max``; each gate has a name. They hold secrets and are never shown. document: the same as plain
+    values, with all keys, fit to be kept: ${NAME} as it is written, and *** for passwords in the file. redact: puts ***
+    in place of every secret in a text.
     """
 
     file: Path
@@ -58,7 +59,7 @@ class Config:
         return hashlib.blake2b(canonical.encode(), digest_size=32).hexdigest()
 
     def resolve(self, path: str) -> Path:
-        """Where a path of the configuration leads; ~ is the home of the user."""
+        """Return the path that a path of the configuration means; ~ is the home of the user."""
         return _resolve(self.folder, path)
 
     @property
@@ -70,7 +71,7 @@ class Config:
         found = self.resolve(path)
         if Path(path).is_absolute() or found.exists() or not glob.has_magic(path):
             return found
-        # Of a pattern, the folder's own signs stand for themselves.
+        # Only the signs of the pattern itself are special, not those in the name of the folder.
         return Path(glob.escape(str(self.folder))) / path
 
 
@@ -252,7 +253,8 @@ def _override(document: dict[str, Any], text: str) -> Location:
             raise InputError(f"--set {_shown(text)}: expected a table at {at}, got {said(inner)}. Leave {key!r} out.")
         if isinstance(inner, dict) and key not in inner:
             made = made or location
-            inner[key] = [] if _is_list(location) else {}
+            field = section_of(location).model_fields.get(key)
+            inner[key] = [] if field is not None and get_origin(field.annotation) is list else {}
         outer, inner = inner, inner[location[-1]]
     outer[location[-1]] = value
     return made or location
@@ -272,23 +274,13 @@ def _taken_apart(text: Any) -> tuple[list[str], Any]:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(f"--set {_shown(text)}: expected text in UTF-8, got other bytes.") from None
-    return keys, _value(text[end:])
-
-
-def _value(text: str) -> Any:
-    """Return a value that is written in TOML, or else the text itself."""
-    try:
-        document = parse_toml(f"value = {text}")
-    except ValueError:
-        return text
-    # Behind a line break further keys could stand.
-    return document["value"] if len(document) == 1 else text
-
-
-def _is_list(location: Location) -> bool:
-    """Return whether the schema has a list of entries there."""
-    field = section_of(location).model_fields.get(str(location[-1]))
-    return field is not None and get_origin(field.annotation) is list
+    value = text[end:]
+    with contextlib.suppress(ValueError):
+        document = parse_toml(f"value = {value}")
+        # A line break could begin further keys.
+        if len(document) == 1:
+            return keys, document["value"]
+    return keys, value
 
 
 def _entry(entries: list[Any], key: str, location: Location, text: str) -> int:

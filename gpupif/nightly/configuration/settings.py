@@ -82,7 +82,7 @@ def _said_by(check: Any, *arguments: Any) -> Iterator[str]:
 
 
 class InputSettings(Section):
-    """Which table: files, or a query on a database."""
+    """The table: files, or a query on a database."""
 
     path: str | None = setting(
         None, "Path of a file or folder, or a pattern such as 'data/*.parquet'.", "data/*.parquet"
@@ -152,7 +152,7 @@ Distance = Annotated[
 
 
 class ScoreSettings(Section):
-    """What is scored, and against whom: what `gpupif.score` takes."""
+    """Scores: columns, measures and attackers, as `gpupif.score` takes them."""
 
     columns: Columns | None = setting(None, "Columns to score; left out: all.", ["sex", "age", "illness"])
     measures: list[str] = setting(["cig", "csf"], "Of those that `gpupif measures` lists.")
@@ -190,7 +190,7 @@ class ScoreSettings(Section):
 
 
 class RiskSettings(Section):
-    """What is asked of equivalence classes: what `gpupif.risk` takes."""
+    """Equivalence classes: columns and limits, as `gpupif.risk` takes them."""
 
     quasi_identifiers: Columns = setting([], "Columns by which people may be found again; none: no classes.")
     sensitive: Columns = setting([], "Columns that nobody is to learn.")
@@ -209,7 +209,7 @@ class RiskSettings(Section):
 
 
 class RunSettings(Section):
-    """Where and within what a run computes, and where its state lies."""
+    """The run: its state folder, device, memory and threads."""
 
     state: str = setting("gpupif-nightly", "Folder of the state and the record; nobody else may write to it.")
     device: str = setting("auto", "'auto', 'cpu', 'cuda' or 'cuda:0'.")
@@ -226,7 +226,7 @@ class RunSettings(Section):
 
 
 class KeepSettings(Section):
-    """What is kept of a run."""
+    """The scores and runs that are kept."""
 
     scores: Literal["none", "cells", "all"] = setting(
         "none", "Of the scores: 'none', 'cells' (those where a condition holds), or 'all'."
@@ -272,7 +272,7 @@ class GateSettings(Section):
 
     @property
     def limits(self) -> dict[str, float]:
-        """Its limits, by key: those that are set."""
+        """The limits that are set, by key."""
         return {key: getattr(self, key) for key in LIMITS if getattr(self, key) is not None}
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -285,7 +285,7 @@ class GateSettings(Section):
 
 
 class WebhookSettings(Section):
-    """Where the outcome is posted."""
+    """A webhook that the outcome is posted to."""
 
     url: str = Field(
         examples=["${RISK_WEBHOOK}"],
@@ -308,7 +308,7 @@ class WebhookSettings(Section):
 
 
 class TellSettings(Section):
-    """Who is told, beside the terminal."""
+    """Reports, beside the terminal."""
 
     json_file: str | None = setting(None, "File of the outcome as JSON.", "risk.json")
     markdown: str | None = setting(None, "File of the outcome as Markdown, for CI systems.", "risk.md")

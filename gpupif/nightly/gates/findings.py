@@ -62,9 +62,9 @@ class Findings:
         return self._pif[attacker][percentile]
 
     def to_record(self, show_values: bool) -> dict[str, dict[str, Any] | None]:
-        """`summary` and `risk` of a `RunOutcome`, of the scores and of the classes, each None where there is none.
+        """Return `summary` and `risk` of a `RunOutcome`, each None without scores or classes.
 
-        show_values: with the riskiest cells and classes, which hold values of the table.
+        show_values: whether to include the riskiest cells and classes, which hold values of the table.
         """
         summary = None if self.scores is None else self.scores.summary().to_dict()
         risk = None if self.risk is None else self.risk.to_dict()

@@ -48,7 +48,7 @@ class Gate:
 
     @property
     def high_is_bad(self) -> bool:
-        """Whether the highest of several values is the worst."""
+        """True if the highest of several values is the worst."""
         if self.kind.high_is_bad is not None:
             return self.kind.high_is_bad
         return not find_measure(self.settings.measure or "").low_is_risky

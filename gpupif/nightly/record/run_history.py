@@ -89,7 +89,7 @@ class History(Displayable):
         ]
         rows = [
             (
-                *(run.number, _day_and_time(run.started), run.status if run.removed is None else "removed"),
+                *(run.number, run.started[:19].replace("T", " "), run.status if run.removed is None else "removed"),
                 *(run.rows, run.pif_95, run.gates_passed, run.gates_failed, run.gates_not_applied, run.seconds),
             )
             for run in self.runs
@@ -104,11 +104,6 @@ class History(Displayable):
 def _known(form: str) -> Any:
     """Return a function that formats a number, and leaves out an unknown one."""
     return lambda value: "" if value is None else form.format(value)
-
-
-def _day_and_time(text: str) -> str:
-    """Return a time to the second."""
-    return text[:19].replace("T", " ")
 
 
 def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> History:

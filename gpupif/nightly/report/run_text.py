@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...utils.display import plural
-from ..comparison.figures import Amount, amounts
+from ..comparison.figures import amounts
 from ..table.table_changes import SchemaChange
 
 # Names that a line lists.
@@ -188,14 +188,11 @@ def column_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None
 def number_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[Change]:
     """Return the figures that both runs have and that are not the same."""
     then = {} if before is None else amounts(before)
-    now = amounts(document)
     return [
-        _change(name, then[name], now[name]) for name in now if name in then and then[name].value != now[name].value
+        Change(name, amount(*then[name]), amount(*now), signed(now.value - then[name].value, now.unit))
+        for name, now in amounts(document).items()
+        if name in then and then[name].value != now.value
     ]
-
-
-def _change(name: str, before: Amount, now: Amount) -> Change:
-    return Change(name, amount(*before), amount(*now), signed(now.value - before.value, now.unit))
 
 
 def listed(names: Iterable[str]) -> str:

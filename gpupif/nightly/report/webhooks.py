@@ -40,14 +40,11 @@ def post_all(
         if webhook.when == "always" or document["status"] != "passed":
             content = with_figures(document, before) if webhook.format == "json" else event(document)
             body = json.dumps(content, allow_nan=False).encode()
-            problem = _within(seconds_at_most(webhook), partial(post, body, webhook))
+            # Every attempt, and the pauses between them, whatever the host does.
+            pauses = webhook.retries * min(LONGEST_PAUSE, webhook.timeout)
+            problem = _within((1 + webhook.retries) * webhook.timeout + pauses, partial(post, body, webhook))
             problems += [f"tell.webhooks[{place}]: not delivered, {problem}."] if problem else []
     return problems
-
-
-def seconds_at_most(webhook: WebhookSettings) -> float:
-    """Return the seconds that a webhook may take in all: every attempt, and the pauses between them."""
-    return (1 + webhook.retries) * webhook.timeout + webhook.retries * min(LONGEST_PAUSE, webhook.timeout)
 
 
 def post(body: bytes, webhook: WebhookSettings) -> str:

@@ -169,7 +169,9 @@ class KeptTable(KeptSource):
         types = {field.name: pa.null() if self.typed_by_values else field.type for field in self.full_schema}
         if self.typed_by_values:
             types |= {name: self.column(name).labels.type for name in self.names}
-        return {name: _type_name(kind) for name, kind in types.items()}
+        # A type has one name, however its values are held in memory.
+        plain = {name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in types.items()}
+        return {name: str(kind).removeprefix("large_").removesuffix("_view") for name, kind in plain.items()}
 
     def changes(self, before: Sequence[InputFile]) -> InputChanges:
         """Return how the files differ from those of another run."""
@@ -255,12 +257,6 @@ def _open_store(folder: Path) -> tuple[list[str], PartStore]:
     store = PartStore(folder / PARTS, notes.append)
     store.prepare()
     return notes, store
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """Return the name of a type, the same however its values are held in memory."""
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return str(plain).removeprefix("large_").removesuffix("_view")
 
 
 def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:

@@ -49,7 +49,7 @@ class KeptValues:
 
     @property
     def are_lost(self) -> bool:
-        """Whether there is nothing to compare with."""
+        """True if there is nothing to compare with."""
         return self._columns is None
 
     def count_new(self, column: Column) -> int | None:
