@@ -6,9 +6,11 @@ written.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -46,10 +48,10 @@ def disclosure_tables() -> dict[str, str]:
 
 
 def nightly_tables() -> dict[str, str]:
-    """The tables of nightly.md, likewise: keys of the configuration, kinds of gates, and the tables of the record."""
+    """The tables of nightly.md, likewise: keys of the configuration, kinds of gates, and the views of the record."""
     from gpupif.nightly.configuration.settings import GateSettings, Section, Settings, WebhookSettings
     from gpupif.nightly.gates.gate_kinds import GATES
-    from gpupif.nightly.record.record_rows import PART_COLUMNS, RUN_COLUMNS
+    from gpupif.nightly.record.run_documents import SCHEMA, VIEWS
 
     fields = Settings.model_fields
     sections = {name: field.annotation for name, field in fields.items() if name != "gates"}
@@ -68,8 +70,10 @@ def nightly_tables() -> dict[str, str]:
         for kind in GATES.values()
     ]
     tables["gate kinds"] = table(("kind", "needs", "may have", "unit", "measures"), kinds)
-    lines = {"runs": tuple(RUN_COLUMNS)} | {name: ("run", "place", *columns) for name, columns in PART_COLUMNS.items()}
-    tables["record"] = table(("table", "columns"), [(f"`{name}`", _keys(columns)) for name, columns in lines.items()])
+    with contextlib.closing(sqlite3.connect(":memory:")) as record:
+        record.executescript(";".join(SCHEMA))
+        columns = {name: [row[1] for row in record.execute(f"PRAGMA table_info({name})")] for name in VIEWS}
+    tables["record"] = table(("view", "columns"), [(f"`{name}`", _keys(columns[name])) for name in VIEWS])
     return tables
 
 

@@ -18,7 +18,7 @@ from .printing import interruption, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..nightly.outcome import RunOutcome
+    from ..nightly.run_outcome import RunOutcome
 
 app = typer.Typer(
     name="nightly",
@@ -91,12 +91,11 @@ def run(
     Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
     """
     interruption.left = "the last good state is as it was"
+    from ..nightly.comparison.figures import with_figures
     from ..nightly.configuration.config import load_config
-    from ..nightly.log import logged_to_stderr
+    from ..nightly.event_log import logged_to_stderr
     from ..nightly.nightly_run import run_and_compare
-    from ..nightly.report.json_document import document
-    from ..nightly.report.telling import Telling
-    from ..nightly.report.terminal import draw
+    from ..nightly.report.terminal_report import draw
 
     def on_record(ended: RunOutcome) -> None:
         interruption.left = (
@@ -108,8 +107,8 @@ def run(
         config = load_config(file, settings or ())
         with logged_to_stderr(config.settings.tell.log, config.redact, shared.quiet):
             outcome, before = run_and_compare(config, on_record)
-    told = Telling.of(outcome, before)
-    shared.show(lambda: document(told), lambda console: draw(told.document, told.before, console))
+    document, past = outcome.to_dict(), None if before is None else before.to_dict()
+    shared.show(lambda: with_figures(document, past), lambda console: draw(document, past, console))
     raise typer.Exit(outcome.exit_code)
 
 
@@ -121,7 +120,7 @@ def history(
 ) -> None:
     """List the runs of FILE: when, rows, PIF 95, gates, seconds, and why one did not end well."""
     from ..errors import InputError
-    from ..nightly.past_runs import history as find_history
+    from ..nightly.record.run_history import history as find_history
 
     if as_csv and as_json:
         raise InputError("--csv: goes without --json. Leave one of them out.")
@@ -147,7 +146,7 @@ def diff(
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from RUN_A to RUN_B: columns, gates, classes, rows, and the cells whose risk rose most."""
-    from ..nightly.past_runs import diff as find_diff
+    from ..nightly.comparison.run_diff import diff as find_diff
     from ..utils.validation import whole_number
 
     top = whole_number("top", top, "cells")
@@ -161,7 +160,7 @@ def verify(file: ConfigFile, settings: Overrides = None, *, shared: PrintOptions
 
     Exit code: 0 all is as it was left, 3 there are problems, 2 no record there, 1 anything else.
     """
-    from ..nightly.past_runs import verify as check
+    from ..nightly.record.verification import verify as check
 
     with _exit_codes():
         found = check(file, overrides=settings or ())

@@ -6,10 +6,19 @@
 of it. On the command line: ``gpupif nightly``. It needs the extra "nightly".
 """
 
+from importlib.util import find_spec
+
+from ..errors import InputError
+
+if find_spec("pydantic") is None:
+    raise InputError("nightly runs need pydantic, which is not installed here: pip install 'gpupif[nightly]'.")
+
+from .comparison.run_diff import diff
 from .configuration.config import Config, load_config
 from .configuration.new_config import init
 from .nightly_run import run
-from .outcome import RunOutcome
-from .past_runs import diff, history, verify
+from .record.run_history import history
+from .record.verification import verify
+from .run_outcome import RunOutcome
 
 __all__ = ["Config", "RunOutcome", "diff", "history", "init", "load_config", "run", "verify"]

@@ -1,4 +1,4 @@
-"""What is said of a table without its values: messages of gpupif may quote them, logs and the record may not."""
+"""Messages without values of the table: errors of gpupif may quote values, logs and the record may not."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..measures import MEASURES
 HIDDEN = "***"
 # Texts in quotes, as `repr` writes them.
 QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
-# Behind these what is in quotes is the name of a column, or an example; behind the second so is more of the same.
+# The text behind these words is the name of a column, or an example; behind the second ones a list of such.
 NAMED_BEFORE = re.compile(r"\b(?:[Cc]olumn |sep=|device=)$")
 SEVERAL_BEFORE = re.compile(r"\b(?:[Cc]olumns |such as )$")
 MORE_OF_IT = re.compile(r"(?:, | or | and |, or )$")
 WORD = re.compile(r"\w+")
-# A row of CSV of another length, which Arrow quotes without quotation marks: to the end, but for where it is.
+# A row of CSV of another length: Arrow quotes all of it, without quotation marks, up to the row's number.
 ROW_OF_CSV = re.compile(
     r"(CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got \d+): .*?(, after row [\d,]+)?(\)\.|)$", re.DOTALL
 )
-# Numbers, but for parts of words and names.
+# Numbers, except parts of words and names.
 NUMBER = re.compile(r"(?<![\w./-])[-+]?(?:\d+(?:,\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]|\.\w)")
-# What a number counts, or is the number of, that is no value of a table.
+# The words around a number that counts something, or is the number of a row, and so is no value.
 COUNTED_BEFORE = re.compile(
     r"(?:\b[Rr]ows?|\blines?|\bcolumn|\brun|\bversion|\bat least|\bat most|\bexpected|\bcolumns, got)\s*#?$"
 )
@@ -33,10 +33,10 @@ COUNTED_AFTER = re.compile(
 
 
 def without_values(message: str, known: Collection[str]) -> str:
-    """A message with what may be a value of the table hidden.
+    """Return a message with all that may be a value of the table hidden.
 
-    Kept are texts in quotes that are among `known` (names of columns, words of the configuration), and numbers that say
-    how many, or which row.
+    Texts in quotes stay if they are among `known` (names of columns, words of the configuration), and numbers if they
+    count something or are the number of a row.
     """
     message = ROW_OF_CSV.sub(rf"\1: {HIDDEN}\2\3", message)
     plain: list[str] = []
@@ -53,7 +53,7 @@ def without_values(message: str, known: Collection[str]) -> str:
 
 
 def words_of(document: Any) -> set[str]:
-    """What messages may quote without knowing the table: all of a configuration, and names that gpupif gives."""
+    """Return the words that messages may quote: all of a configuration, and names that gpupif gives."""
     words = {*MEASURES, *MODELS}
     for text in _texts_in(document):
         words |= {text, *WORD.findall(text)}
@@ -61,7 +61,7 @@ def words_of(document: Any) -> set[str]:
 
 
 def _texts_in(document: Any) -> Iterator[str]:
-    """All texts and numbers of a document, keys and values."""
+    """Yield all texts and numbers of a document, keys and values."""
     if isinstance(document, Mapping):
         yield from document
         document = list(document.values())

@@ -1,4 +1,4 @@
-"""A nightly run, from its configuration to its outcome: read what changed, measure, judge, keep, tell."""
+"""A nightly run, from its configuration to its outcome: read what changed, measure, judge, keep, report."""
 
 from __future__ import annotations
 
@@ -29,37 +29,34 @@ from ..utils.display import plural
 from ..utils.private_folder import followed, private_folder
 from ..utils.progress import Reporter
 from ..utils.signals import held_back
-from . import log
+from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
-from .gates.gates import check_columns, evaluate, resolve_gates, values_before
-from .gates.measure import measure_table
+from .exit_codes import ENDED, Status
+from .gates.findings import measure_table
+from .gates.gates import Gate, check_columns, evaluate, questions_of, resolve_gates, values_before
 from .hidden_values import without_values, words_of
-from .outcome import KeptScores, RunOutcome, Status, why
-from .record import kept, retention
-from .record.lock import run_lock
+from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
 from .record.record import Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
-from .record.state_files import state_errors, state_folder
-from .report.tell import tell
-from .report.words import gates_held
-from .table.schema import SchemaChange
-from .table.table_input import opened_table, table_identity
-from .table.table_state import PARTS, KeptTable
+from .record.state_folder import run_lock, state_errors, state_folder
+from .report.notify import notify
+from .report.run_text import gates_held
+from .run_outcome import KeptScores, RunOutcome, why
+from .table.kept_table import PARTS, KeptTable, opened_table, table_identity
+from .table.table_changes import SchemaChange
 
 
 class RefusedError(InputError):
-    """A table that a run refuses; what it says has no value of the table."""
+    """The error of a table that a run refuses; its message has no value of the table."""
 
 
-# Errors of what was given, the configuration or the table; others are of the machine.
+# Errors of the configuration or the table; all others are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
-# Errors that quote names of columns, words of the configuration and places, and no value of a table.
+# Errors that quote names of columns, words of the configuration and paths, and no value of a table.
 WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DatabaseUnavailableError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
-# How runs end that came to results.
-ENDED = (Status.PASSED, Status.FAILED)
-# Of temporary files, below the state.
+# The folder of temporary files, in the state folder.
 TEMPORARY = "temporary"
 
 
@@ -114,24 +111,24 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
 def run_and_compare(
     config: Config, on_record: Callable[[RunOutcome], None] = lambda _: None
 ) -> tuple[RunOutcome, RunOutcome | None]:
-    """Run as `run` does, and return its outcome with that of the last good run before it.
+    """Run as `run` does, and return the outcome, and the outcome of the last good run before it.
 
     on_record: called with the outcome as soon as it is in the record; no signal comes between the two.
     """
-    with _said_of(config.file):
+    with _blamed(config.file):
         gates = resolve_gates(config.settings)
     wanted = config.settings.run
     named = config.resolve(wanted.state)
-    with state_errors(named), _said_of(config.file, "run.state: "):
+    with state_errors(named), _blamed(config.file, "run.state: "):
         state = followed(named)
     _check_places(config, state)
-    with state_errors(named), _said_of(config.file, "run.state: "):
+    with state_errors(named), _blamed(config.file, "run.state: "):
         private_folder(state)
     with run_lock(state), Record.open(state, writable=True) as record:
         temp = state_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-        with _said_of(config.file, "run."):
+        with _blamed(config.file, "run."):
             resources = resources_of(device=wanted.device, temp=temp, **given)
         with resources:
             before = record.last_good()
@@ -139,8 +136,8 @@ def run_and_compare(
 
 
 @contextlib.contextmanager
-def _said_of(file: Path, section: str = "") -> Iterator[None]:
-    """Have errors in the configuration name its file, and the section before their key."""
+def _blamed(file: Path, section: str = "") -> Iterator[None]:
+    """Have errors in the configuration name its file, and the section before the key."""
     try:
         yield
     except (InputError, OutputError) as error:
@@ -149,27 +146,28 @@ def _said_of(file: Path, section: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logged(event: str) -> Iterator[None]:
-    """Log what cannot be written to the record of a run that ended, and go on: it is yet to be told."""
+    """Log an error of writing the record of a run that ended, and go on: reports are still to be sent."""
     try:
         yield
     except OutputError as error:
-        log.warn(event, str(error))
+        event_log.warn(event, str(error))
 
 
 def _check_places(config: Config, state: Path) -> None:
-    """Raise InputError where files that a run writes would be taken for parts of the table, or take their place."""
+    """Raise InputError if files that a run writes would be read as parts of the table, or replace such parts."""
     table = config.table
-    # Of patterns only ** finds scores, which lie some folders below the state.
-    scores = state / kept.SCORES / kept.folder_name(1) / kept.SCORE_FILE
+    # Only a pattern with ** finds scores, which are some folders below the state.
+    scores = KeptFolder(state, 1).final / SCORE_FILE
     is_found = table is not None and "**" in table.parts and fnmatch(str(scores), str(table))
     if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
         raise InputError(
             f"{config.file}: run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere."
         )
-    for key, file in _told_files(config):
-        taken = (
-            "the configuration" if _is_within(file, config.file) else "of the state" if _is_within(file, state) else ""
-        )
+    paths = {key: getattr(config.settings.tell, key) for key in TELL_FILES}
+    for key, file in [(key, config.resolve(path)) for key, path in paths.items() if path is not None]:
+        taken = "the configuration" if _is_within(file, config.file) else ""
+        if _is_within(file, state):
+            taken = "of the state"
         if table is not None and (_is_within(file, table) or fnmatch(str(file), str(table))):
             taken = "of the table"
         if taken:
@@ -178,40 +176,32 @@ def _check_places(config: Config, state: Path) -> None:
             )
 
 
-def _told_files(config: Config) -> Iterator[tuple[str, Path]]:
-    """The files that a run is told by, with their keys."""
-    for key in TELL_FILES:
-        path = getattr(config.settings.tell, key)
-        if path is not None:
-            yield key, config.resolve(path)
-
-
 def _is_within(place: Path, folder: Path) -> bool:
     return place.resolve().is_relative_to(folder.resolve())
 
 
 class _Run:
-    """One run, while the lock is held and the record is open.
+    """A run, while the lock is held and the record is open.
 
-    open: what is closed when the run is on record. found: of the outcome, what is known so far. words: that errors may
-    quote, for they are no values of the table.
+    closing: closes the table when the run is on record. facts: the fields of the outcome that are known so far.
+    words: the words that errors may quote, because they are no values of the table.
     """
 
-    def __init__(self, config: Config, gates: Sequence[Any], state: Path, record: Record) -> None:
+    def __init__(self, config: Config, gates: Sequence[Gate], state: Path, record: Record) -> None:
         self.config, self.settings = config, config.settings
         self.gates = gates
         self.state = state
         self.record = record
         self.notes = list(record.notes)
-        self.open = contextlib.ExitStack()
+        self.closing = contextlib.ExitStack()
         self.table: KeptTable | None = None
         self.types: dict[str, str] = {}
-        self.found: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
         self.seconds: dict[str, float] = {}
         self.words = words_of(config.document)
 
     def outcome(self, before: RunOutcome | None, on_record: Callable[[RunOutcome], None]) -> RunOutcome:
-        """Run, put the outcome on record, tell of it, and return it.
+        """Run, put the outcome on record, report it, and return it.
 
         before: the last good run. on_record: see `run_and_compare`.
         """
@@ -222,7 +212,7 @@ class _Run:
             self.notes.append(f"{lost} what changed.")
         killed = record.mark_killed()
         self.notes += [f"Run {number} was killed; this one goes on from the last good state." for number in killed]
-        retention.tidy(record)
+        tidy(record)
         begun = RunOutcome(
             number=0,
             status=Status.RUNNING,
@@ -237,32 +227,42 @@ class _Run:
             compared_with=None if before is None else before.number,
         )
         with contextlib.ExitStack() as hold:
-            # A signal that comes now is raised within `_ended`, which puts the run on record as killed.
+            # A signal is held back until `_ended`, which puts the run on record as killed.
             hold.enter_context(held_back())
-            begun = replace(begun, number=record.begin(begun))
-            log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
-            with self.open:
+            # Kept scores may be of a record that was lost.
+            highest = max((folder.number for folder in KeptFolder.find_all(self.state)), default=0)
+            begun = replace(begun, number=record.begin(begun, above=highest))
+            event_log.say("started", f"run {begun.number} of {identity} began", run=begun.number)
+            with self.closing:
                 ended = self._ended(begun, before, hold.close)
                 with held_back():
                     finished = self._finished(begun, ended)
                     on_record(finished)
                 left = self._tidied(finished)
-        self._log_end(finished)
-        untold = tell(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
+        is_good, failed = (
+            finished.status is Status.PASSED,
+            [gate.name for gate in finished.gates if gate.verdict.holds_back],
+        )
+        said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
+        say, number = event_log.say if is_good else event_log.fail, finished.number
+        say("ended", f"run {number} {finished.status}: {said}", run=number, status=finished.status)
+        untold = notify(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         if left or untold:
             with _logged("not on record"):
                 record.add_notes(finished.number, [*left, *untold])
         return replace(finished, notes=[*finished.notes, *left, *untold])
 
     def _finished(self, begun: RunOutcome, ended: RunOutcome) -> RunOutcome:
-        """Put a run that ended on record, as which it comes back; where that has no room for it, as one that broke."""
+        """Put a run that ended on record, and return it as recorded: as broken if there is no room for all of it."""
         try:
             return self.record.finish(ended)
         except OutputError as error:
             self._keep_no_scores(begun)
-            # What was found takes most of the room that it needs.
-            self.found = {}
-            broken = self._with_all(begun, Status.BROKEN, " ".join(filter(None, [ended.error, self._said(error)])))
+            # The facts take most of the room.
+            self.facts = {}
+            broken = self._ended_as(
+                begun, Status.BROKEN, " ".join(filter(None, [ended.error, self._without_secrets(error)]))
+            )
         with _logged("not on record"):
             return self.record.finish(broken)
         return broken
@@ -270,42 +270,42 @@ class _Run:
     def _ended(
         self, begun: RunOutcome, before: RunOutcome | None, let_signals_through: Callable[[], None]
     ) -> RunOutcome:
-        """Return how the run ended, whatever happened; raise what is no failure of the run."""
+        """Run up to the end, and return the outcome, whatever happens. Raises interruptions and faults of gpupif."""
         status, error = Status.BROKEN, ""
         try:
             let_signals_through()
             status = self._measure(begun, before)
         except DatabaseUnavailableError as failure:
-            error = self._said(failure)
+            error = self._without_secrets(failure)
         except REFUSED_FOR as refusal:
-            status, error = Status.REFUSED, self._said(refusal)
+            status, error = Status.REFUSED, self._without_secrets(refusal)
         except GpupifError as failure:
-            error = self._said(failure)
+            error = self._without_secrets(failure)
         except MemoryError:
             error = "not enough memory for this table: raise run.memory_limit, or score fewer columns."
         except OSError as failure:
-            error = self._said(failure)
+            error = self._without_secrets(failure)
         except BaseException as failure:
-            # Who interrupts a run, or a fault of this package: it goes on to whoever called, and is on record.
+            # An interruption, or a fault of this package: it is put on record, and raised.
             broken = isinstance(failure, Exception)
             said = f"{type(failure).__name__}: a fault of gpupif" if broken else "it was interrupted"
             self._keep_no_scores(begun)
             with _logged("not on record"):
-                self.record.finish(self._with_all(begun, Status.BROKEN if broken else Status.KILLED, said))
+                self.record.finish(self._ended_as(begun, Status.BROKEN if broken else Status.KILLED, said))
             raise
         if status not in ENDED:
             self._keep_no_scores(begun)
-        return self._with_all(begun, status, error)
+        return self._ended_as(begun, status, error)
 
     def _keep_no_scores(self, begun: RunOutcome) -> None:
-        """Remove what was staged of a run that came to no results."""
-        self.found.pop("kept", None)
-        kept.discard(self.state, begun.number)
+        """Delete the staged scores of a run without results."""
+        self.facts.pop("kept", None)
+        KeptFolder(self.state, begun.number).discard()
 
-    def _with_all(self, begun: RunOutcome, status: Status, error: str) -> RunOutcome:
+    def _ended_as(self, begun: RunOutcome, status: Status, error: str) -> RunOutcome:
         return replace(
             begun,
-            **self.found,
+            **self.facts,
             status=status,
             finished=time_text(utc_now()),
             seconds=self.seconds,
@@ -314,57 +314,57 @@ class _Run:
             error=error,
         )
 
-    def _said(self, error: BaseException) -> str:
-        """An error without secrets, and without values of the table unless these may be shown."""
+    def _without_secrets(self, error: BaseException) -> str:
+        """Return the text of an error without secrets, and without values of the table unless these may be shown."""
         said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
         text = self.config.redact(" ".join(said.split()))
         shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
         return text if shown else without_values(text, self.words)
 
     def _measure(self, begun: RunOutcome, before: RunOutcome | None) -> Status:
-        """Read, measure, judge, keep."""
+        """Read the table, measure it, evaluate the gates, keep scores and values, and return how that ended."""
         table = self._read()
         self._describe(table, before)
         self._check_schema()
         self._check_keys(table)
-        with _said_of(self.config.file):
+        with _blamed(self.config.file):
             check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
-        folder = None if self.settings.keep.scores == "none" else kept.staging_folder(self.state, begun.number)
+        folder = None if self.settings.keep.scores == "none" else KeptFolder(self.state, begun.number).create()
         findings = measure_table(
             table,
             self.settings,
-            self.gates,
-            self.found["columns"],
+            questions_of(self.gates),
+            self.facts["columns"],
             self.config.resolve,
-            None if folder is None else folder / kept.SCORE_FILE,
+            None if folder is None else folder / SCORE_FILE,
         )
         scores = findings.scores
         assert scores is not None
         gates = evaluate(self.gates, findings, None if before is None else values_before(before.gates))
         if gates and not any(gate.limits_risk for gate in gates):
             self.notes.append("No gate limits a risk itself: a table of any risk would pass.")
-        self.found |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
-        self.found |= findings.to_record(self.settings.run.show_values)
+        self.facts |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
+        self.facts |= findings.to_record(self.settings.run.show_values)
         measured = time.perf_counter()
         self.seconds["measure"] = measured - started
         if folder is not None:
-            self.found["kept"] = self._seal(begun, table)
+            self.facts["kept"] = self._seal(begun, table)
         held = not any(gate.verdict.holds_back for gate in gates)
         if held:
             table.store_values(begun.number)
         else:
-            # Else a gate on new values could never hold again.
+            # Otherwise a gate on new values could never hold again.
             table.replace_lost_values(begun.number)
         self.seconds["keep"] = time.perf_counter() - measured
         return Status.PASSED if held else Status.FAILED
 
     def _read(self) -> KeptTable:
-        """The table, open until the run is on record."""
+        """Open the table, until the run is on record, and return it."""
         with Reporter() as report:
-            table = self.table = self.open.enter_context(opened_table(self.config, self.state, report))
+            table = self.table = self.closing.enter_context(opened_table(self.config, self.state, report))
         self.notes += table.notes
-        # What is found damaged later on is said too.
+        # The table adds a note if it finds damage later on.
         table.notes = self.notes
         self.seconds |= table.seconds
         self.types = table.schema
@@ -372,15 +372,17 @@ class _Run:
         return table
 
     def _describe(self, table: KeptTable, before: RunOutcome | None) -> None:
-        """Put into the outcome what the table is made of, and what of it changed."""
+        """Put the files and columns of the table, and their changes, into the facts."""
         changes = table.changes([] if before is None else before.files)
-        self.found |= {"rows": table.rows, "files": table.files, "changes": changes}
-        self.found["columns"] = table.profile(None if before is None else before.number)
+        self.facts |= {"rows": table.rows, "files": table.files, "changes": changes}
+        self.facts["columns"] = table.profile(None if before is None else before.number)
         read, files = len(table.read_files), len(table.files)
-        log.say("read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows)
+        event_log.say(
+            "read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows
+        )
 
     def _check_schema(self) -> None:
-        """Raise InputError where columns came, went or changed their type, unless that is accepted."""
+        """Raise InputError if columns came, went or changed their type, unless that is accepted."""
         measured = self.record.last_measured()
         if measured is None:
             return
@@ -396,7 +398,7 @@ class _Run:
         )
 
     def _check_keys(self, table: KeptTable) -> None:
-        """Raise InputError where several rows have the same key."""
+        """Raise InputError if several rows have the same key."""
         columns = self.settings.input.row_key
         if not columns:
             return
@@ -410,12 +412,11 @@ class _Run:
             )
 
     def _seal(self, begun: RunOutcome, table: KeptTable) -> KeptScores:
-        """Bring the scores that were written to the disk, with their keys and a manifest."""
+        """Complete the staged scores: add keys and a manifest, and flush all to the disk."""
         given, columns = self.settings.keep, self.settings.input.row_key
-        keys = (batch for _, piece in table.read(columns, READ_ROWS, 0) for batch in piece.to_batches())
-        return kept.seal(
-            self.state,
-            begun.number,
+        keys = (batch for _, chunk in table.read(columns, READ_ROWS, 0) for batch in chunk.to_batches())
+        return seal(
+            KeptFolder(self.state, begun.number),
             given.scores,
             given.where,
             keys if columns else None,
@@ -425,22 +426,16 @@ class _Run:
         )
 
     def _tidied(self, finished: RunOutcome) -> list[str]:
-        """Do what is left once the run is on record; what keeps it from that, which the next run makes good."""
+        """Publish kept scores, and delete what nobody needs any more; return a note if that fails."""
         try:
             if finished.kept is not None:
-                kept.publish(self.state, finished.number)
+                KeptFolder(self.state, finished.number).publish()
             if self.table is not None and finished.status in ENDED:
                 good = self.record.last_good()
                 self.table.forget_unused(None if good is None else good.number)
-            retention.apply(self.record, self.settings.keep, utc_now())
+            remove_expired(self.record, self.settings.keep, utc_now())
         except (GpupifError, OSError) as error:
-            left = f"What is no longer needed could not be removed: {self._said(error)}"
-            log.warn("not tidied", left)
+            left = f"What is no longer needed could not be removed: {self._without_secrets(error)}"
+            event_log.warn("not tidied", left)
             return [left]
         return []
-
-    def _log_end(self, finished: RunOutcome) -> None:
-        say = log.say if finished.status is Status.PASSED else log.fail
-        failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
-        said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
-        say("ended", f"run {finished.number} {finished.status}: {said}", run=finished.number, status=finished.status)

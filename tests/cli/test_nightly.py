@@ -14,7 +14,7 @@ import gpupif
 from gpupif.cli.main import COMMANDS, NAMES
 from gpupif.cli.messages import as_options
 from gpupif.nightly.configuration.config import load_config
-from gpupif.nightly.outcome import Status
+from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import Record
 from tests.helpers.command_line import assert_refused
 
@@ -68,7 +68,7 @@ def test_refused(run, folder, arguments, fragments):
     assert {file.name for file in folder.iterdir()} == {"people.csv", "there.toml"}
 
 
-@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.tell", "gpupif.cli.options.PrintOptions.show"])
+@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.notify", "gpupif.cli.options.PrintOptions.show"])
 def test_a_signal_after_a_run_is_on_record_says_so(run, folder, monkeypatch, place):
     run("nightly", "init", "people.csv", "-q")
     monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
@@ -93,7 +93,9 @@ def test_a_signal_before_a_run_is_on_record_leaves_the_last_good_state(run, fold
 
 
 def test_without_the_packages_that_it_needs(run, monkeypatch):
-    monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
+    for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert_refused(run("nightly", "init", "people.csv"), ["need pydantic", "pip install 'gpupif[nightly]'"])
 
 

@@ -15,8 +15,8 @@ import yaml
 
 from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.settings import TellSettings
+from gpupif.nightly.exit_codes import ANOTHER_RUN, EXIT_CODES, Status
 from gpupif.nightly.gates.gates import resolve_gates
-from gpupif.nightly.outcome import ANOTHER_RUN, EXIT_CODES, Status
 from tests.helpers.checkout import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples" / "nightly"

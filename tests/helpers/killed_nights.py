@@ -19,12 +19,12 @@ import pandas as pd
 
 import gpupif
 from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.nightly_run import run
-from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import kept
 from gpupif.nightly.record import record as records
+from gpupif.nightly.record.kept_scores import KeptFolder, check
 from gpupif.nightly.record.record import Record
-from gpupif.nightly.table.table_state import verify_state
+from gpupif.nightly.table.kept_table import verify_state
 
 # As a script, it finds its neighbours here.
 sys.path.append(str(Path(__file__).parent.parent.parent))
@@ -113,13 +113,13 @@ def look(state, good):
         if last is None or last.number < number:
             problems.append(f"the last good run is {last}, not {number}")
         # One that was killed when it was on record is good too, and retention may remove the one before it.
-        elif (last.number == number or number in record.numbers()) and record.run(number) != outcome:
+        elif [run for run in record.runs() if run.number == number] not in ([], [outcome]):
             problems.append(f"run {number} is not what it was")
         for one in record.runs():
             if one.kept is not None:
-                folder = kept.find(state, one.number)
+                folder = KeptFolder(state, one.number).find()
                 problems += [f"kept scores of run {one.number} are gone"] if folder is None else []
-                problems += [] if folder is None else list(kept.check(folder, one.kept))
+                problems += [] if folder is None else list(check(folder, one.kept))
     return problems
 
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpupif.nightly.outcome import (
-    ColumnProfile,
-    GateResult,
-    InputChanges,
-    InputFile,
-    RunOutcome,
-    Status,
-    Verdict,
-)
+from gpupif.nightly.exit_codes import Status
+from gpupif.nightly.run_outcome import ColumnProfile, GateResult, RunOutcome, Verdict
+from gpupif.nightly.table.table_changes import InputChanges, InputFile
 
 # A name with what terminals, Markdown, HTML and XML read as something else, and with bytes that are no text.
 AWKWARD = "a|b*`<i>\x1b[31m\n&\udcff"

@@ -1,4 +1,4 @@
-"""Runs of nightly, as they go into the record: one by hand, and any that Hypothesis thinks of."""
+"""Runs of nightly as they go into the record, one by hand and any that Hypothesis draws, and kept scores of runs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from gpupif.nightly.outcome import (
-    ColumnProfile,
-    GateResult,
-    InputChanges,
-    InputFile,
-    KeptScores,
-    RunOutcome,
-    Status,
-    Verdict,
-)
+from gpupif.nightly.exit_codes import Status
+from gpupif.nightly.record.kept_scores import SCORE_FILE, KeptFolder, seal
 from gpupif.nightly.record.record import Record
+from gpupif.nightly.run_outcome import ColumnProfile, GateResult, KeptScores, RunOutcome, Verdict
+from gpupif.nightly.table.table_changes import InputChanges, InputFile
 
 STARTED = "2026-03-01T02:00:00.000+00:00"
 
@@ -44,7 +38,17 @@ def recorded(state, *outcomes):
     return found
 
 
+def kept_scores(state, number, scores, kind, where=None, keys=None, **options):
+    """Write the kept scores of a run to its staging folder, and return what the record holds of them; see `seal`."""
+    folder = KeptFolder(state, number)
+    folder.create()
+    (scores if kind == "all" else scores.cells(where)).write(folder.staging / SCORE_FILE)
+    return seal(folder, kind, where, keys, **options)
+
+
 texts = st.text(st.characters() | st.sampled_from("\0\ud800\udcff é"), max_size=8)
+# The record searches by these, so that they have to be text that UTF-8 holds.
+times = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 wholes = st.integers(-(2**63), 2**63 - 1)
 floats = st.floats(allow_nan=True, allow_infinity=True)
 documents = st.dictionaries(
@@ -75,12 +79,12 @@ gates = st.builds(
     st.sampled_from(Verdict),
     *(texts, st.none() | texts, st.none() | texts, texts),
 )
-kept_scores = st.builds(KeptScores, texts, texts, st.dictionaries(texts, st.tuples(wholes, texts), max_size=3))
+any_kept_scores = st.builds(KeptScores, times, texts, st.dictionaries(texts, st.tuples(wholes, texts), max_size=3))
 outcomes = st.builds(
     RunOutcome,
     number=st.integers(1, 2**40),
     status=st.sampled_from(Status),
-    started=texts,
+    started=times,
     finished=st.none() | texts,
     table=texts,
     config=documents,
@@ -96,7 +100,7 @@ outcomes = st.builds(
     gates=several(gates),
     summary=st.none() | documents,
     risk=st.none() | documents,
-    kept=st.none() | kept_scores,
+    kept=st.none() | any_kept_scores,
     seconds=st.dictionaries(texts, floats, max_size=3),
     peak_bytes=st.none() | wholes,
     compared_with=st.none() | wholes,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from gpupif.nightly.configuration.commented_toml import as_written, commented_toml
 from gpupif.nightly.configuration.config import load_config
+from gpupif.nightly.configuration.new_config import as_written, commented_toml
 from gpupif.nightly.configuration.settings import (
     AnyKnownSettings,
     GateSettings,
@@ -24,7 +24,7 @@ from gpupif.nightly.configuration.settings import (
     TellSettings,
     WebhookSettings,
 )
-from gpupif.nightly.gates.gate_names import gate_names
+from gpupif.nightly.gates.gate_kinds import gate_names
 
 # Also what begins a variable, and quotes, backslashes and line breaks.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(

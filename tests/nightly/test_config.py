@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import gpupif
-from gpupif.nightly.configuration.config import load_config, load_run_settings
+from gpupif.nightly.configuration.config import RunsPlace, find_runs, load_config
 from gpupif.nightly.configuration.settings import AnyKnownSettings, GateSettings
-from gpupif.nightly.gates.gate_names import gate_names
+from gpupif.nightly.gates.gate_kinds import gate_names
 
 INPUT = '[input]\npath = "people.csv"\n'
 GATE = INPUT + '[[gates]]\nkind = "pif"\npercentile = 95\nmax = 3\n[[gates]]\nname = "own"\nkind = "k"\nmin = 5\n'
@@ -401,11 +402,12 @@ def test_names_of_gates():
     assert len(set(gate_names(gates))) == len(gates)
 
 
-def test_without_what_it_needs(load, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pydantic", None)
-    monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
+def test_without_what_it_needs(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(gpupif.InputError, match=r"need pydantic, which .* pip install 'gpupif\[nightly\]'"):
-        load(INPUT)
+        importlib.import_module("gpupif.nightly")
 
 
 def test_help_says_nothing_of_the_environment(tmp_path, monkeypatch):
@@ -429,10 +431,9 @@ def test_who_asks_of_the_runs_needs_no_secret_of_others(tmp_path, monkeypatch):
         '[tell]\nwebhooks = [{ url = "${NO_SUCH_VARIABLE}", headers = { A = "${NO_SUCH_VARIABLE}" } }]'
     )
     monkeypatch.setenv("STATE_OF_TEST", "kept")
-    folder, run = load_run_settings(file, ["run.temp=/var/tmp"])
-    assert (folder, run.state, run.temp, run.show_values) == (tmp_path, "kept", "/var/tmp", True)
+    assert find_runs(file, ["run.temp=/var/tmp"]) == RunsPlace(tmp_path / "kept", Path("/var/tmp"), True)
     monkeypatch.delenv("STATE_OF_TEST")
     with pytest.raises(gpupif.InputError, match=r"run\.state: expected the secret of the variable STATE_OF_TEST"):
-        load_run_settings(file)
+        find_runs(file)
     with pytest.raises(gpupif.InputError, match=r"--set rum: expected a key .* Did you mean 'run'"):
-        load_run_settings(file, ["run.state=kept", "rum.temp=/var/tmp"])
+        find_runs(file, ["run.state=kept", "rum.temp=/var/tmp"])

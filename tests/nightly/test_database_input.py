@@ -11,7 +11,7 @@ import pandas as pd
 import gpupif
 from gpupif.nightly import nightly_run
 from gpupif.nightly.configuration.config import load_config
-from gpupif.nightly.outcome import Status
+from gpupif.nightly.exit_codes import Status
 
 CONFIGURATION = """
 [input]

@@ -12,9 +12,9 @@ import pytest
 import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.nightly.configuration.settings import Settings
-from gpupif.nightly.gates.gates import evaluate, resolve_gates
-from gpupif.nightly.gates.measure import measure_table, score_arguments
-from gpupif.nightly.outcome import ColumnProfile
+from gpupif.nightly.gates.findings import measure_table, score_arguments
+from gpupif.nightly.gates.gates import evaluate, questions_of, resolve_gates
+from gpupif.nightly.run_outcome import ColumnProfile
 from tests.helpers.pieces import in_pieces, nothing_left, write_parts
 
 ROWS = 80
@@ -59,7 +59,9 @@ def measured(folder, settings, on_disk, scores_to=None):
     gates = resolve_gates(settings)
 
     def find():
-        return measure_table(folder / "in", settings, gates, PROFILES, lambda path: folder / path, scores_to)
+        return measure_table(
+            folder / "in", settings, questions_of(gates), PROFILES, lambda path: folder / path, scores_to
+        )
 
     if not on_disk:
         return find(), gates

@@ -19,8 +19,8 @@ from gpupif.measures import MEASURES
 from gpupif.nightly.configuration.settings import Settings
 from gpupif.nightly.gates.findings import Findings
 from gpupif.nightly.gates.gate_kinds import GATES, Part
-from gpupif.nightly.gates.gates import check_columns, check_gates, evaluate, questions_of, resolve_gates, values_before
-from gpupif.nightly.outcome import INPUT_KINDS, ColumnProfile, Verdict
+from gpupif.nightly.gates.gates import check_columns, evaluate, questions_of, resolve_gates, values_before
+from gpupif.nightly.run_outcome import INPUT_KINDS, ColumnProfile, Verdict
 from tests.helpers import naive_attack
 from tests.helpers.naive_disclosure import classes_of, expected
 
@@ -494,7 +494,7 @@ WRONG = {
 @pytest.mark.parametrize(("gate", "sections", "said"), WRONG.values(), ids=WRONG.keys())
 def test_what_a_configuration_cannot_have(gate, sections, said):
     with pytest.raises(InputError, match=said):
-        check_gates(settings_of(gate | {"max": 1.0}, **sections))
+        resolve_gates(settings_of(gate | {"max": 1.0}, **sections))
 
 
 def test_measures_by_other_names():

@@ -14,7 +14,7 @@ import pytest
 import gpupif
 from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.new_config import init
-from gpupif.nightly.gates.gates import check_gates
+from gpupif.nightly.gates.gates import resolve_gates
 
 RANDOM = np.random.default_rng(19)
 TABLE = pd.DataFrame(
@@ -85,7 +85,7 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     lines[start:stop] = [line.removeprefix("# ") if line.startswith(words) else line for line in lines[start:stop]]
     (tmp_path / "risk.toml").write_text("\n".join(lines))
     settings = load_config("risk.toml").settings
-    check_gates(settings)
+    resolve_gates(settings)
     names = [gate.name for gate in settings.gates]
     assert names[5:] == ["k", "new values of age", "distinct l"]
 
@@ -142,7 +142,7 @@ def test_tables_of_which_little_is_scored(tmp_path, columns):
     assert settings.risk.quasi_identifiers == settings.risk.sensitive == []
     assert [gate.kind for gate in settings.gates] == ["rows", "missing_share", "pif"]
     assert settings.input.row_key == (["id"] if "id" in columns else [])
-    check_gates(settings)
+    resolve_gates(settings)
 
 
 def test_no_value_of_the_table_is_in_it(table, tmp_path):
@@ -184,10 +184,3 @@ def test_refused(table, given, place, error, words):
     with pytest.raises(error, match=words):
         init(given, place)
     assert set(os.listdir()) == before
-
-
-def test_without_what_it_needs(table, monkeypatch):
-    monkeypatch.setattr("gpupif.nightly.configuration.installed.find_spec", lambda name: None)
-    with pytest.raises(gpupif.InputError, match=r"pip install 'gpupif\[nightly\]'"):
-        init(table)
-    assert os.listdir() == ["data"]

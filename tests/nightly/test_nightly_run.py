@@ -15,11 +15,12 @@ import pytest
 import gpupif
 from gpupif.errors import AnotherRunError, InputError, OutputError
 from gpupif.nightly import nightly_run
-from gpupif.nightly.outcome import Status, Verdict
-from gpupif.nightly.record import lock
+from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import Record
+from gpupif.nightly.record.state_folder import run_lock
 from gpupif.nightly.record.verification import check_state
-from gpupif.nightly.report import words
+from gpupif.nightly.report import run_text
+from gpupif.nightly.run_outcome import Verdict
 from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
 from tests.helpers.other_user import give_away
 
@@ -91,7 +92,7 @@ def test_a_first_run_says_which_limits_on_change_were_not_applied_beside_others(
     nights.run(gates)
     with Record.open(nights.state) as record:
         found = [[(gate.verdict, gate.not_applied) for gate in record.run(number).gates] for number in (1, 2)]
-        assert words.closing(record.run(1).to_dict()).endswith("run to compare with: max_fall of k. Exit code 0.")
+        assert run_text.closing(record.run(1).to_dict()).endswith("run to compare with: max_fall of k. Exit code 0.")
     passed = (Verdict.PASSED, [])
     assert found == [[(Verdict.PASSED, ["max_fall"]), passed], [passed, passed]]
     runs = gpupif.nightly.history(nights.config).runs
@@ -247,7 +248,7 @@ def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
     with pytest.raises(InputError, match=r"run\.state: .* is the state of another table: .*table.*other"):
         nights.run("input.path=other")
     with Record.open(nights.state) as record:
-        assert record.numbers() == [1]
+        assert [run.number for run in record.runs()] == [1]
 
 
 def test_a_state_in_the_folder_of_the_table(nights):
@@ -413,7 +414,7 @@ def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
 
 def test_one_run_at_a_time(nights):
     nights.run()
-    with lock.run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):
+    with run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):
         nights.run()
 
 
@@ -514,7 +515,7 @@ def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
     def refuse(*_):
         raise OSError(30, "Read-only file system", "old")
 
-    monkeypatch.setattr(nightly_run.retention, "apply", refuse)
+    monkeypatch.setattr(nightly_run, "remove_expired", refuse)
     outcome = nights.run()
     assert outcome.status is Status.PASSED
     (note,) = outcome.notes

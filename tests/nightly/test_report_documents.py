@@ -13,9 +13,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import gpupif
-from gpupif.nightly.outcome import GateResult, Status, Verdict
-from gpupif.nightly.report import json_document, junit, markdown, openlineage, prometheus
-from gpupif.nightly.report.telling import Telling
+from gpupif.nightly.comparison.figures import with_figures
+from gpupif.nightly.exit_codes import Status
+from gpupif.nightly.report import junit_report, markdown_report, openlineage_event, prometheus_metrics
+from gpupif.nightly.report.notify import REPORTS
+from gpupif.nightly.run_outcome import GateResult, Verdict
 from tests.helpers.checkout import ROOT
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
 
@@ -23,16 +25,21 @@ RUNS = {"good": good_run(), "failed": failed_run(), "refused": refused_run()}
 each_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
-def telling(outcome, before=None):
-    return Telling.of(outcome, before)
+def documents(outcome, before=None):
+    """The documents of a run and of the last good run before it, as reports take them."""
+    return outcome.to_dict(), before and before.to_dict()
+
+
+def json_text(outcome, before=None):
+    return REPORTS["json_file"](*documents(outcome, before), Path("run.json"))
 
 
 @each_run
 def test_json_has_the_outcome_and_figures(run):
-    document = json.loads(json_document.text(telling(run, good_run())))
+    document = json.loads(json_text(run, good_run()))
     assert (document["format"], document["number"], document["exit_code"]) == (1, run.number, run.exit_code)
     assert "config" not in document
-    assert "RISK_WEBHOOK" not in json_document.text(telling(run))
+    assert "RISK_WEBHOOK" not in json_text(run)
     if run.rows is not None:
         assert document["figures"]["rows"] == {"value": run.rows, "unit": "rows", "before": 1_000}
         assert document["figures"]["PIF 95"]["value"] == run.summary["pif"]["95"]
@@ -41,7 +48,7 @@ def test_json_has_the_outcome_and_figures(run):
 
 def test_json_of_numbers_that_it_lacks_and_names_that_are_no_text():
     run = failed_run(risk=None, summary={"pif": {"95": float("nan")}})
-    text = json_document.text(telling(run))
+    text = json_text(run)
     assert json.loads(text)["changes"]["added"] == [AWKWARD.replace("\udcff", r"\udcff")]
     assert "NaN" not in text
     assert text.encode()
@@ -51,7 +58,7 @@ def test_several_attackers_have_figures_each():
     table = gpupif.datasets.census(200)
     several = {"neighbour": ["region"], "colleague": ["education", "region"]}
     scores = gpupif.score(table, ["cig"], columns=["age", "sex"], attackers=several)
-    document = json_document.document(telling(good_run(summary=scores.summary().to_dict())))
+    document = with_figures(*documents(good_run(summary=scores.summary().to_dict())))
     found = {name for name in document["figures"] if name.startswith("PIF 95")}
     assert found == {"PIF 95 against neighbour", "PIF 95 against colleague"}
 
@@ -59,7 +66,7 @@ def test_several_attackers_have_figures_each():
 def test_figures_are_of_a_risk_as_it_is_found():
     table = gpupif.datasets.census(200)
     risk = gpupif.risk(table, ["age", "sex"], ["tenure"])
-    figures = json_document.document(telling(good_run(risk=risk.to_dict())))["figures"]
+    figures = with_figures(*documents(good_run(risk=risk.to_dict())))["figures"]
     assert figures["k"]["value"] == risk.k
     assert figures["t"]["value"] == risk.worst["t"]
     assert figures["rows below k"]["value"] == risk.classes.rows_below
@@ -83,7 +90,7 @@ SCHEMA = {
 
 @each_run
 def test_junit_holds_to_the_schema(run):
-    suites = ET.fromstring(junit.text(telling(run, good_run())).encode())
+    suites = ET.fromstring(junit_report.text(run.to_dict()).encode())
     for element in suites.iter():
         attributes, children = SCHEMA[element.tag]
         assert set(element.attrib) == set(attributes)
@@ -103,7 +110,7 @@ def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
         GateResult("rows", "rows", "rows", 9.0, None, {"max_fall": 1.0}, Verdict.NOT_APPLIED, "No run."),
     ]
     run = good_run(gates=gates)
-    suite = ET.fromstring(junit.text(telling(run)).encode())[0]
+    suite = ET.fromstring(junit_report.text(run.to_dict()).encode())[0]
     assert [[child.tag for child in case] for case in suite.findall("testcase")] == [[], ["skipped"]]
     assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "0", "0")
     assert suite.find("testcase/skipped").get("message") == "No run."
@@ -113,23 +120,23 @@ def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
         for what in ("passed", "limit_applied")
     )
     assert (passed, applied) == ({"PIF 95": 1}, {"PIF 95": 1, "rows": 0})
-    asserted = openlineage.event(telling(run))["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    asserted = openlineage_event.event(run.to_dict())["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert [one["assertion"] for one in asserted] == ["PIF 95"]
-    document = json_document.document(telling(run))
+    document = with_figures(*documents(run))
     assert [(gate["verdict"], gate["limits_risk"]) for gate in document["gates"]] == [
         ("passed", True),
         ("not applied", False),
     ]
-    assert "not applied: No run." in markdown.text(telling(run))
+    assert "not applied: No run." in markdown_report.text(*documents(run))
 
 
 def test_a_limit_on_change_that_was_not_applied_beside_another_is_told():
     limits = {"max": 5.0, "max_rise": 1.0}
     why = "max_rise was not applied. There is no good run before to compare with."
     run = good_run(gates=[GateResult("p", "pif", "bits", 4.0, None, limits, Verdict.PASSED, why)])
-    (gate,) = json_document.document(telling(run))["gates"]
+    (gate,) = with_figures(*documents(run))["gates"]
     assert (gate["verdict"], gate["not_applied"]) == ("passed", ["max_rise"])
-    suite = ET.fromstring(junit.text(telling(run)).encode())[0]
+    suite = ET.fromstring(junit_report.text(run.to_dict()).encode())[0]
     assert [(case.get("name"), [child.tag for child in case]) for case in suite.findall("testcase")] == [
         ("p", []),
         ("p: max_rise", ["skipped"]),
@@ -138,15 +145,15 @@ def test_a_limit_on_change_that_was_not_applied_beside_another_is_told():
     found = metrics(run)
     applied = [found["gpupif_gate_limit_applied", (("gate", "p"), ("limit", limit))] for limit in limits]
     assert (found["gpupif_gate_passed", (("gate", "p"),)], applied) == (1, [1, 0])
-    facets = openlineage.event(telling(run))["inputs"][0]["inputFacets"]
+    facets = openlineage_event.event(run.to_dict())["inputs"][0]["inputFacets"]
     assert facets["dataQualityAssertions"]["assertions"] == [
         {"assertion": "p", "success": True, "notApplied": ["max_rise"]}
     ]
-    assert "not applied, for want of a run to compare with: max\\_rise of p." in markdown.text(telling(run))
+    assert "not applied, for want of a run to compare with: max\\_rise of p." in markdown_report.text(*documents(run))
 
 
 def test_junit_has_a_case_for_each_gate():
-    suite = ET.fromstring(junit.text(telling(failed_run())).encode())[0]
+    suite = ET.fromstring(junit_report.text(failed_run().to_dict()).encode())[0]
     verdicts = {case.get("name"): [child.tag for child in case] for case in suite.findall("testcase")}
     assert [*verdicts.values()] == [["failure"], [], ["error"]]
     assert suite.find("testcase/failure").get("message") == "4.75 is above 4.5"
@@ -154,13 +161,13 @@ def test_junit_has_a_case_for_each_gate():
 
 @pytest.mark.parametrize("status", [Status.REFUSED, Status.BROKEN, Status.KILLED])
 def test_junit_of_a_run_without_gates_is_an_error(status):
-    suite = ET.fromstring(junit.text(telling(refused_run(status=status))).encode())[0]
+    suite = ET.fromstring(junit_report.text(refused_run(status=status).to_dict()).encode())[0]
     assert suite.get("errors") == "1"
     assert "no file matches" in suite.find("testcase/error").get("message")
 
 
 def metrics(outcome, before=None, file="people.prom"):
-    families = text_string_to_metric_families(prometheus.text(telling(outcome, before), Path(file)))
+    families = text_string_to_metric_families(prometheus_metrics.text(*documents(outcome, before), Path(file)))
     found = {}
     for family in families:
         assert family.type == "gauge"
@@ -200,7 +207,9 @@ def test_metrics_of_a_good_run_and_of_one_that_read_nothing():
 
 
 def test_metrics_are_told_apart_by_the_file():
-    texts = [prometheus.text(telling(good_run()), Path(f"/metrics/{name}.prom")) for name in ("people", "homes")]
+    texts = [
+        prometheus_metrics.text(*documents(good_run()), Path(f"/metrics/{name}.prom")) for name in ("people", "homes")
+    ]
     labels = [set(re.findall(r'nightly="(\w+)"', text)) for text in texts]
     assert labels == [{"people"}, {"homes"}]
     samples = [[line.split("{")[0] for line in text.splitlines() if "{" in line] for text in texts]
@@ -226,7 +235,7 @@ def facets(facet):
 
 @each_run
 def test_openlineage_event(run):
-    event = openlineage.event(telling(run, good_run()))
+    event = openlineage_event.event(run.to_dict())
     assert {"eventTime", "producer", "schemaURL", "run", "job"} <= set(event)
     assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
     assert event["eventType"] == ("FAIL" if run.status is Status.REFUSED else "COMPLETE")
@@ -242,7 +251,7 @@ def test_openlineage_event(run):
 
 
 def test_openlineage_has_gates_and_columns():
-    (table,) = openlineage.event(telling(failed_run()))["inputs"]
+    (table,) = openlineage_event.event(failed_run().to_dict())["inputs"]
     metrics, assertions = table["inputFacets"]["dataQualityMetrics"], table["inputFacets"]["dataQualityAssertions"]
     assert [one["success"] for one in assertions["assertions"]] == [False, True, False]
     assert metrics["rowCount"] == 1_200
@@ -251,14 +260,14 @@ def test_openlineage_has_gates_and_columns():
 
 
 def test_openlineage_runs_are_told_apart():
-    ids = [openlineage.run_id(run.to_dict()) for run in (*RUNS.values(), good_run())]
+    ids = [openlineage_event.run_id(run.to_dict()) for run in (*RUNS.values(), good_run())]
     assert len(set(ids)) == 3
     assert ids[0] == ids[3]
 
 
 def test_openlineage_of_a_database():
     run = good_run(table="postgresql://host:5432/registry select * from people")
-    (table,) = openlineage.event(telling(run))["inputs"]
+    (table,) = openlineage_event.event(run.to_dict())["inputs"]
     assert (table["namespace"], table["name"]) == ("postgresql://host:5432", "registry select * from people")
 
 
@@ -272,7 +281,7 @@ def first_cells(heading):
 
 
 def test_the_page_has_every_key_of_the_document():
-    assert first_cells("JSON") == set(json_document.document(telling(failed_run(), good_run())))
+    assert first_cells("JSON") == set(with_figures(*documents(failed_run(), good_run())))
 
 
 def test_the_page_has_every_key_of_gates_files_and_columns():

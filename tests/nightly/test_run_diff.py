@@ -12,10 +12,11 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, TableReadError
 from gpupif.nightly.comparison.run_diff import diff_runs
-from gpupif.nightly.outcome import ColumnProfile, GateResult, Status, Verdict
-from gpupif.nightly.record import kept
+from gpupif.nightly.exit_codes import Status
+from gpupif.nightly.record.kept_scores import KEY_FILE, SCORE_FILE, KeptFolder
 from gpupif.nightly.record.record import Record
-from tests.helpers.recorded_outcomes import outcome, recorded
+from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
+from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
 
 MEASURES = ["cig", "csf", "unique"]
 
@@ -35,18 +36,18 @@ def keep(state, tables, kind, where=None, keyed=True, show_values=False, measure
             scores = gpupif.score(frame, measures, columns=[*frame.columns[1:]], **asked)
             number = record.begin(outcome(Status.RUNNING))
             keys = pa.Table.from_pandas(frame[["id"]], preserve_index=False).to_batches(70) if keyed else None
-            facts = kept.stage(state, number, scores, kind, where, keys, show_values=show_values)
+            facts = kept_scores(state, number, scores, kind, where, keys, show_values=show_values)
             summary = scores.summary().to_dict()
             record.finish(outcome(number=number, kept=facts, rows=len(frame), summary=summary))
-            kept.publish(state, number)
+            KeptFolder(state, number).publish()
             several.append(scores)
     return several
 
 
 def in_parts(monkeypatch):
     """Have few rows be many."""
-    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.PART_BYTES", 1 << 12)
-    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.CUT_ROWS", 50)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.PARTITION_BYTES", 1 << 12)
+    monkeypatch.setattr("gpupif.nightly.comparison.score_changes.CHUNK_ROWS", 50)
     monkeypatch.setattr("gpupif.nightly.comparison.score_changes.READ_ROWS", 16)
 
 
@@ -308,7 +309,7 @@ def test_kept_scores_that_are_gone(tmp_path):
 
 def test_kept_scores_that_are_damaged(tmp_path):
     keep(tmp_path, [census(100, 1), census(100, 2)], "all")
-    for name in (kept.SCORE_FILE, kept.KEY_FILE):
+    for name in (SCORE_FILE, KEY_FILE):
         file = tmp_path / "scores" / "run-000001" / name
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])

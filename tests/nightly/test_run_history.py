@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from gpupif.errors import InputError
-from gpupif.nightly.outcome import GateResult, Status, Verdict
+from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.record.run_history import read_history
+from gpupif.nightly.run_outcome import GateResult, Verdict
 from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.secrets import Redaction
-from gpupif.nightly.table.table_input import table_identity
+from gpupif.nightly.table.kept_table import table_identity
 from gpupif.utils.validation import brief
 
 DATABASE = '[input]\nconnection = "${DB}"\nquery = "SELECT 1"\n'

@@ -15,15 +15,15 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, TableReadError
 from gpupif.nightly.configuration.settings import KeepSettings
-from gpupif.nightly.outcome import Status
-from gpupif.nightly.record import kept, retention
+from gpupif.nightly.exit_codes import Status
+from gpupif.nightly.record.kept_scores import MANIFEST, SCORE_FILE, KeptFolder, remove_expired, tidy
 from gpupif.nightly.record.record import RECORD, Record, utc_now
 from gpupif.nightly.record.run_history import read_history
 from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.table.kept_table import VALUES
 from gpupif.nightly.table.kept_values import KeptValues
-from gpupif.nightly.table.table_state import VALUES
 from tests.helpers.nights import Nights
-from tests.helpers.recorded_outcomes import outcome, recorded
+from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,9 @@ def made(tmp_path_factory):
     with Record.open(state, writable=True) as record:
         for _ in range(2):
             number = record.begin(outcome(Status.RUNNING))
-            facts = kept.stage(state, number, scores, "all")
+            facts = kept_scores(state, number, scores, "all")
             record.finish(outcome(number=number, kept=facts))
-            kept.publish(state, number)
+            KeptFolder(state, number).publish()
     KeptValues.store(state / VALUES.format("000002"), 2, [])
     return state
 
@@ -70,7 +70,7 @@ def test_any_damaged_byte_is_found(state, seed):
     assert file.name in str(found).replace("\n", "")
 
 
-@pytest.mark.parametrize("name", [kept.SCORE_FILE, kept.MANIFEST, "", RECORD])
+@pytest.mark.parametrize("name", [SCORE_FILE, MANIFEST, "", RECORD])
 def test_what_is_gone(state, name):
     folder = state / "scores" / "run-000002"
     if name == RECORD:
@@ -111,7 +111,7 @@ def test_a_record_that_cannot_be_read(state):
 
 def test_encoded_parts_and_a_run_that_is_on(state):
     recorded(state, outcome(Status.RUNNING))
-    (kept.staging_folder(state, 3) / kept.SCORE_FILE).touch(0o644)
+    (KeptFolder(state, 3).create() / SCORE_FILE).touch(0o644)
     part = state / "parts" / "a.part"
     part.parent.mkdir(mode=0o700)
     part.touch(0o600)
@@ -130,16 +130,17 @@ def forge(state, *statements):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE gates SET verdict = 'passed'",
-        "UPDATE gates SET value = value + 1",
-        "UPDATE limits SET value = 1",
-        "UPDATE runs SET status = 'passed' WHERE number = 2",
-        "UPDATE runs SET finished = started",
-        "UPDATE runs SET removed = started WHERE number = 2",
-        "UPDATE runs SET digest = NULL WHERE number = 2",
-        "UPDATE file_versions SET digest = 'another'",
+        """UPDATE documents SET document = replace(document, '"verdict": "failed"', '"verdict": "passed"')""",
+        "UPDATE documents SET document = json_set(document, '$.gates[0].value', 4)",
+        "UPDATE documents SET document = '[]' WHERE number = 2",
+        "UPDATE documents SET document = 'no JSON' WHERE number = 2",
+        "UPDATE documents SET status = 'passed' WHERE number = 2",
+        "UPDATE documents SET started = '2020-01-01' WHERE number = 2",
+        "UPDATE documents SET removed = started WHERE number = 2",
+        "UPDATE documents SET kept_path = 'scores/run-000001' WHERE number = 2",
+        "UPDATE documents SET digest = NULL WHERE number = 2",
+        "UPDATE file_versions SET file = replace(file, 'digest', 'digits')",
         "DELETE FROM run_files WHERE run = 2",
-        "INSERT INTO notes VALUES (2, 0, 'all is well')",
     ],
 )
 def test_a_run_that_was_changed_by_hand(tmp_path, statement):
@@ -165,7 +166,7 @@ def test_a_run_that_was_changed_by_hand(tmp_path, statement):
 )
 def test_a_run_that_was_deleted(tmp_path, deleted, said):
     recorded(tmp_path, *[outcome(Status.REFUSED)] * 4)
-    forge(tmp_path, *(f"DELETE FROM runs WHERE number = {number}" for number in deleted))
+    forge(tmp_path, *(f"DELETE FROM documents WHERE number = {number}" for number in deleted))
     for _ in range(2):
         (problem,) = check_state(tmp_path).problems
         assert problem.startswith(f"{tmp_path / RECORD}: {said} not there: deleted, or lost")
@@ -177,19 +178,21 @@ def test_a_run_that_was_deleted(tmp_path, deleted, said):
 def test_a_run_that_retention_removed_is_no_gap(state):
     with Record.open(state, writable=True) as record:
         record.remove([1], utc_now())
-        kept.remove(state, 1)
+        KeptFolder(state, 1).delete()
     assert check_state(state).problems == []
 
 
-@pytest.mark.parametrize("step", ["remove", "shutil.rmtree"])
+@pytest.mark.parametrize("step", ["KeptFolder.delete", "shutil.rmtree"])
 def test_retention_that_was_killed_between_the_record_and_the_files_is_no_fault(state, step):
     child = os.fork()
     if child == 0:
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(f"gpupif.nightly.record.kept.{step}", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+                patch.setattr(
+                    f"gpupif.nightly.record.kept_scores.{step}", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+                )
                 with Record.open(state, writable=True) as record:
-                    retention.apply(record, KeepSettings(runs=1), utc_now())
+                    remove_expired(record, KeepSettings(runs=1), utc_now())
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -197,7 +200,7 @@ def test_retention_that_was_killed_between_the_record_and_the_files_is_no_fault(
     found = check_state(state)
     assert (found.problems, found.exit_code) == ([], 0)
     with Record.open(state, writable=True) as record:
-        retention.tidy(record)
+        tidy(record)
     assert [folder.name for folder in (state / "scores").glob("*run-*")] == ["run-000002"]
 
 

@@ -20,7 +20,7 @@ LEFT = {
     ("io/write.py", "fchmod"),
     ("io/checkpoints.py", "chmod"),
     # An output becomes a kept file of the state.
-    ("nightly/record/kept.py", "chmod"),
+    ("nightly/record/kept_scores.py", "chmod"),
     # New, and with mode 600 or 700, by their own making.
     ("io/temporary_folder.py", "mkstemp"),
     ("marginals/out_of_core.py", "mkdtemp"),

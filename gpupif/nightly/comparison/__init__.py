@@ -1,1 +1,1 @@
-"""What changed from one night to another."""
+"""Comparison of runs: their figures, and the changes of their kept scores."""

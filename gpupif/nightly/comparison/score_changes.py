@@ -1,14 +1,14 @@
-"""How kept scores of two runs differ: cells whose risk rose most, and rows that became unique.
+"""The changes of kept scores from one run to another: cells whose risk rose most, and rows that became unique.
 
-Rows are the same by the digest of their key, or by their place. Both tables are cut by that into parts in which equal
-rows lie together; a part of both fits into memory.
+A row of one run is that of the other by the digest of its key, or by its place. Both tables are cut by that into
+partitions, so that the same rows are in partitions of the same number; one partition of each run fits into memory.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,41 +29,81 @@ from ...results.cell_condition import parse_condition
 from ...results.cell_table import COLUMN, ROW, VALUE
 from ...results.provenance import read_description
 from ...results.score_outputs import ScoreView, outputs_of
-from ..record.kept import KEY_FILE, SCORE_FILE, Manifest
+from ..record.kept_scores import KEY_FILE, SCORE_FILE, Manifest
 from ..record.row_keys import READ_ROWS, RowKeys, values_of
-from .changes import CellChange, NewlyUnique, ScoreChanges
 
-# Of both tables, what a part takes in memory, about; and into how many parts a table is cut at most.
-PART_BYTES = 1 << 26
-MOST_PARTS = 512
-# Rows that are cut at once.
-CUT_ROWS = 1 << 18
-# By which measures of a row it is unique, where they are 1.
+# The memory of a partition of both tables, about; and the most partitions that a table is cut into.
+PARTITION_BYTES = 1 << 26
+MOST_PARTITIONS = 512
+# Rows that are partitioned at once.
+CHUNK_ROWS = 1 << 18
+# The measures that are 1 for a unique row.
 UNIQUE_MEASURES = ("unique", "class_size")
 IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
 
 Numbers = npt.NDArray[Any]
 
 
+@dataclass(frozen=True)
+class CellChange:
+    """A cell whose risk rose. row: its place in the later table, from 0. key, value: None if they are not shown."""
+
+    row: int
+    column: str
+    before: float
+    after: float
+    key: dict[str, str | None] | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class NewlyUnique:
+    """Rows that are unique in the later run, and were not in the earlier one: how many, and the first of them."""
+
+    count: int
+    rows: Sequence[int]
+    keys: Sequence[dict[str, str | None]] | None = None
+
+
+@dataclass(frozen=True)
+class ScoreChanges:
+    """The changes of scores.
+
+    measure: name of the measure. by: "row key" or "place", by which rows are the same. compared, rose, fell: cells that
+    both runs kept. came, went: cells (rows, if all scores are kept) that only one run has. cells: the cells whose risk
+    rose most. newly_unique: None if that cannot be said.
+    """
+
+    measure: str
+    by: str
+    compared: int
+    rose: int
+    fell: int
+    came: int
+    went: int
+    cells: Sequence[CellChange]
+    newly_unique: NewlyUnique | None
+
+
 class Side(NamedTuple):
-    """Kept scores of one run."""
+    """The kept scores of one run."""
 
     folder: Path
     manifest: Manifest
 
     @property
     def file(self) -> Path:
-        """Of the scores."""
+        """The file of the scores."""
         return self.folder / SCORE_FILE
 
     @property
     def keys(self) -> Path:
-        """Of which row is which."""
+        """The file of the row keys."""
         return self.folder / KEY_FILE
 
 
 def why_not(before: Side, after: Side) -> str | None:
-    """Why kept scores of two runs cannot be compared, and which setting that takes; None where they can."""
+    """Return why kept scores of two runs cannot be compared, and the setting that it takes; None if they can."""
     a, b = before.manifest, after.manifest
     if a.kind != b.kind:
         return f"Run {a.run} kept {_kinds(a)}, run {b.run} {_kinds(b)}: they take the same keep.scores."
@@ -84,13 +124,30 @@ def _kinds(manifest: Manifest) -> str:
 def compare(
     before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False
 ) -> tuple[ScoreChanges, list[str]]:
-    """How kept scores of two runs differ, of which `why_not` says nothing; and what of it cannot be said, and why.
+    """Return the changes of kept scores between two runs, and a sentence for each change that cannot be said.
 
-    most: of the cells and rows that are listed. temp: where temporary files go. show_values: list values and keys.
-    Raises TableReadError where files are damaged, OutputError where there is no room for temporary files.
+    `why_not` has to be None. most: how many cells and rows are listed. temp: the folder of temporary files.
+    show_values: list values and keys. Raises TableReadError if files are damaged, OutputError if there is no room for
+    temporary files.
     """
     try:
-        return _compare(before, after, most, temp, show_values)
+        measure = find_measure(_shared(before, after))
+        unique, missing = _unique_measure(before, after)
+        sides = [_Reader(side, measure, unique) for side in (before, after)]
+        columns = [name for name in sides[1].columns if name in sides[0].columns]
+        changes = _Changes(measure, most, before.manifest.kind == "all", columns)
+        with contextlib.ExitStack() as closing:
+            number = max(1, min(MOST_PARTITIONS, -(-sum(side.bytes(columns) for side in sides) // PARTITION_BYTES)))
+            partitions = [_partitions(side.tables(columns), number, temp, closing) for side in sides]
+            for place in range(number):
+                changes.add(*(read(place) for read in partitions))
+        if before.manifest.kind == "cells" and (changes.came or changes.went):
+            alone = changes.came + changes.went
+            missing.append(
+                f"{alone:,} cells are kept of one run alone, the other one has no score for them: "
+                'keep.scores = "all" says how much they rose.'
+            )
+        return changes.result(after, before.manifest.secret is not None, unique is not None, show_values), missing
     except (pa.ArrowException, KeyError, FileNotFoundError) as error:
         folders = f"{before.folder} or {after.folder}"
         raise TableReadError(
@@ -99,35 +156,14 @@ def compare(
         ) from error
 
 
-def _compare(
-    before: Side, after: Side, most: int, temp: Path | None, show_values: bool
-) -> tuple[ScoreChanges, list[str]]:
-    measure = find_measure(_shared(before, after))
-    unique, missing = _unique_measure(before, after)
-    sides = [_Reader(side, measure, unique) for side in (before, after)]
-    columns = [name for name in sides[1].columns if name in sides[0].columns]
-    found = _Found(measure, most, before.manifest.kind == "all", columns)
-    with contextlib.ExitStack() as closing:
-        number = max(1, min(MOST_PARTS, -(-sum(side.bytes(columns) for side in sides) // PART_BYTES)))
-        cut = [_cut(side.tables(columns), number, temp, closing) for side in sides]
-        for part in range(number):
-            found.look(*(tables(part) for tables in cut))
-    if before.manifest.kind == "cells" and (found.came or found.went):
-        missing.append(
-            f"{found.came + found.went:,} cells are kept of one run alone, the other one has no score for them: "
-            'keep.scores = "all" says how much they rose.'
-        )
-    return found.changes(after, before.manifest.secret is not None, unique is not None, show_values), missing
-
-
 def _shared(before: Side, after: Side) -> str:
-    """The measure to compare by: CIG, or else the first of both."""
+    """Return the measure to compare by: CIG, or else the first one of both runs."""
     both = [name for name in after.manifest.measures if name in before.manifest.measures]
     return "cig" if "cig" in both else both[0]
 
 
 def _unique_measure(before: Side, after: Side) -> tuple[str | None, list[str]]:
-    """The measure that says which rows are unique; None where none does, and which setting it takes."""
+    """Return the measure that says which rows are unique; None if there is none, and a sentence with the setting."""
     manifests = [side.manifest for side in (before, after)]
     both = [name for name in UNIQUE_MEASURES if all(name in manifest.measures for manifest in manifests)]
     if not both:
@@ -142,19 +178,19 @@ def _unique_measure(before: Side, after: Side) -> tuple[str | None, list[str]]:
 
 
 def _keeps_unique(where: str | None, measure: str) -> bool:
-    """Whether a condition holds of all cells of unique rows, whatever their other scores are."""
+    """Return whether a condition holds for all cells of unique rows, whatever their other scores are."""
     if where is None:
         return True
-    # No comparison holds of what is unknown, and there is no "not": what holds so, holds anyway.
+    # No comparison holds for NaN, and there is no "not": if the condition holds here, it holds for any other scores.
     known = parse_condition(where).holds(lambda name: np.array([1.0 if name == measure else np.nan]))
     return bool(known[0])
 
 
 class _Reader:
-    """Kept scores of one run as tables: identity of the row, its place, whether it is unique, and scores.
+    """The kept scores of one run as tables: identity of the row, its place, whether it is unique, and scores.
 
-    Of all scores those of each column, one row for each row; of cells column and score, one row for each cell. Raises
-    TableReadError for a file that does not say what it is of.
+    If all scores are kept there is a table row for each row, with the scores of each column; if cells are kept there is
+    one for each cell, with column and score. Raises TableReadError for a file that gpupif did not write.
     """
 
     def __init__(self, side: Side, measure: Measure, unique: str | None) -> None:
@@ -165,29 +201,31 @@ class _Reader:
         view = ScoreView(description.about.measures, attackers, description.about.dtype)
         self._side = side
         self._whole = side.manifest.kind == "all"
-        # The worst over attackers.
+        # The worst score over attackers.
         self._score = view.score(measure)
         self._unique = None if unique is None else view.score(find_measure(unique))
         self._outputs = outputs_of([self._score, *([] if self._unique is None else [self._unique])])
         self.columns = [str(name) for name in description.about.columns]
 
     def bytes(self, columns: Sequence[str]) -> int:
-        """What it takes in memory, about."""
+        """Return the memory that the tables take, about, in bytes."""
         rows: int = pq.read_metadata(self._side.file).num_rows
         return rows * (48 + 8 * (len(columns) if self._whole else 4))
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The tables; columns: scored ones, of both runs."""
+        """Yield the tables. columns: the scored columns of both runs."""
         with contextlib.ExitStack() as closing:
             keys = None
             if self._side.manifest.secret is not None:
                 keys = closing.enter_context(RowKeys(self._side.keys))
             file = closing.enter_context(pq.ParquetFile(self._side.file))
-            for rows, unique, scores in self._of_all(file, columns) if self._whole else self._of_cells(file, columns):
-                identity = pa.array(rows) if keys is None else keys.of(rows)
+            for rows, unique, scores in (
+                self._all_scores(file, columns) if self._whole else self._cells_of(file, columns)
+            ):
+                identity = pa.array(rows) if keys is None else keys.digests(rows)
                 yield pa.table({IDENTITY: identity, ROW: rows, UNIQUE: unique, **scores})
 
-    def _of_all(
+    def _all_scores(
         self, file: pq.ParquetFile, columns: Sequence[str]
     ) -> Iterator[tuple[Numbers, Numbers, dict[str, Any]]]:
         names = {output: [f"{output}_{column}" for column in columns] for output in self._outputs}
@@ -199,7 +237,7 @@ class _Reader:
             yield rows, unique, {str(place): scores for place, scores in enumerate(self._score.of(arrays))}
             start += len(rows)
 
-    def _of_cells(
+    def _cells_of(
         self, file: pq.ParquetFile, columns: Sequence[str]
     ) -> Iterator[tuple[Numbers, Numbers, dict[str, Any]]]:
         places = pa.array(columns, pa.string())
@@ -214,47 +252,50 @@ class _Reader:
             yield rows, self._is_unique(arrays, rows), {COLUMN: target.drop_null(), SCORE: self._score.of(arrays)[0]}
 
     def _is_unique(self, arrays: Mapping[str, Numbers], rows: Numbers) -> Numbers:
-        """Whether rows are unique by any of their cells (columns, rows); none where that is not known."""
+        """Return whether rows are unique by any of their cells, arrays (columns, rows); False if that is not known."""
         found: Numbers = np.zeros(len(rows), bool) if self._unique is None else (self._unique.of(arrays) == 1).any(0)
         return found
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> Numbers:
-    """A column of a file."""
+    """Return a column of a file."""
     found: Numbers = batch.column(name).to_numpy(zero_copy_only=False)
     return found
 
 
-def _cut(
+def _partitions(
     tables: Iterator[pa.Table], number: int, temp: Path | None, closing: contextlib.ExitStack
 ) -> Callable[[int], pa.Table]:
-    """Cut tables into parts by identity; what gives a part. A single part stays in memory, several go to files."""
+    """Partition tables by identity, and return a function that reads a partition.
+
+    A single partition stays in memory, several go to files.
+    """
     if number == 1:
         whole = pa.concat_tables(list(tables))
         return lambda _: whole
     folder = closing.enter_context(temporary_folder(temp))
-    files = [folder / f"part-{part}.arrow" for part in range(number)]
+    files = [folder / f"partition-{place}.arrow" for place in range(number)]
     with contextlib.ExitStack() as writing:
         writers: list[BatchWriter] = []
-        for table in _gathered(tables):
+        for table in _large_chunks(tables):
             if not writers:
                 schema = {field.name: field.type for field in table.schema}
                 writers = [writing.enter_context(BatchWriter(file, schema)) for file in files]
-            part = _parts_of(table.column(IDENTITY), number)
-            columns = table.take(pa.array(np.argsort(part, kind="stable"))).combine_chunks().columns
-            edges = np.cumsum([0, *np.bincount(part, minlength=number)]).tolist()
+            partition = _partition_of(table.column(IDENTITY), number)
+            columns = table.take(pa.array(np.argsort(partition, kind="stable"))).combine_chunks().columns
+            edges = np.cumsum([0, *np.bincount(partition, minlength=number)]).tolist()
             for writer, (start, stop) in zip(writers, pairwise(edges), strict=True):
                 if start < stop:
                     writer.write([column.chunk(0).slice(start, stop - start) for column in columns])
-    return lambda part: _read(files[part])
+    return lambda place: _read(files[place])
 
 
-def _gathered(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The tables, some in one, so that each part gets many rows at once."""
+def _large_chunks(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the tables, several joined to one, so that each partition gets many rows at once."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
-        if sum(map(len, waiting)) >= CUT_ROWS:
+        if sum(map(len, waiting)) >= CHUNK_ROWS:
             yield pa.concat_tables(waiting)
             waiting = []
     if waiting:
@@ -266,8 +307,8 @@ def _read(file: Path) -> pa.Table:
         return ipc.open_file(source).read_all()
 
 
-def _parts_of(identity: pa.ChunkedArray, number: int) -> Numbers:
-    """The part of each row, by its place or by the first bytes of its digest."""
+def _partition_of(identity: pa.ChunkedArray, number: int) -> Numbers:
+    """Return the partition of each row, by its place or by the first bytes of its digest."""
     plain = identity.combine_chunks()
     if pa.types.is_integer(plain.type):
         places: Numbers = plain.to_numpy() // READ_ROWS % number
@@ -276,8 +317,8 @@ def _parts_of(identity: pa.ChunkedArray, number: int) -> Numbers:
     return (words % np.uint64(number)).astype(np.int64)
 
 
-class _Found:
-    """What is found in the parts so far."""
+class _Changes:
+    """The changes that were found in the partitions so far."""
 
     def __init__(self, measure: Measure, most: int, whole: bool, columns: Sequence[str]) -> None:
         self._measure, self._most, self._whole, self._columns = measure, most, whole, columns
@@ -286,8 +327,8 @@ class _Found:
         self._uniques = 0
         self._unique_rows: list[int] = []
 
-    def look(self, before: pa.Table, after: pa.Table) -> None:
-        """Compare a part."""
+    def add(self, before: pa.Table, after: pa.Table) -> None:
+        """Compare a partition of both runs."""
         self._look_for_uniques(before, after)
         match = pc.index_in(self._identity(after), value_set=self._identity(before))
         shared = np.flatnonzero(match.is_valid().to_numpy(zero_copy_only=False))
@@ -302,7 +343,7 @@ class _Found:
             self._compare(rows, after.column(COLUMN).to_numpy(), before.column(SCORE), after.column(SCORE))
 
     def _identity(self, table: pa.Table) -> pa.Array:
-        """Of what is compared: of rows that of the row; of cells with their column."""
+        """Return the identity of each table row: of the row, or for cells of the row and the column."""
         identity = table.column(IDENTITY).combine_chunks()
         if self._whole:
             return identity
@@ -316,7 +357,7 @@ class _Found:
         return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size + 8), len(identity), [None, content])
 
     def _compare(self, rows: Numbers, columns: Numbers, before: pa.ChunkedArray, after: pa.ChunkedArray) -> None:
-        """Compare cells; columns: their places among those that are scored."""
+        """Compare cells. columns: their places among the scored columns."""
         scores = [np.asarray(one.to_numpy(), np.float64) for one in (before, after)]
         risks = [as_risk(self._measure, one) for one in scores]
         with np.errstate(invalid="ignore"):
@@ -342,8 +383,8 @@ class _Found:
         self._uniques += len(rows)
         self._unique_rows = sorted([*self._unique_rows, *rows[: self._most].tolist()])[: self._most]
 
-    def changes(self, after: Side, keyed: bool, unique: bool, show_values: bool) -> ScoreChanges:
-        """All that was found; keyed, unique: rows have keys, and it is known which are unique."""
+    def result(self, after: Side, keyed: bool, unique: bool, show_values: bool) -> ScoreChanges:
+        """Return all changes. keyed: whether rows have keys. unique: whether it is known which rows are unique."""
         cells = [CellChange(row, self._columns[column], before, then) for _, row, column, before, then in self._cells]
         newly = NewlyUnique(self._uniques, self._unique_rows)
         if show_values:
@@ -362,7 +403,7 @@ class _Found:
 
 
 def _values(file: Path, cells: Sequence[CellChange]) -> dict[tuple[int, str], str | None]:
-    """The values of cells, as a file of cells has them."""
+    """Return the values of cells, by row and column, as a file of cells has them."""
     dataset = ds.dataset(str(file), format="parquet")
     if VALUE not in dataset.schema.names:
         return {}

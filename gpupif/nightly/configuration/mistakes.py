@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, a sentence each: the key, what was expected, what came, how to mend it."""
+"""The mistakes in a configuration, a sentence each: the key, what was expected, what came, how to mend it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...utils.toml import toml_key, toml_text
 from ...utils.validation import brief
 from .settings import EXPECTED, FAULT, TAGS, Section, Settings
 
-# Where a value stands: keys, and places in lists, from 0.
+# The location of a value: keys, and places in lists, from 0.
 Location = tuple[str | int, ...]
 
-# What was expected, by the type of pydantic's error.
+# The expectation, by the type of pydantic's error.
 WANTED: Mapping[str, str] = {
     "string_type": "text",
     "string_unicode": "text that UTF-8 can hold",
@@ -37,7 +37,7 @@ TABLES = ("dict_type", "model_type")
 
 
 def mistakes_in(error: ValidationError, document: Mapping[str, Any]) -> dict[Location, list[str]]:
-    """What is wrong, by where, as sentences without the key. document: what was checked, as it is written."""
+    """Return the mistakes by location, as sentences without the key. document: the configuration as it is written."""
     found: dict[Location, list[str]] = {}
     for detail in error.errors(include_url=False, include_input=False):
         location = tuple(part for part in detail["loc"] if part not in TAGS)
@@ -47,7 +47,7 @@ def mistakes_in(error: ValidationError, document: Mapping[str, Any]) -> dict[Loc
 
 
 def key_of(location: Location, document: Mapping[str, Any]) -> str:
-    """A key as people write it, such as input.path; of a gate with its name or kind, gates[0].max (gate 'rows')."""
+    """Return a key as people write it: input.path; for a gate with its name or kind, gates[0].max (gate 'rows')."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{toml_key(part)}" if text else toml_key(part)
@@ -58,7 +58,7 @@ def key_of(location: Location, document: Mapping[str, Any]) -> str:
 
 
 def value_at(document: Any, location: Sequence[str | int]) -> Any:
-    """The value that stands somewhere; None where there is none."""
+    """Return the value at a location; None if there is none."""
     for part in location:
         try:
             document = document[part]
@@ -68,7 +68,7 @@ def value_at(document: Any, location: Sequence[str | int]) -> Any:
 
 
 def section_of(location: Location) -> type[Section]:
-    """The section that a key is of, by its schema."""
+    """Return the section that has a key, by the schema."""
     section: type[Section] = Settings
     for part in location[:-1]:
         if part in section.model_fields:
@@ -110,7 +110,7 @@ def _of_missing(section: type[BaseModel], key: str) -> str:
 
 
 def _of_unknown(section: type[BaseModel], key: str, location: Location) -> str:
-    """Of a key that there is not: one like it, or where else there is one of its name."""
+    """Return the sentence for an unknown key, with a similar key, or another table with a key of this name."""
     own = list(section.model_fields)
     hint = did_you_mean(key, own)
     if not hint:
@@ -126,7 +126,7 @@ def _of_unknown(section: type[BaseModel], key: str, location: Location) -> str:
 
 
 def said(value: Any) -> str:
-    """A value that came, with what it is."""
+    """Return a value that came, with its type."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -143,7 +143,7 @@ def said(value: Any) -> str:
 
 
 def _mend(kind: str, came: Any, location: Location) -> str:
-    """What to write in its place, as a sentence behind another; nothing where what was expected says it."""
+    """Return what to write instead, as a further sentence; no text if the expectation says it."""
     if kind == "string_type" and not isinstance(came, list | dict):
         return " Put it in quotes."
     if kind in PLAIN and isinstance(came, str):

@@ -1,28 +1,47 @@
-"""The first configuration of nightly runs, made from a look at the table."""
+"""The first configuration of nightly runs: proposed from a look at the table, and written as commented TOML."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic.fields import FieldInfo
 
 from ...errors import InputError
-from .installed import check_installed
+from ...io.paths import find_input
+from ...io.write import check_output, write_text
+from ...utils.display import as_percent
+from ...utils.toml import WIDTH, toml_comment, toml_key, toml_value
+from ...utils.validation import check_path
+from ..gates.findings import measure_table
+from ..gates.gate_kinds import GATES
+from ..gates.gates import evaluate, questions_of, resolve_gates
+from ..run_outcome import ColumnProfile
+from .settings import (
+    GateSettings,
+    InputSettings,
+    RiskSettings,
+    ScoreSettings,
+    Section,
+    Settings,
+    TellSettings,
+    WebhookSettings,
+)
 
 if TYPE_CHECKING:
     from ...inspection.inspect import Inspection
     from ...io.base import Input
-    from .settings import GateSettings, InputSettings, Settings
 
 CONFIG_FILE = "risk.toml"
-# The scheme of an address; paths have one / of the two behind it.
+# An address begins with its scheme; a path loses one of the two / behind it.
 ADDRESS = re.compile(r"([A-Za-z][\w+.-]+):/")
-# Rows may be fewer or more by such a share, and missing values more, before somebody has to look.
+# The share by which rows may be fewer or more, and missing values more, before somebody has to look.
 ROWS_SHARE, MISSING_SHARE = 0.2, 0.05
-# Above what a risk is now, limits on it leave such a share of it, or of the rows.
+# The headroom of limits above the risk of today: a share of its bits, or of the rows.
 BITS_HEADROOM, SHARE_HEADROOM = 0.05, 0.01
 YOURS = "It says when risk is higher than now, not that it may be as high: whoever answers for the table sets it."
 TITLE = (
@@ -79,10 +98,7 @@ def init(
     >>> folder.cleanup()
 
     """
-    check_installed()
     from ...inspection.inspect import inspect
-    from ...io.write import check_output, write_text
-    from ...utils.validation import check_path
 
     check_path("path", path, "a .toml file")
     found = look_up(table)
@@ -93,9 +109,7 @@ def init(
 
 
 def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Input:
-    """The files of a table; raises InputError for the address of a database, and what `find_input` raises."""
-    from ...io.paths import find_input
-
+    """Return the files of a table. Raises InputError for the address of a database, and as `find_input`."""
     address = ADDRESS.match(str(table))
     if address is not None and not os.path.exists(table):
         raise InputError(
@@ -107,102 +121,55 @@ def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Inpu
 
 
 def _as_toml(found: Input, seen: Inspection, file: Path) -> str:
-    """Return the configuration for the files of a table that was looked at. file: that it is to be."""
-    from .commented_toml import as_written, commented_toml
+    """Return the configuration for the files of a table. seen: of the table. file: of the configuration."""
+    settings = _proposed(found, seen, file.parent)
+    gates, profiles = resolve_gates(settings), [ColumnProfile(str(name), "") for name in seen.columns["column"]]
+    results = evaluate(gates, measure_table(found, settings, questions_of(gates), profiles, Path), None)
+    proposals = [*_input_gates(seen), *_with_limits(settings, [result.value for result in results])]
+    settings = settings.model_copy(update={"gates": [gate for _, gate in proposals]})
+    roles, remarks = seen.roles, {f"gates[{place}]": why for place, (why, _) in enumerate(proposals)}
+    remarks["risk.quasi_identifiers"] = "Proposed, and so is what is sensitive: check each."
+    left = [f"{name!r} ({role})" for name, role in roles.items() if name not in roles.scored]
+    if left:
+        remarks["score.columns"] = f"Not scored: {', '.join(left)}."
+    if settings.input.row_key:
+        remarks["input.row_key"] = "Proposed: no two rows have the same value there."
+    examples = [(why, as_written(gate.model_dump(mode="json"))) for why, gate in _examples(settings)]
+    return commented_toml(as_written(settings.model_dump(mode="json")), TITLE, remarks, examples)
 
-    settings = _settings(_input(found, seen, file.parent), seen, _risks(seen))
-    gates, examples = [*_gates(seen), *_with_limits(settings, _measured(found, seen, settings))], _examples(seen)
-    settings = settings.model_copy(update={"gates": [gate for _, gate in gates]})
-    remarks = {f"gates[{place}]": why for place, (why, _) in enumerate(gates)}
-    return commented_toml(
-        as_written(settings.model_dump(mode="json")),
-        TITLE,
-        remarks | _remarks(seen),
-        [(why, as_written(gate.model_dump(mode="json"))) for why, gate in examples],
-    )
 
-
-def _input(found: Input, seen: Inspection, folder: Path) -> InputSettings:
-    """The input: files."""
-    from .settings import InputSettings
-
+def _proposed(found: Input, seen: Inspection, folder: Path) -> Settings:
+    """Return settings for a table, with gates on the change of its risks. folder: of the configuration."""
     whole = Path(os.path.abspath(found.path))
     path = str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
-    # Not the home of a user.
+    # A path that begins with ~ would be in the home of a user.
     path = f"./{path}" if path.startswith("~") else path
-    return InputSettings(path=path, separator=found.sep, row_key=_row_key(seen))
-
-
-def _row_key(seen: Inspection) -> list[str]:
-    """A column that is a key: made to tell rows apart, which it does, without a gap."""
+    # A row key is made to tell rows apart, and does so, without a gap.
     keys = [
-        record["column"]
+        str(record["column"])
         for record in seen.columns.to_dict("records")
         if record["values"] == seen.rows
         and record["missing"] == 0
         and (record["role"] == "identifier" or record["looks_like"] == "row numbers")
     ]
-    return _names(keys[:1])
-
-
-def _settings(table: InputSettings, seen: Inspection, gates: Sequence[GateSettings]) -> Settings:
-    from .settings import RiskSettings, ScoreSettings, Settings
-
     roles = seen.roles
-    known, weights = _names(roles.quasi_identifiers), _names(roles.having("weight"))
-    return Settings(
-        input=table,
-        score=ScoreSettings(
-            columns=_names(roles.scored) or None, known=known or None, weights=weights[0] if weights else None
-        ),
-        risk=RiskSettings(quasi_identifiers=known, sensitive=_names(roles.sensitive) if known else []),
-        gates=list(gates),
+    scored, known, sensitive, weights = (
+        [str(name) for name in columns]
+        for columns in (roles.scored, roles.quasi_identifiers, roles.sensitive, roles.having("weight"))
     )
-
-
-def _names(columns: Iterable[Hashable]) -> list[str]:
-    """Columns of files, whose names are text."""
-    return [str(name) for name in columns]
-
-
-def _remarks(seen: Inspection) -> dict[str, str]:
-    """What is said of keys that were filled in."""
-    roles = seen.roles
-    left = [f"{name!r} ({role})" for name, role in roles.items() if name not in roles.scored]
-    remarks = {"risk.quasi_identifiers": "Proposed, and so is what is sensitive: check each."}
-    if left:
-        remarks["score.columns"] = f"Not scored: {', '.join(left)}."
-    if _row_key(seen):
-        remarks["input.row_key"] = "Proposed: no two rows have the same value there."
-    return remarks
-
-
-def _risks(seen: Inspection) -> list[GateSettings]:
-    """Return gates on the change of risks."""
-    from .settings import GateSettings
-
     gates = [GateSettings(kind="pif", percentile=95.0, max_rise=0.1)]
-    if seen.roles.quasi_identifiers:
+    if known:
         gates += [GateSettings(kind=kind, max_rise=0.01) for kind in ("unique_share", "share_below_k")]
-    return gates
-
-
-def _measured(found: Input, seen: Inspection, settings: Settings) -> list[float | None]:
-    """Return what the gates of a configuration measure of the table as it is; None for what is not defined."""
-    from ..gates.gates import evaluate, resolve_gates
-    from ..gates.measure import measure_table
-    from ..outcome import ColumnProfile
-
-    gates = resolve_gates(settings)
-    profiles = [ColumnProfile(str(name), "") for name in seen.columns["column"]]
-    findings = measure_table(found, settings, gates, profiles, Path)
-    return [result.value for result in evaluate(gates, findings, None)]
+    return Settings(
+        input=InputSettings(path=path, separator=found.sep, row_key=keys[:1]),
+        score=ScoreSettings(columns=scored or None, known=known or None, weights=weights[0] if weights else None),
+        risk=RiskSettings(quasi_identifiers=known, sensitive=sensitive if known else []),
+        gates=gates,
+    )
 
 
 def _with_limits(settings: Settings, values: Sequence[float | None]) -> list[tuple[str, GateSettings]]:
     """Return the gates on risks with limits a little above what they are now, each with why."""
-    from ...utils.display import as_percent
-
     said = {
         "pif": "PIF 95: 5 % of the rows give away more bits than it.",
         "unique_share": "Rows that their quasi-identifiers single out, as a share of all.",
@@ -230,11 +197,8 @@ def _with_limits(settings: Settings, values: Sequence[float | None]) -> list[tup
     return found
 
 
-def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
+def _input_gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
     """Return gates on the table that is delivered, each with why."""
-    from ...utils.display import as_percent
-    from .settings import GateSettings
-
     least, most = math.floor(seen.rows * (1 - ROWS_SHARE)), math.ceil(seen.rows * (1 + ROWS_SHARE))
     missing = max(seen.columns["missing"]) / seen.rows
     allowed = min(1.0, math.ceil(100 * (missing + MISSING_SHARE)) / 100)
@@ -251,29 +215,110 @@ def _gates(seen: Inspection) -> list[tuple[str, GateSettings]]:
     ]
 
 
-def _examples(seen: Inspection) -> list[tuple[str, GateSettings]]:
-    """Gates on risk itself, whose limits nobody but who answers for the table can set."""
-    from .settings import GateSettings
+def _examples(settings: Settings) -> list[tuple[str, GateSettings]]:
+    """Return gates on risk itself, each with why; only who answers for the table can set their limits."""
+    known, yours = settings.risk.quasi_identifiers, "To be set by who answers for the table"
+    if not known:
+        return []
+    k = (
+        f"{yours}: the fewest rows that may agree on all quasi-identifiers. Common are 5 where recipients are "
+        "bound by contract, 11 (a risk of 0.09) where anybody may have the table."
+    )
+    new = f"{yours}: values of a column that the last good run did not know."
+    examples = [
+        (k, GateSettings(kind="k", min=5)),
+        (new, GateSettings(kind="new_values", column=known[0], max=0)),
+    ]
+    if settings.risk.sensitive:
+        fewest = f"{yours}: the fewest sensitive values that a class may have."
+        examples.append((fewest, GateSettings(kind="distinct_l", min=2)))
+    return examples
 
-    yours = "To be set by who answers for the table"
-    gates = []
-    if seen.roles.quasi_identifiers:
-        gates += [
-            (
-                f"{yours}: the fewest rows that may agree on all quasi-identifiers. Common are 5 where recipients are "
-                "bound by contract, 11 (a risk of 0.09) where anybody may have the table.",
-                GateSettings(kind="k", min=5),
-            ),
-            (
-                f"{yours}: values of a column that the last good run did not know.",
-                GateSettings(kind="new_values", column=_names(seen.roles.quasi_identifiers)[0], max=0),
-            ),
-        ]
-    if seen.roles.quasi_identifiers and seen.roles.sensitive:
-        gates.append(
-            (
-                f"{yours}: the fewest sensitive values that a class may have.",
-                GateSettings(kind="distinct_l", min=2),
-            )
-        )
-    return gates
+
+def as_written(value: Any) -> Any:
+    """Return plain values as people write them: whole numbers without a fraction, and $${ for ${."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, list):
+        return [as_written(inner) for inner in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return {key: as_written(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def commented_toml(
+    document: Mapping[str, Any],
+    title: str = "",
+    remarks: Mapping[str, str] | None = None,
+    examples: Sequence[tuple[str, Mapping[str, Any]]] = (),
+) -> str:
+    """Return a configuration as TOML to be edited by hand, which `load_config` reads.
+
+    document: as `Config.document`, with all keys. title: a comment above it. remarks: comments beside the meaning of
+    keys, by key such as "input.row_key" or "gates[0]". examples: further gates, in comments, each with a remark.
+    Raises OutputError for names that are no text.
+    """
+    said = remarks or {}
+    lines = _remark(title)
+    for name, table in Settings.model_fields.items():
+        section = table.annotation
+        if not (isinstance(section, type) and issubclass(section, Section)):
+            continue
+        lines += ["", toml_comment((section.__doc__ or "").partition("\n")[0]), f"[{name}]"]
+        for key, field in section.model_fields.items():
+            # Lists of tables come behind all other keys.
+            if (name, key) != ("tell", "webhooks"):
+                lines += _key_lines(key, field, document[name][key], said.get(f"{name}.{key}", ""))
+        if name == "keep":
+            lines += _gate_lines(document["gates"], said, examples)
+    return "\n".join([*lines, *_webhooks(document["tell"]["webhooks"])]) + "\n"
+
+
+def _key_lines(key: str, field: FieldInfo, value: Any, remark: str = "") -> Iterator[str]:
+    """Yield the lines of a key: its meaning, and its value or, in a comment, an example."""
+    yield from (toml_comment(field.description or ""), *_remark(remark))
+    if value in (None, {}):
+        yield f"# {toml_key(key)} = {toml_value((field.examples or [value])[0])}"
+        return
+    line = f"{toml_key(key)} = {toml_value(value)}"
+    if isinstance(value, list) and len(line) > WIDTH:
+        entries = "".join(f"    {toml_value(entry)},\n" for entry in value)
+        line = f"{toml_key(key)} = [\n{entries}]"
+    yield line
+
+
+def _remark(text: str) -> list[str]:
+    return [toml_comment(text)] if text else []
+
+
+def _gate_lines(
+    gates: Sequence[Mapping[str, Any]], said: Mapping[str, str], examples: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Iterator[str]:
+    yield ""
+    yield toml_comment((GateSettings.__doc__ or "").partition("\n")[0])
+    yield from (toml_comment(f"{key}: {field.description}") for key, field in GateSettings.model_fields.items())
+    yield toml_comment(f"Kinds: {', '.join(GATES)}.")
+    for place, gate in enumerate(gates):
+        yield from ("", *_remark(said.get(f"gates[{place}]", "")), *_gate_table(gate))
+    for text, gate in examples:
+        yield from ("", *_remark(text), *(f"# {line}" for line in _gate_table(gate)))
+
+
+def _gate_table(gate: Mapping[str, Any]) -> list[str]:
+    """Return a gate with the keys that it has."""
+    return ["[[gates]]", *(f"{key} = {toml_value(value)}" for key, value in gate.items() if value is not None)]
+
+
+def _webhooks(hooks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield ""
+    yield toml_comment(TellSettings.model_fields["webhooks"].description or "")
+    fields = WebhookSettings.model_fields
+    for hook in hooks:
+        yield "[[tell.webhooks]]"
+        for key, field in fields.items():
+            yield from _key_lines(key, field, hook[key])
+    if not hooks:
+        yield "# [[tell.webhooks]]"
+        for key, field in fields.items():
+            yield toml_comment(field.description or "")
+            yield f"# {key} = {toml_value(field.examples[0] if field.examples else field.default)}"

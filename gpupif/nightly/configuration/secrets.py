@@ -1,4 +1,4 @@
-"""Secrets of a configuration: taken from the environment, masked where they stand in it, hidden in what is said."""
+"""The secrets of a configuration: taken from the environment, masked in the configuration, hidden in texts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from .mistakes import Location
 
 MASK = "***"
-# ${NAME}, and $${, which stands for ${.
+# ${NAME}, and $${, which means ${.
 REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Text of references alone.
+# A text of references alone.
 ONLY_REFERENCES = re.compile(r"(?:\$\{[^}]*\})+")
-# user:password@ of a URL, up to its last @, and what else may have a password in it: password=..., token=...
+# user:password@ of a URL, up to its last @, and parameters that may hold a password: password=..., token=...
 PASSWORD = re.compile(r"(?<=://)([^:@/]*:)(.*)(?=@)", re.DOTALL)
 PARAMETER = re.compile(r"(?i)(\b\w*(?:passw(?:or)?d|pwd|token|secret|api_?key|access_?key)\w*\s*=\s*)([^&;\s]+)")
-# Of an address that is posted to, what is behind the host.
+# All behind the host, of an address that is posted to.
 BEHIND_HOST = re.compile(r"(?<=://)([^/?#]*[/?#])(.+)", re.DOTALL)
 # Headers whose values are no secrets.
 PLAIN_HEADERS = ("accept", "content-type", "user-agent")
-# Where no secret may stand: names of columns, attackers and gates, measures, what is kept.
+# The keys that no secret may be in: names of columns, attackers and gates, measures, kept scores.
 SHOWN = (
     ("input", "row_key"),
     ("input", "watermark"),
@@ -38,9 +38,9 @@ SHOWN = (
     ("keep",),
     ("gates",),
 )
-# Of what is shorter, only whole words are hidden: else one letter would be, wherever it stands.
+# Of shorter secrets only whole words are hidden: else a single letter would be hidden everywhere.
 SHORT = 4
-# So much of a secret gives it away in a text that is cut short, behind the scheme of a URL.
+# So many signs behind the scheme of a URL give a secret away in a text that is cut short.
 HEAD = 8
 
 
@@ -49,8 +49,8 @@ def resolve_references(
 ) -> tuple[dict[str, Any], dict[Location, str], dict[Location, list[str]], set[str]]:
     """Put the environment's values in place of ${NAME} in all texts of a document.
 
-    Returns the document with them; the texts as they were, by where, of those that changed; what is wrong, by where,
-    each as a sentence without the key; and the values.
+    Returns the document with the values; the texts that changed, as they were, by location; sentences without the key
+    about what is wrong, by location; and the values.
     """
     before: dict[Location, str] = {}
     wrong: dict[Location, list[str]] = {}
@@ -63,7 +63,8 @@ def resolve_references(
             return [resolved(inner, (*location, place)) for place, inner in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        said = list(_wrong_references(value, environ, is_shown=_is_shown(location)))
+        is_shown = location[:1] in SHOWN or location[:2] in SHOWN
+        said = list(_wrong_references(value, environ, is_shown))
         if said:
             wrong[location] = said
             return value
@@ -74,13 +75,8 @@ def resolve_references(
     return resolved(document, ()), before, wrong, values
 
 
-def _is_shown(location: Location) -> bool:
-    """Whether reports and the record have what stands there, such as names of columns."""
-    return location[:1] in SHOWN or location[:2] in SHOWN
-
-
 def _wrong_references(text: str, environ: Mapping[str, str], is_shown: bool) -> Iterator[str]:
-    """What is wrong with a text's references. is_shown: whether reports have the text."""
+    """Yield a sentence for each wrong reference in a text. is_shown: whether reports show the text."""
     for found in REFERENCE.finditer(text):
         name = found[1]
         if name is None:
@@ -98,7 +94,7 @@ def _wrong_references(text: str, environ: Mapping[str, str], is_shown: bool) -> 
 
 
 def masked(document: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
-    """A checked document, with references as they are written, without secrets that stand in it; and these secrets."""
+    """Return a checked document, with references as they are written, without written secrets; and these secrets."""
     found: set[str] = set()
 
     def mask(text: str, pattern: re.Pattern[str]) -> str:
@@ -134,10 +130,12 @@ def masked(document: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
 
 
 class Redaction:
-    """Puts *** in place of secrets: as they are, quoted as in URLs or in source code, cut short, and parts of URLs."""
+    """A function that puts *** in place of secrets: as they are, quoted as in URLs or code, cut short, and URL parts.
+
+    secrets: the values.
+    """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """secrets: their values."""
         whole = {form for secret in secrets for form in _forms(secret)}
         parts = {form for secret in secrets for part in _parts(secret) for form in _forms(part)} - whole
         patterns = [(form, _exactly(form, len(form) < SHORT)) for form in whole]
@@ -147,13 +145,14 @@ class Redaction:
         self._pattern = re.compile("|".join([*longest_first, *cut]), re.DOTALL) if patterns else None
 
     def __call__(self, text: str) -> str:
-        """The text, without secrets."""
+        """Return a text without the secrets."""
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
 
 def _parts(secret: str) -> set[str]:
-    """Of an address of a database its user and passwords; of one on the web also what is behind its host, which for
-    some is all that lets one in.
+    """Return the secret parts of an address: user and passwords, and on the web also all behind the host.
+
+    For some web addresses the path is all that lets one in.
     """
     found = {part[2] for part in PARAMETER.finditer(secret)}
     user = re.match(r"\w[\w+.-]*://([^:@/]*)(?::(.*))?@", secret, re.DOTALL)
@@ -169,7 +168,7 @@ def _parts(secret: str) -> set[str]:
 
 
 def _forms(secret: str) -> set[str]:
-    """How a text may stand in others: in URLs, in quotes of Python and JSON, in one line."""
+    """Return the forms that a text may have in others: in URLs, in quotes of Python and JSON, in one line."""
     found = set()
     for text in {secret, unquote(secret)}:
         found |= {
@@ -188,13 +187,13 @@ def _forms(secret: str) -> set[str]:
 def _exactly(form: str, as_word: bool) -> str:
     if not as_word:
         return re.escape(form)
-    # Before what is no sign of a word itself, such as the / of a path, anything may stand.
+    # Anything may come before a form that begins with no sign of a word, such as the / of a path.
     before = r"(?<!\w)" if re.match(r"\w", form) else ""
     return rf"{before}{re.escape(form)}(?!\w)"
 
 
 def _cut_short(form: str) -> str:
-    """Of a text that is cut short, with dots behind it: what begins as the secret does."""
+    """Return a pattern for a text that is cut short, with dots behind it, and begins as the secret does."""
     begin = form.find("://") + len("://") if "://" in form else 0
     head = form[: begin + HEAD]
     return rf"{re.escape(head)}.{{0,{len(form) - len(head)}}}?\.\.\."

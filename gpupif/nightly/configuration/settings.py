@@ -20,13 +20,13 @@ from ...utils.memory import parse_size
 
 Columns = list[str]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-# How errors of pydantic are called that say all of it themselves, and those that say what was expected.
+# The types of pydantic's errors that say all of it themselves, and of those that say what was expected.
 FAULT, EXPECTED = "fault", "expected"
-# A gate's limits.
+# The limits of a gate.
 LIMITS = ("max", "min", "max_rise", "max_fall")
-# Who is told by a file.
+# The keys of [tell] that name a file.
 TELL_FILES = ("json_file", "markdown", "junit", "prometheus")
-# Of what several types a value may be: its type goes into the location of an error under such a name.
+# The names of the types that one value may have: pydantic puts the name into the location of an error.
 LIST, TEXT, COUNT, TABLE = TAGS = ("(list)", "(text)", "(count)", "(table)")
 
 
@@ -36,11 +36,11 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with values that have the right types: the key, and a sentence or two behind it."""
+        """Yield what is wrong with values that have the right types: the key, and a sentence or two about it."""
         yield from ()
 
     def blank(self, *keys: str) -> Iterator[tuple[str, str]]:
-        """As `faults`, of those of some keys that are there, but without text, or with what no path has."""
+        """Yield as `faults` the keys, of some, that have blank text, or text that no path can have."""
         for key in keys:
             text = getattr(self, key)
             if text is not None and not text.strip():
@@ -59,8 +59,13 @@ class Section(BaseModel):
         return self
 
 
+def setting(default: Any, description: str, *examples: Any) -> Any:
+    """Return a key of a section with its default, its description, and values that it may have."""
+    return Field(default=default, description=description, examples=list(examples) or None)
+
+
 def _one_of(tags: dict[type, str], expected: str) -> Discriminator:
-    """Which of several types a value is of, by its own; expected: all of them, in words."""
+    """Return what tells the types of a value apart, by the value itself. expected: all the types, in words."""
 
     def tag(value: Any) -> str | None:
         return None if isinstance(value, bool) else next((tags[kind] for kind in tags if isinstance(value, kind)), None)
@@ -69,7 +74,7 @@ def _one_of(tags: dict[type, str], expected: str) -> Discriminator:
 
 
 def _said_by(check: Any, *arguments: Any) -> Iterator[str]:
-    """What a check of the package says of a value that does not pass, without the name of the argument."""
+    """Yield the error of a check of the package, without the name of the argument; nothing if the value passes."""
     try:
         check(*arguments)
     except InputError as error:
@@ -77,39 +82,25 @@ def _said_by(check: Any, *arguments: Any) -> Iterator[str]:
 
 
 class InputSettings(Section):
-    """Which table: files, or a query on a database."""
+    """The table: files, or a query on a database."""
 
-    path: str | None = Field(
-        default=None,
-        examples=["data/*.parquet"],
-        description="Path of a file or folder, or a pattern such as 'data/*.parquet'.",
+    path: str | None = setting(
+        None, "Path of a file or folder, or a pattern such as 'data/*.parquet'.", "data/*.parquet"
     )
-    separator: str | None = Field(
-        default=None, examples=[";"], description="Separator of CSV; left out: found by itself."
+    separator: str | None = setting(None, "Separator of CSV; left out: found by itself.", ";")
+    connection: str | None = setting(
+        None, "In place of a path: a database, 'duckdb:///people.db' or '${RISK_DATABASE}'.", "${RISK_DATABASE}"
     )
-    connection: str | None = Field(
-        default=None,
-        examples=["${RISK_DATABASE}"],
-        description="In place of a path: a database, 'duckdb:///people.db' or '${RISK_DATABASE}'.",
+    query: str | None = setting(None, "What of the database is the table: a SELECT.", "SELECT * FROM people")
+    driver: Literal["auto", "duckdb", "adbc", "sqlalchemy"] = setting(
+        "auto", "What reads the database: 'duckdb', 'adbc', 'sqlalchemy', or 'auto'."
     )
-    query: str | None = Field(
-        default=None,
-        examples=["SELECT * FROM people"],
-        description="What of the database is the table: a SELECT.",
+    watermark: str | None = setting(
+        None, "A column whose highest value rises with every change of the database's table.", "changed_at"
     )
-    driver: Literal["auto", "duckdb", "adbc", "sqlalchemy"] = Field(
-        default="auto", description="What reads the database: 'duckdb', 'adbc', 'sqlalchemy', or 'auto'."
-    )
-    watermark: str | None = Field(
-        default=None,
-        examples=["changed_at"],
-        description="A column whose highest value rises with every change of the database's table.",
-    )
-    row_key: Columns = Field(
-        default=[], description="Columns that tell rows apart from night to night; none: by their place."
-    )
-    on_schema_change: Literal["fail", "accept"] = Field(
-        default="fail", description="Where columns come, go or change their type: 'fail', or 'accept'."
+    row_key: Columns = setting([], "Columns that tell rows apart from night to night; none: by their place.")
+    on_schema_change: Literal["fail", "accept"] = setting(
+        "fail", "Where columns come, go or change their type: 'fail', or 'accept'."
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -136,13 +127,9 @@ class AnyKnownSettings(Section):
     """An attacker who knows any few of some columns; see `gpupif.AnyKnown`."""
 
     any: Annotated[int, Field(ge=0)] = Field(description="How many columns are known.")
-    among: Columns | None = Field(
-        default=None, examples=[["sex", "age"]], description="Of which; left out: of all that are scored."
-    )
-    subsets: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, examples=[1000], description="So many of their subsets only, drawn at random."
-    )
-    seed: int | None = Field(default=None, examples=[0], description="Of that draw.")
+    among: Columns | None = setting(None, "Of which; left out: of all that are scored.", ["sex", "age"])
+    subsets: Annotated[int, Field(ge=1)] | None = setting(None, "So many of their subsets only, drawn at random.", 1000)
+    seed: int | None = setting(None, "Of that draw.", 0)
 
     def faults(self) -> Iterator[tuple[str, str]]:
         if self.seed is not None and self.subsets is None:
@@ -165,48 +152,30 @@ Distance = Annotated[
 
 
 class ScoreSettings(Section):
-    """What is scored, and against whom: what `gpupif.score` takes."""
+    """Scores: columns, measures and attackers, as `gpupif.score` takes them."""
 
-    columns: Columns | None = Field(
-        default=None, examples=[["sex", "age", "illness"]], description="Columns to score; left out: all."
+    columns: Columns | None = setting(None, "Columns to score; left out: all.", ["sex", "age", "illness"])
+    measures: list[str] = setting(["cig", "csf"], "Of those that `gpupif measures` lists.")
+    known: Known | None = setting(
+        None, "What the attacker knows: columns, or any so many; left out: all.", ["sex", "age"]
     )
-    measures: list[str] = Field(default=["cig", "csf"], description="Of those that `gpupif measures` lists.")
-    known: Known | None = Field(
-        default=None,
-        examples=[["sex", "age"]],
-        description="What the attacker knows: columns, or any so many; left out: all.",
+    attackers: dict[str, Known] | None = setting(
+        None, "Several attackers by name, in place of known.", {"neighbour": ["sex", "age"], "anybody": {"any": 2}}
     )
-    attackers: dict[str, Known] | None = Field(
-        default=None,
-        examples=[{"neighbour": ["sex", "age"], "anybody": {"any": 2}}],
-        description="Several attackers by name, in place of known.",
+    weights: str | None = setting(None, "A column of sampling weights, for scores and risk.", "weight")
+    missing: Literal["category", "wildcard", "error"] = setting("category", "What a missing value is.")
+    population: str | None = setting(
+        None, "Path of the population that the table is a sample of.", "population.parquet"
     )
-    weights: str | None = Field(
-        default=None, examples=["weight"], description="A column of sampling weights, for scores and risk."
+    population_lacks: Literal["error", "count"] = setting("error", "What to do with rows that it lacks.")
+    priors: str | None = setting(None, "Path of a table of priors: column, value, probability.", "priors.csv")
+    accuracies: str | None = setting(None, "Path of a table of accuracies: column, accuracy.", "accuracies.csv")
+    distances: dict[str, Distance] = setting(
+        {},
+        "By column 'ordered', 'nominal', values in order, or the path of a hierarchy; for emd and t.",
+        {"age": "ordered", "stage": ["I", "II", "III"]},
     )
-    missing: Literal["category", "wildcard", "error"] = Field(
-        default="category", description="What a missing value is."
-    )
-    population: str | None = Field(
-        default=None,
-        examples=["population.parquet"],
-        description="Path of the population that the table is a sample of.",
-    )
-    population_lacks: Literal["error", "count"] = Field(
-        default="error", description="What to do with rows that it lacks."
-    )
-    priors: str | None = Field(
-        default=None, examples=["priors.csv"], description="Path of a table of priors: column, value, probability."
-    )
-    accuracies: str | None = Field(
-        default=None, examples=["accuracies.csv"], description="Path of a table of accuracies: column, accuracy."
-    )
-    distances: dict[str, Distance] = Field(
-        default={},
-        examples=[{"age": "ordered", "stage": ["I", "II", "III"]}],
-        description="By column 'ordered', 'nominal', values in order, or the path of a hierarchy; for emd and t.",
-    )
-    dtype: Literal["float64", "float32"] = Field(default="float64", description="Type of scores that are kept.")
+    dtype: Literal["float64", "float32"] = setting("float64", "Type of scores that are kept.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
         if self.known is not None and self.attackers is not None:
@@ -221,18 +190,14 @@ class ScoreSettings(Section):
 
 
 class RiskSettings(Section):
-    """What is asked of equivalence classes: what `gpupif.risk` takes."""
+    """Equivalence classes: columns and limits, as `gpupif.risk` takes them."""
 
-    quasi_identifiers: Columns = Field(
-        default=[], description="Columns by which people may be found again; none: no classes."
-    )
-    sensitive: Columns = Field(default=[], description="Columns that nobody is to learn.")
-    k: Annotated[int, Field(ge=1)] = Field(default=5, description="Classes of fewer rows are counted apart.")
-    l: Annotated[int, Field(ge=1)] | None = Field(  # noqa: E741
-        default=None, examples=[2], description="Of recursive (c,l)-diversity."
-    )
-    threshold: Annotated[Number, Field(gt=0, le=1)] | None = Field(
-        default=None, examples=[0.2], description="A risk above it counts as at risk; left out: 1/k."
+    quasi_identifiers: Columns = setting([], "Columns by which people may be found again; none: no classes.")
+    sensitive: Columns = setting([], "Columns that nobody is to learn.")
+    k: Annotated[int, Field(ge=1)] = setting(5, "Classes of fewer rows are counted apart.")
+    l: Annotated[int, Field(ge=1)] | None = setting(None, "Of recursive (c,l)-diversity.", 2)  # noqa: E741
+    threshold: Annotated[Number, Field(gt=0, le=1)] | None = setting(
+        None, "A risk above it counts as at risk; left out: 1/k.", 0.2
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -244,24 +209,14 @@ class RiskSettings(Section):
 
 
 class RunSettings(Section):
-    """Where and within what a run computes, and where its state lies."""
+    """The run: its state folder, device, memory and threads."""
 
-    state: str = Field(
-        default="gpupif-nightly", description="Folder of the state and the record; nobody else may write to it."
-    )
-    device: str = Field(default="auto", description="'auto', 'cpu', 'cuda' or 'cuda:0'.")
-    memory_limit: str | None = Field(
-        default=None, examples=["8GiB"], description="Such as '8GiB'; left out: 60 % of what is free."
-    )
-    threads: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, examples=[4], description="Threads; left out: one for each core."
-    )
-    temp: str | None = Field(
-        default=None, examples=["/var/tmp"], description="Folder of temporary files; left out: within the state."
-    )
-    show_values: bool = Field(
-        default=False, description="Whether values of the table may be in logs, reports and the record."
-    )
+    state: str = setting("gpupif-nightly", "Folder of the state and the record; nobody else may write to it.")
+    device: str = setting("auto", "'auto', 'cpu', 'cuda' or 'cuda:0'.")
+    memory_limit: str | None = setting(None, "Such as '8GiB'; left out: 60 % of what is free.", "8GiB")
+    threads: Annotated[int, Field(ge=1)] | None = setting(None, "Threads; left out: one for each core.", 4)
+    temp: str | None = setting(None, "Folder of temporary files; left out: within the state.", "/var/tmp")
+    show_values: bool = setting(False, "Whether values of the table may be in logs, reports and the record.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
         yield from (("device", said) for said in _said_by(split_device, self.device))
@@ -271,20 +226,16 @@ class RunSettings(Section):
 
 
 class KeepSettings(Section):
-    """What is kept of a run."""
+    """The scores and runs that are kept."""
 
-    scores: Literal["none", "cells", "all"] = Field(
-        default="none", description="Of the scores: 'none', 'cells' (those where a condition holds), or 'all'."
+    scores: Literal["none", "cells", "all"] = setting(
+        "none", "Of the scores: 'none', 'cells' (those where a condition holds), or 'all'."
     )
-    where: str | None = Field(
-        default=None, examples=["cig >= 3"], description="Which cells, for scores = 'cells': 'cig >= 3'."
+    where: str | None = setting(None, "Which cells, for scores = 'cells': 'cig >= 3'.", "cig >= 3")
+    runs: Annotated[int, Field(ge=1)] | None = setting(
+        None, "So many runs at least are kept; older ones go; left out: all.", 30
     )
-    runs: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, examples=[30], description="So many runs at least are kept; older ones go; left out: all."
-    )
-    days: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, examples=[90], description="Runs of so many days are kept too."
-    )
+    days: Annotated[int, Field(ge=1)] | None = setting(None, "Runs of so many days are kept too.", 90)
 
     def faults(self) -> Iterator[tuple[str, str]]:
         if self.scores == "cells" and self.where is None:
@@ -304,34 +255,24 @@ class GateSettings(Section):
     """
 
     kind: str = Field(description="What is measured; see the page on nightly runs.")
-    name: str | None = Field(
-        default=None, examples=["our own"], description="How it is called; left out: after what it measures."
+    name: str | None = setting(None, "How it is called; left out: after what it measures.", "our own")
+    percentile: Annotated[Number, Field(ge=0, le=100)] | None = setting(None, "Which percentile.", 95.0)
+    measure: str | None = setting(None, "Of which measure.", "cig")
+    column: str | None = setting(None, "Of which column; left out, where that makes sense: the worst of all.", "age")
+    attacker: str | None = setting(None, "Against which attacker; left out: the worst of all.", "neighbour")
+    above: Number | None = setting(None, "Cells above which score are counted.", 5.0)
+    max: Number | None = setting(None, "The gate fails above this.", 3.0)
+    min: Number | None = setting(None, "The gate fails below this.", 1.0)
+    max_rise: Annotated[Number, Field(ge=0)] | None = setting(
+        None, "The gate fails where it rose by more since the last good run.", 0.1
     )
-    percentile: Annotated[Number, Field(ge=0, le=100)] | None = Field(
-        default=None, examples=[95.0], description="Which percentile."
-    )
-    measure: str | None = Field(default=None, examples=["cig"], description="Of which measure.")
-    column: str | None = Field(
-        default=None,
-        examples=["age"],
-        description="Of which column; left out, where that makes sense: the worst of all.",
-    )
-    attacker: str | None = Field(
-        default=None, examples=["neighbour"], description="Against which attacker; left out: the worst of all."
-    )
-    above: Number | None = Field(default=None, examples=[5.0], description="Cells above which score are counted.")
-    max: Number | None = Field(default=None, examples=[3.0], description="The gate fails above this.")
-    min: Number | None = Field(default=None, examples=[1.0], description="The gate fails below this.")
-    max_rise: Annotated[Number, Field(ge=0)] | None = Field(
-        default=None, examples=[0.1], description="The gate fails where it rose by more since the last good run."
-    )
-    max_fall: Annotated[Number, Field(ge=0)] | None = Field(
-        default=None, examples=[0.1], description="The gate fails where it fell by more since the last good run."
+    max_fall: Annotated[Number, Field(ge=0)] | None = setting(
+        None, "The gate fails where it fell by more since the last good run.", 0.1
     )
 
     @property
     def limits(self) -> dict[str, float]:
-        """Its limits, by key: those that are set."""
+        """The limits that are set, by key."""
         return {key: getattr(self, key) for key in LIMITS if getattr(self, key) is not None}
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -344,22 +285,18 @@ class GateSettings(Section):
 
 
 class WebhookSettings(Section):
-    """Where the outcome is posted."""
+    """A webhook that the outcome is posted to."""
 
     url: str = Field(
         examples=["${RISK_WEBHOOK}"],
         description="'${RISK_WEBHOOK}': from the environment, so that it stands in no file.",
     )
-    format: Literal["json", "openlineage"] = Field(default="json", description="'json', or 'openlineage'.")
-    when: Literal["always", "failed"] = Field(
-        default="always", description="After every run, or where a gate or it failed."
-    )
-    timeout: Annotated[Number, Field(gt=0)] = Field(default=10.0, description="Seconds that one attempt may take.")
-    retries: Annotated[int, Field(ge=0)] = Field(default=3, description="Attempts after the first.")
-    headers: dict[str, str] = Field(
-        default={},
-        examples=[{"Authorization": "Bearer ${RISK_TOKEN}"}],
-        description="Such as Authorization = 'Bearer ${RISK_TOKEN}'.",
+    format: Literal["json", "openlineage"] = setting("json", "'json', or 'openlineage'.")
+    when: Literal["always", "failed"] = setting("always", "After every run, or where a gate or it failed.")
+    timeout: Annotated[Number, Field(gt=0)] = setting(10.0, "Seconds that one attempt may take.")
+    retries: Annotated[int, Field(ge=0)] = setting(3, "Attempts after the first.")
+    headers: dict[str, str] = setting(
+        {}, "Such as Authorization = 'Bearer ${RISK_TOKEN}'.", {"Authorization": "Bearer ${RISK_TOKEN}"}
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -371,24 +308,16 @@ class WebhookSettings(Section):
 
 
 class TellSettings(Section):
-    """Who is told, beside the terminal."""
+    """Reports, beside the terminal."""
 
-    json_file: str | None = Field(default=None, examples=["risk.json"], description="File of the outcome as JSON.")
-    markdown: str | None = Field(
-        default=None, examples=["risk.md"], description="File of the outcome as Markdown, for CI systems."
+    json_file: str | None = setting(None, "File of the outcome as JSON.", "risk.json")
+    markdown: str | None = setting(None, "File of the outcome as Markdown, for CI systems.", "risk.md")
+    junit: str | None = setting(None, "File of the gates as JUnit XML, for CI systems.", "risk.xml")
+    prometheus: str | None = setting(
+        None, "File of metrics, for node_exporter's textfile collector.", "/var/lib/node_exporter/gpupif.prom"
     )
-    junit: str | None = Field(
-        default=None, examples=["risk.xml"], description="File of the gates as JUnit XML, for CI systems."
-    )
-    prometheus: str | None = Field(
-        default=None,
-        examples=["/var/lib/node_exporter/gpupif.prom"],
-        description="File of metrics, for node_exporter's textfile collector.",
-    )
-    log: Literal["text", "json"] = Field(
-        default="text", description="How lines of the log are written to standard error."
-    )
-    webhooks: list[WebhookSettings] = Field(default=[], description="Addresses that the outcome is posted to.")
+    log: Literal["text", "json"] = setting("text", "How lines of the log are written to standard error.")
+    webhooks: list[WebhookSettings] = setting([], "Addresses that the outcome is posted to.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
         named = {key: getattr(self, key) for key in TELL_FILES}

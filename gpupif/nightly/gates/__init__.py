@@ -1,1 +1,1 @@
-"""What a night measures, and the gates that judge it."""
+"""Gates, and the findings of a run that they judge."""

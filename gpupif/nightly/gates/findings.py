@@ -1,22 +1,30 @@
-"""What a run found of a table, as gates and the record need it."""
+"""The findings of a run: the table measured as a configuration asks, for gates and the record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..outcome import ColumnProfile
+from ..configuration.settings import AnyKnownSettings, Known, ScoreSettings, Settings
+from ..run_outcome import ColumnProfile
 
 if TYPE_CHECKING:
+    from ...attack.arguments import Arguments
     from ...disclosure.risk import DisclosureRisk
+    from ...out_of_core.options import OutputOptions
     from ...results.score_distribution import ColumnAnswer, ScoreQuestions
     from ...results.scores import Scores
+
+# A function that turns a path of the configuration into one that can be opened.
+Resolve = Callable[[str], Path]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found of a table.
+    """The findings of a table.
 
     rows: of it. columns: all of its columns. scores: against all attackers; None where nothing was scored. risk: None
     without quasi-identifiers. questions: what gates ask of the scores. row_key: columns that tell rows apart.
@@ -33,11 +41,11 @@ class Findings:
 
     @property
     def attackers(self) -> Sequence[str | None]:
-        """Names of those that the scores are against; None alone where there is one without a name."""
+        """The names of the attackers; None alone if there is one without a name."""
         return (None,) if self.scores is None or not self.scores.attackers else self.scores.attackers
 
     def score_answers(self, measure: str, attacker: str | None) -> Mapping[str, ColumnAnswer]:
-        """By scored column what gates ask of a measure's scores against an attacker; found once."""
+        """Return the answers about a measure's scores against an attacker, by scored column; found once."""
         if (attacker, measure) not in self._answers:
             assert self.questions is not None
             scores = self._against(attacker)
@@ -46,7 +54,7 @@ class Findings:
         return self._answers[attacker, measure]
 
     def pif(self, percentile: float, attacker: str | None) -> float:
-        """PIF against an attacker; those that gates ask for are found at once."""
+        """Return a PIF in bits against an attacker; all PIFs that gates ask for are found at once."""
         if attacker not in self._pif:
             assert self.questions is not None
             wanted = self.questions.of_rows
@@ -54,9 +62,9 @@ class Findings:
         return self._pif[attacker][percentile]
 
     def to_record(self, show_values: bool) -> dict[str, dict[str, Any] | None]:
-        """`summary` and `risk` of a `RunOutcome`, of the scores and of the classes, each None where there is none.
+        """Return `summary` and `risk` of a `RunOutcome`, each None without scores or classes.
 
-        show_values: with the riskiest cells and classes, which hold values of the table.
+        show_values: whether to include the riskiest cells and classes, which hold values of the table.
         """
         summary = None if self.scores is None else self.scores.summary().to_dict()
         risk = None if self.risk is None else self.risk.to_dict()
@@ -74,10 +82,135 @@ class Findings:
 
 
 def _with_cells(summary: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
-    """The documents in that of a summary which list cells: its own, or those of attackers, and of mean scores."""
+    """Yield the documents within a summary that list cells: itself or those of attackers, and those of mean scores."""
     if summary is None:
         return
     for document in summary["attackers"].values() if "attackers" in summary else [summary]:
         yield document
         if "mean" in document:
             yield document["mean"]
+
+
+def measure_table(
+    table: Any,
+    settings: Settings,
+    questions: ScoreQuestions,
+    columns: Sequence[ColumnProfile],
+    resolve: Resolve,
+    scores_to: str | os.PathLike[str] | None = None,
+) -> Findings:
+    """Score a table and look at its equivalence classes, and return the findings; within the limits of `gpupif.config`.
+
+    The table is scored in memory if it fits, else on disk. Its classes are looked at if there are quasi-identifiers.
+
+    table: a path, or an object that `gpupif.score_files` takes in place of one. questions: of the gates; they are
+    answered while the scores are made. columns: all columns of the table. scores_to: the file of scores, if any are
+    kept. Raises as `gpupif.score_files` and `gpupif.risk`.
+    """
+    from ...scoring.files import score_file
+
+    arguments = score_arguments(settings, [column.name for column in columns], resolve)
+    options = _output_options(settings, questions, scores_to)
+    scores = score_file(table, arguments, options).scores
+    risk = _risk(table, settings, resolve)
+    return Findings(scores.rows, columns, scores, risk, options.questions, settings.input.row_key)
+
+
+def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) -> Arguments:
+    """Return what is asked of the scores of a table with columns `names`. Raises InputError."""
+    from ...attack.arguments import Arguments
+
+    score, used = settings.score, _used(settings.score, names)
+    # Those of columns that are sensitive alone are for the classes.
+    apart = [column for column in score.distances if column in used or column not in settings.risk.sensitive]
+    return Arguments.of(
+        score.measures,
+        score.columns,
+        known=_known(score.known),
+        attackers=None if score.attackers is None else {name: _known(one) for name, one in score.attackers.items()},
+        priors=_file(score.priors, resolve),
+        accuracies=_file(score.accuracies, resolve),
+        distances=_distances(score, apart, resolve),
+        weights=score.weights,
+        population=_population(score, resolve),
+        missing=score.missing,
+        dtype=score.dtype,
+    )
+
+
+def _output_options(
+    settings: Settings, questions: ScoreQuestions, scores_to: str | os.PathLike[str] | None
+) -> OutputOptions:
+    from ...out_of_core.options import OutputOptions
+    from ...results.cell_selection import Selection
+
+    kept = settings.keep
+    if kept.scores == "none":
+        options = OutputOptions.from_arguments(None, summary_only=True)
+    else:
+        selection = Selection.of(kept.where) if kept.scores == "cells" else None
+        options = OutputOptions.from_arguments(scores_to, selection=selection)
+    return replace(options, questions=questions)
+
+
+def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | None:
+    from ...disclosure.risk import risk
+
+    asked, score = settings.risk, settings.score
+    if not asked.quasi_identifiers:
+        return None
+    return risk(
+        table,
+        asked.quasi_identifiers,
+        asked.sensitive or None,
+        l=asked.l,
+        distance=_distances(score, asked.sensitive, resolve),
+        k=asked.k,
+        threshold=asked.threshold,
+        # They hold values of the table, and take a pass of their own.
+        groups=10 if settings.run.show_values else 0,
+        population=_population(score, resolve),
+        weights=score.weights,
+        missing=score.missing,
+    )
+
+
+def _known(known: Known | None) -> Any:
+    """Return the known columns of an attacker as `gpupif.score` takes them."""
+    from ...attack.known_subsets import AnyKnown
+
+    if not isinstance(known, AnyKnownSettings):
+        return known
+    return AnyKnown(known.any, among=known.among, subsets=known.subsets, seed=known.seed or 0)
+
+
+def _used(score: ScoreSettings, names: Sequence[str]) -> list[str]:
+    """Return the columns that are scored or known."""
+    several = [score.known] if score.attackers is None else list(score.attackers.values())
+    used = list(names if score.columns is None else score.columns)
+    for known in several:
+        used += (known.among if isinstance(known, AnyKnownSettings) else known if isinstance(known, list) else []) or []
+    return [name for name in dict.fromkeys(used) if name != score.weights]
+
+
+def _distances(score: ScoreSettings, columns: Sequence[str], resolve: Resolve) -> Mapping[str, Any] | None:
+    """Return the distances of some columns, which are the same for scores and classes; None without any."""
+    from ...attack.hierarchy_files import names_file
+
+    found = {
+        column: str(resolve(what)) if isinstance(what, str) and names_file(what) else what
+        for column, what in score.distances.items()
+        if column in columns
+    }
+    return found or None
+
+
+def _file(path: str | None, resolve: Resolve) -> str | None:
+    return None if path is None else str(resolve(path))
+
+
+def _population(score: ScoreSettings, resolve: Resolve) -> Any:
+    from ...attack.population import Population
+
+    path = _file(score.population, resolve)
+    return None if path is None else Population(path, score.population_lacks)

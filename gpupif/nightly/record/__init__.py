@@ -1,1 +1,1 @@
-"""What is on record of nights: runs, kept scores, who may write, what is removed, whether all is whole."""
+"""The state folder: the record of runs, kept scores, the lock, retention and verification."""

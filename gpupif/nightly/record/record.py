@@ -1,7 +1,8 @@
 """The record of all runs of a state folder: a SQLite file, which one run writes while anybody reads it.
 
-The journal is one that is rolled back, not a write-ahead log: who reads needs no more than to read one file, also on a
-disk or in a folder where nothing can be written, and what is committed lies in that file alone.
+Each run is one JSON document, see `run_documents`; views show the documents as rows. The journal is one that is rolled
+back, not a write-ahead log: a reader needs no more than to read one file, also on a disk or in a folder where nothing
+can be written, and what is committed is in that file alone.
 """
 
 from __future__ import annotations
@@ -18,45 +19,36 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
+from ...io.common import denied
 from ...utils.signals import held_back
-from ..outcome import RunOutcome, Status
-from .record_rows import (
-    FORGET_FILES,
-    HIGHEST_NUMBER,
-    PART_COLUMNS,
-    RUN_COLUMNS,
-    SCHEMA,
-    SET_HIGHEST_NUMBER,
-    VIEWS,
-    RunRows,
-    from_rows,
-    from_text,
-    to_rows,
-)
-from .state_files import create_file, state_errors, state_folder, sync_folder
+from ..exit_codes import ENDED, Status
+from ..run_outcome import RunOutcome
+from . import version_1
+from .run_documents import SCHEMA, RunDocument
+from .state_folder import create_file, state_errors, state_folder, sync_folder
 
 RECORD, JOURNAL = "record.sqlite", "-journal"
-# What takes the place of a damaged one, as soon as that is gone.
+# A new record is built in this file, which is renamed once the damaged record is out of the way.
 NEW = "record.new.sqlite"
 # "pifn", and the version of the tables: in the head of the file, where SQLite and file(1) look for them.
-APPLICATION, VERSION = 0x7069666E, 1
-# Seconds to wait for others who read or write.
+APPLICATION, VERSION = 0x7069666E, 2
+# Seconds to wait for other processes that read or write.
 WAIT_SECONDS = 30.0
 KILLED_NOTE = "The run was killed, or the machine went down: it never said how it ended."
 
 
 def utc_now() -> datetime:
-    """The time, in UTC."""
+    """Return the time, in UTC."""
     return datetime.now(UTC)
 
 
 def time_text(time: datetime) -> str:
-    """A time as the record has it."""
+    """Return a time as the record holds it."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
 def time_of(text: Any) -> datetime | None:
-    """A time of the record; None for what is none, where the record is damaged."""
+    """Return a time of the record; None if the text is no time, as in a damaged record."""
     try:
         time = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -67,8 +59,8 @@ def time_of(text: Any) -> datetime | None:
 class Record:
     """The record of a state folder; a context manager.
 
-    What is written is there whole or not at all, after a kill at any moment too. Numbers order runs, never times: the
-    clock may have been set back. notes: what there was to say when it was opened, one sentence each.
+    A change is written whole or not at all, also if the process is killed. Numbers order runs, never times: the clock
+    may have been set back. notes: one sentence for each thing that opening the record found.
     """
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
@@ -81,11 +73,12 @@ class Record:
     def open(cls, folder: Path, writable: bool = False) -> Self:
         """Open the record of a state folder.
 
-        writable: by a run, which has the lock: it is made where there is none, and one that is damaged is put aside,
-        with all runs in it that are whole taken over. Else it can be read, also while a run writes.
+        writable: for a run, which holds the lock. A missing record is created, one of version 1 gets the tables of
+        today, and a damaged one is put aside: a new record takes over all runs in it that are whole. Without it the
+        record can only be read, also while a run writes.
 
-        Raises InputError where there is none to read, or one of a newer version, or another database; TableReadError
-        where it is damaged or cannot be read; OutputError where it cannot be written.
+        Raises InputError if there is no record to read, or one of a newer version, or another database; TableReadError
+        if it is damaged or cannot be read; OutputError if it cannot be written.
         """
         if writable:
             state_folder(folder)
@@ -96,14 +89,12 @@ class Record:
         except (FileNotFoundError, NotADirectoryError):
             raise _no_runs(folder) from None
         except OSError as error:
-            from ...io.common import denied
-
             raise denied(file, error) from error
         with _said(file, "read"):
             record = cls(folder, _reading(file))
         try:
             with _said(file, "read"):
-                if not _has_tables(record._connection):
+                if not _tables(record._connection):
                     raise _no_runs(folder)
                 _check_version(record._connection, file)
         except BaseException:
@@ -121,7 +112,7 @@ class Record:
         record = cls(folder, _connect(file, "rw"))
         try:
             if record._is_whole():
-                _make_tables(record._connection, file)
+                record._make_tables()
                 return record
             return cls._anew(record)
         except BaseException:
@@ -139,14 +130,8 @@ class Record:
             for left in (new, _journal(new)):
                 left.unlink(missing_ok=True)
         create_file(new)
-        with contextlib.closing(_connect(new, "rw")) as connection:
-            _make_tables(connection, new)
-            with _said(new, "written"), _transaction(connection):
-                for rows in whole:
-                    _insert(connection, rows)
-                forget, put = SET_HIGHEST_NUMBER
-                connection.execute(forget)
-                connection.execute(put, (highest,))
+        with contextlib.closing(_connect(new, "rw")) as connection, _said(new, "written"), _transaction(connection):
+            _create(connection, whole, highest)
         aside = folder / f"record.damaged-{utc_now():%Y%m%dT%H%M%S.%fZ}.sqlite"
         with state_errors(file):
             if _journal(file).exists():
@@ -173,128 +158,116 @@ class Record:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """See one state of the record in all that is asked within, while another process writes the next."""
+        """Have all reads within see one state of the record, while another process writes the next."""
         with contextlib.ExitStack() as closing:
             if not self._connection.in_transaction:
                 closing.enter_context(_said(self.file, "read"))
                 closing.enter_context(_transaction(self._connection, "BEGIN"))
             yield
 
-    def begin(self, outcome: RunOutcome) -> int:
-        """A run begins: it is in the record as RUNNING under the number that comes back, one above all before.
+    def begin(self, outcome: RunOutcome, above: int = 0) -> int:
+        """Put a run that begins into the record as RUNNING, and return its number, the lowest above all before.
 
-        Raises OutputError where it cannot be written.
+        above: the number has to be above this one too. Raises OutputError if the record cannot be written.
         """
         with self._changing():
-            number = max(self._highest(), self._highest_folder()) + 1
+            number = max(self._highest(), above) + 1
             self._put(replace(outcome, number=number, status=Status.RUNNING))
         return number
 
     def finish(self, outcome: RunOutcome) -> RunOutcome:
-        """A run ended: all of it goes into the record, as which it comes back.
+        """Put a run that ended into the record, and return it as recorded.
 
-        One that began before the run before it did gets a note that the clock was set back. Raises InputError for a
-        run that did not begin, OutputError where it cannot be written: it then still stands as RUNNING.
+        A run that began before the run before it gets a note that the clock was set back. Raises InputError for a run
+        that did not begin; OutputError if the record cannot be written: the run then stays RUNNING in it.
         """
         with self._changing():
             if outcome.number not in self._numbers("status = ?", Status.RUNNING):
                 raise InputError(f"run {outcome.number}: expected a run that is on, of {self.file}.")
-            note = self._clock_note(outcome)
-            recorded = replace(outcome, notes=(*outcome.notes, *note))
+            recorded = replace(outcome, notes=(*outcome.notes, *self._clock_note(outcome)))
             self._put(recorded)
         return recorded
 
     def add_notes(self, number: int, notes: Sequence[str]) -> None:
-        """What there was to say of a run after it was on record. Raises OutputError where it cannot be written."""
+        """Add notes to a run that is on record. Raises OutputError if the record cannot be written."""
         with self._changing():
-            outcome = self._load(number)
+            outcome = self._outcome(number)
             self._put(replace(outcome, notes=(*outcome.notes, *notes)))
 
     def mark_killed(self) -> list[int]:
-        """What stands as RUNNING becomes KILLED; the numbers of these. Who asks has the lock, so that none is on."""
+        """Turn all RUNNING runs into KILLED ones, and return their numbers. The caller has the lock: none is on."""
         with self._changing():
-            found = self._numbers("status = ?", Status.RUNNING)
-            for number in found:
-                outcome = self._load(number)
+            numbers = self._numbers("status = ?", Status.RUNNING)
+            for number in numbers:
+                outcome = self._outcome(number)
                 self._put(replace(outcome, status=Status.KILLED, notes=(*outcome.notes, KILLED_NOTE)))
-        return found
+        return numbers
 
     def remove(self, numbers: Sequence[int], when: datetime) -> None:
-        """Remove all of some runs but that they were: number, status, times, rows, and which configuration."""
+        """Remove runs, except the facts that say there was such a run: see `run_documents.STAYING`."""
         with self._changing():
             for number in numbers:
-                self._insert(self._rows(number).removed(time_text(when)))
-            self._connection.execute(FORGET_FILES)
-
-    def numbers(self) -> list[int]:
-        """Numbers of all runs that are there, in order, but for those that retention removed."""
-        with self.snapshot():
-            return self._numbers("removed IS NULL")
+                _insert(self._connection, self._document(number).removed(time_text(when)))
+            self._connection.execute("DELETE FROM file_versions WHERE version NOT IN (SELECT version FROM run_files)")
 
     def runs(self) -> list[RunOutcome]:
-        """All runs that are there, in order, but for those that retention removed."""
+        """Return all runs in order, except those that retention removed."""
         with self.snapshot():
-            return [self._load(number) for number in self._numbers("removed IS NULL")]
+            return [self._outcome(number) for number in self._numbers("removed IS NULL")]
 
     def run(self, number: int) -> RunOutcome:
-        """A run. Raises InputError for one that never was or was removed, TableReadError for one that is damaged."""
+        """Return a run. Raises InputError if there is none or it was removed, TableReadError if it is damaged."""
         with self.snapshot():
-            return self._load(number)
+            return self._outcome(number)
 
     def last_good(self, before: int | None = None) -> RunOutcome | None:
-        """The last run of which all gates hold, before a run or of all; None where there is none."""
-        with self.snapshot():
-            found = self._good(before)
-            return None if found is None else self._load(found)
+        """Return the last run with gates that all hold, of all runs or of those before one; None if there is none."""
+        return self._last("status = ? AND number < ifnull(?, 1 << 62)", Status.PASSED, before)
 
     def last_measured(self) -> RunOutcome | None:
-        """The last run that came to its gates, whether they hold or not; None where there is none."""
-        ended = (Status.PASSED, Status.FAILED)
-        with self.snapshot():
-            found = self._numbers("removed IS NULL AND status IN (?, ?)", *ended)
-            return self._load(found[-1]) if found else None
+        """Return the last run that came to its gates, whether they hold or not; None if there is none."""
+        return self._last("status IN (?, ?)", *ENDED)
 
     def heads(self) -> list[dict[str, Any]]:
-        """Of all runs in order what `RUN_COLUMNS` name, those that were removed too; documents are texts of JSON."""
-        with self.snapshot():
-            rows = self._connection.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY number").fetchall()
-            return [dict(zip(RUN_COLUMNS, map(from_text, row), strict=True)) for row in rows]
+        """Return what the record searches by of all runs in order, also of removed ones.
 
-    def rows(self) -> Iterator[RunRows]:
-        """Yield the rows of all runs in order, also of runs that were removed.
-
-        Raises TableReadError at a run that is not as it was recorded.
+        Each has the keys number, status, started, removed (a time or None), kept_path (None without kept scores).
         """
+        names = ("number", "status", "started", "removed", "kept_path")
         with self.snapshot():
-            yield from map(self._rows, self._numbers("1"))
+            rows = self._connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY number").fetchall()
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def documents(self) -> list[RunDocument]:
+        """Return the documents of all runs in order, also of removed ones. Raises TableReadError for a damaged one."""
+        with self.snapshot():
+            return [*map(self._document, self._numbers("1"))]
 
     def check_table(self, identity: str) -> None:
-        """Raise InputError where the runs that are on record, as far as they had results, are of another table."""
+        """Raise InputError if the last run that came to results is of another table."""
         with self.snapshot():
-            ended = (Status.PASSED, Status.FAILED)
-            found = self._connection.execute(
-                "SELECT identity FROM runs WHERE status IN (?, ?) ORDER BY number DESC LIMIT 1", ended
-            ).fetchone()
-        if found is not None and found[0] != identity:
+            ended = self._numbers("status IN (?, ?)", *ENDED)
+            known = self._document(ended[-1]).facts["table"] if ended else identity
+        if known != identity:
             raise InputError(
-                f"run.state: {self.folder} is the state of another table: expected {found[0]}, got {identity}. Name "
+                f"run.state: {self.folder} is the state of another table: expected {known}, got {identity}. Name "
                 "another folder for this one."
             )
 
     def problems(self) -> list[str]:
-        """What is damaged, one sentence each: all of the file is read, and of each run whether it is as recorded."""
+        """Read all of the file, and return a sentence for each damage and each run that is not as recorded."""
         with self.snapshot():
             found = self._connection.execute("PRAGMA integrity_check").fetchall()
-            several = [f"{self.file}: SQLite finds it damaged: {text}." for (text,) in found if text != "ok"]
-            for number in [] if several else self._numbers("1"):
+            problems = [f"{self.file}: SQLite finds it damaged: {text}." for (text,) in found if text != "ok"]
+            for number in [] if problems else self._numbers("1"):
                 try:
-                    self._rows(number)
+                    self._document(number)
                 except TableReadError as error:
-                    several.append(str(error))
-            return several
+                    problems.append(str(error))
+            return problems
 
     def gaps(self) -> list[str]:
-        """Runs that there were and that are not there, without what retention leaves of a run; one sentence each."""
+        """Return a sentence for each series of runs that began once and are not in the record, not even as removed."""
         with self.snapshot():
             there = [0, *self._numbers("1"), self._highest() + 1]
         return [
@@ -304,79 +277,68 @@ class Record:
             if after > before + 1
         ]
 
-    # What follows takes place within a transaction.
+    # The methods below are called within a transaction.
 
     def _highest(self) -> int:
-        """The highest number that a run ever had; 0 where there was none."""
-        found = self._connection.execute(HIGHEST_NUMBER).fetchone()
-        known = 0 if found is None else found[0]
+        """Return the highest number that a run ever had; 0 if there was none."""
+        (known,) = self._connection.execute("SELECT ifnull(max(seq), 0) FROM sqlite_sequence").fetchone()
         if not isinstance(known, int):
             raise TableReadError(f"{self.file}: the record is damaged: it does not say how many runs there were.")
         (last,) = self._connection.execute("SELECT max(number) FROM runs").fetchone()
         return max(known, last or 0)
 
-    def _numbers(self, condition: str, *values: str) -> list[int]:
+    def _numbers(self, condition: str, *values: Any) -> list[int]:
         query = f"SELECT number FROM runs WHERE {condition} ORDER BY number"
         return [number for (number,) in self._connection.execute(query, values)]
 
-    def _good(self, before: int | None = None) -> int | None:
-        found = self._connection.execute(
-            "SELECT max(number) FROM runs WHERE status = ? AND removed IS NULL AND number < ifnull(?, 1 << 62)",
-            (Status.PASSED, before),
-        ).fetchone()
-        return None if found is None else found[0]
+    def _last(self, condition: str, *values: Any) -> RunOutcome | None:
+        """Return the last run under a condition that was not removed; None if there is none."""
+        with self.snapshot():
+            numbers = self._numbers(f"removed IS NULL AND {condition}", *values)
+            return self._outcome(numbers[-1]) if numbers else None
 
-    def _load(self, number: int) -> RunOutcome:
-        rows = self._rows(number)
-        if rows.run["removed"] is not None:
-            raise InputError(f"run {number}: was removed on {rows.run['removed']}, as keep.runs and keep.days have it.")
-        return from_rows(rows)
+    def _outcome(self, number: int) -> RunOutcome:
+        """Return a run. Raises as `run`."""
+        document = self._document(number)
+        if "removed" in document.facts:
+            raise InputError(
+                f"run {number}: was removed on {document.facts['removed']}, as keep.runs and keep.days have it."
+            )
+        return document.outcome()
 
-    def _rows(self, number: int) -> RunRows:
-        """The rows of a run; raises as `run`, but for one that was removed."""
-        names = [*RUN_COLUMNS, "digest"]
-        found = self._connection.execute(f"SELECT {', '.join(names)} FROM runs WHERE number = ?", (number,)).fetchone()
+    def _document(self, number: int) -> RunDocument:
+        """Return the document of a run. Raises as `run`, except for a removed one."""
+        try:
+            read = _read_document if "documents" in _tables(self._connection) else version_1.read_document
+            found = read(self._connection, number)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._damaged(number) from error
         if found is None:
-            raise InputError(f"run {number}: there is none on record in {self.file}.{self._there_are()}")
-        run = dict(zip(names, found, strict=True))
-        parts = {
-            table: self._connection.execute(
-                f"SELECT {', '.join(columns)} FROM {table} WHERE run = ? ORDER BY place", (number,)
-            ).fetchall()
-            for table, columns in PART_COLUMNS.items()
-        }
-        rows = RunRows(run, parts)
-        if rows.digest != run["digest"]:
-            raise TableReadError(f"{self.file}: run {number} is not as it was recorded: the file is damaged.")
-        return rows
+            numbers = self._numbers("removed IS NULL")
+            there = f"There are {numbers[0]} to {numbers[-1]}." if numbers else "There is none yet."
+            raise InputError(f"run {number}: there is none on record in {self.file}. {there}")
+        document, is_whole = found
+        if not is_whole:
+            raise self._damaged(number)
+        return document
 
-    def _there_are(self) -> str:
-        several = self._numbers("removed IS NULL")
-        return f" There are {several[0]} to {several[-1]}." if several else " There is none yet."
+    def _damaged(self, number: int) -> TableReadError:
+        return TableReadError(f"{self.file}: run {number} is not as it was recorded: the file is damaged.")
 
     def _put(self, outcome: RunOutcome) -> None:
-        self._insert(to_rows(outcome))
-
-    def _insert(self, rows: RunRows) -> None:
-        _insert(self._connection, rows)
+        _insert(self._connection, RunDocument.from_outcome(outcome))
 
     def _clock_note(self, outcome: RunOutcome) -> list[str]:
         query = "SELECT number, started FROM runs WHERE number < ? ORDER BY number DESC LIMIT 1"
         found = self._connection.execute(query, (outcome.number,)).fetchone()
-        # One that is damaged is no reason for this run to fail.
+        # A damaged time of the run before is no reason for this run to fail.
         before, began = None if found is None else time_of(found[1]), time_of(outcome.started)
         if before is None or began is None or began >= before:
             return []
         return [f"The clock was set back: this run began at {outcome.started}, run {found[0]} before it at {found[1]}."]
 
-    def _highest_folder(self) -> int:
-        """Of runs whose scores are kept: they may be of a record that was lost."""
-        from .kept import kept_numbers
-
-        return max(kept_numbers(self.folder), default=0)
-
     def _is_whole(self) -> bool:
-        """Whether SQLite finds nothing wrong, the file is a record, and all runs in it are as they were recorded.
+        """Return whether SQLite finds nothing wrong, the file is a record, and all runs in it are as recorded.
 
         Raises InputError and OutputError as `open`.
         """
@@ -385,23 +347,35 @@ class Record:
             with _said(self.file, "written"):
                 if self._connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                     return False
-                if _has_tables(self._connection):
+                if _tables(self._connection):
                     _check_version(self._connection, self.file)
                     self._highest()
                     for number in self._numbers("1"):
-                        self._rows(number)
+                        self._document(number)
                 return True
         except TableReadError:
             return False
 
-    def _salvage(self, highest: int) -> tuple[list[RunRows], int]:
-        """The rows of the runs that are whole, up to the highest number, and how many are known not to be."""
+    def _make_tables(self) -> None:
+        """Make a record of an empty file, and give a record of version 1 the tables of today."""
+        with self._changing():
+            tables = _tables(self._connection)
+            if not tables:
+                _create(self._connection)
+            elif "documents" not in tables:
+                documents, highest = [*map(self._document, self._numbers("1"))], self._highest()
+                for statement in version_1.CLEAR:
+                    self._connection.execute(statement)
+                _create(self._connection, documents, highest)
+
+    def _salvage(self, highest: int) -> tuple[list[RunDocument], int]:
+        """Return the runs that are whole, up to the highest number, and how many are known to be damaged."""
         whole, lost = [], 0
-        # One by one: a walk over all ends at the first page that is damaged.
+        # One by one: a walk over all ends at the first damaged page.
         for number in range(1, highest + 1):
             try:
                 with _said(self.file, "read"):
-                    whole.append(self._rows(number))
+                    whole.append(self._document(number))
             except TableReadError:
                 lost += 1
             except InputError:
@@ -410,7 +384,7 @@ class Record:
         return whole, lost
 
     def _highest_found(self) -> int:
-        """The highest number of a run that can be found in a damaged record; 0 where none can."""
+        """Return the highest number of a run that can be found in a damaged record; 0 if none can."""
         highest = 0
         for order in ("ASC", "DESC"):
             with contextlib.suppress(TableReadError, ValueError, TypeError), _said(self.file, "read"):
@@ -424,18 +398,42 @@ class Record:
             yield
 
 
-def _insert(connection: sqlite3.Connection, rows: RunRows) -> None:
-    """Put the rows of a run in place of those that it has."""
-    number = rows.run["number"]
-    for table, columns in PART_COLUMNS.items():
-        connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
-        marks = ", ".join("?" * (len(columns) + 2))
-        connection.executemany(
-            f"INSERT INTO {table} (run, place, {', '.join(columns)}) VALUES ({marks})",
-            [(number, place, *row) for place, row in enumerate(rows.parts[table])],
-        )
-    values = [*(rows.run[name] for name in RUN_COLUMNS), rows.digest]
-    connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(values))})", values)
+def _create(connection: sqlite3.Connection, documents: Sequence[RunDocument] = (), highest: int = 0) -> None:
+    """Make the tables and views of a record, with runs in it. highest: the highest number that a run ever had."""
+    for statement in SCHEMA:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    for document in documents:
+        _insert(connection, document)
+    connection.execute("DELETE FROM sqlite_sequence")
+    connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('documents', ?)", (highest,))
+
+
+def _insert(connection: sqlite3.Connection, document: RunDocument) -> None:
+    """Put the document of a run in place of the one that the run has."""
+    number = document.facts["number"]
+    connection.execute("DELETE FROM run_files WHERE run = ?", (number,))
+    connection.executemany(
+        "INSERT OR IGNORE INTO file_versions (file) VALUES (?)", [(file,) for file in document.files]
+    )
+    connection.executemany(
+        "INSERT INTO run_files SELECT ?, ?, version FROM file_versions WHERE file = ?",
+        [(number, place, file) for place, file in enumerate(document.files)],
+    )
+    connection.execute(
+        "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)", (*document.row, document.digest)
+    )
+
+
+def _read_document(connection: sqlite3.Connection, number: int) -> tuple[RunDocument, bool] | None:
+    """Return a run, and whether it is as it was recorded; None if it is not there. Raises ValueError for no JSON."""
+    found = connection.execute("SELECT * FROM documents WHERE number = ?", (number,)).fetchone()
+    if found is None:
+        return None
+    query = "SELECT file FROM run_files JOIN file_versions USING (version) WHERE run = ? ORDER BY place"
+    document = RunDocument.from_texts(found[-2], [file for (file,) in connection.execute(query, (number,))])
+    return document, (*document.row, document.digest) == found
 
 
 def _runs(first: int, last: int) -> str:
@@ -447,7 +445,7 @@ def _no_runs(folder: Path) -> InputError:
 
 
 def _connect(file: Path, mode: str) -> sqlite3.Connection:
-    # Transactions are begun and ended here alone.
+    # Transactions are begun and ended by `_transaction` alone.
     uri = f"file:{quote(os.fsencode(file.absolute()))}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=WAIT_SECONDS, isolation_level=None)
 
@@ -464,11 +462,11 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _reading(file: Path) -> sqlite3.Connection:
-    """A connection that reads; what a run that was killed left half done is taken back first."""
+    """Return a connection that reads. A transaction that a killed run left half written is taken back first."""
     try:
         return _looked_at(file, "ro")
     except sqlite3.OperationalError as error:
-        if not _name_of(error).startswith("SQLITE_READONLY"):
+        if not error.sqlite_errorname.startswith("SQLITE_READONLY"):
             raise
     try:
         connection = _looked_at(file, "rw")
@@ -482,7 +480,7 @@ def _reading(file: Path) -> sqlite3.Connection:
 
 
 def _looked_at(file: Path, mode: str) -> sqlite3.Connection:
-    """A connection to a file that SQLite can read."""
+    """Return a connection to a file that SQLite can read."""
     connection = _connect(file, mode)
     try:
         connection.execute("SELECT * FROM sqlite_schema LIMIT 1").fetchall()
@@ -492,29 +490,8 @@ def _looked_at(file: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _has_tables(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
-
-
-def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Make a record of an empty file; of one that is a record, nothing."""
-    with _said(file, "written"), _transaction(connection):
-        if _has_tables(connection):
-            return
-        for statement in _statements(SCHEMA):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script, one by one: all at once they would not be one transaction."""
-    waiting = ""
-    for line in script.splitlines():
-        waiting += f"{line}\n"
-        if sqlite3.complete_statement(waiting):
-            yield waiting
-            waiting = ""
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
 def _check_version(connection: sqlite3.Connection, file: Path) -> None:
@@ -522,13 +499,12 @@ def _check_version(connection: sqlite3.Connection, file: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if {"runs", *PART_COLUMNS} - {*VIEWS} <= names:
+        if {"file_versions", "run_files"} <= _tables(connection):
             raise TableReadError(f"{file}: the record is damaged: its head is not as gpupif wrote it.")
         raise InputError(
             f"{file}: is no record of nightly runs, but another database. Name another folder with run.state."
         )
-    if version != VERSION:
+    if version not in (1, VERSION):
         raise InputError(
             f"{file}: expected a record of version {VERSION}, got one of version {version}, which another version of "
             "gpupif wrote. Use that, or name another folder with run.state."
@@ -537,7 +513,7 @@ def _check_version(connection: sqlite3.Connection, file: Path) -> None:
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """All or nothing of what is done within; signals to end wait for that, or one could leave it open."""
+    """Have all or nothing done of what is done within; signals wait for its end, or one could leave it open."""
     if connection.in_transaction:
         raise RuntimeError("a transaction of the record within another one")
     with held_back():
@@ -552,12 +528,7 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
             raise
 
 
-def _name_of(error: sqlite3.Error) -> str:
-    """What SQLite calls an error; no text for one of Python's, of text that is none."""
-    return getattr(error, "sqlite_errorname", "")
-
-
-# By what the names of SQLite's errors begin with, what they come of and how to mend that.
+# The cause of an error and how to mend it, by the beginning of SQLite's name of the error.
 _CAUSES: Mapping[str, str] = {
     "SQLITE_FULL": "the disk is full. Free some space, or choose another place with run.state",
     "SQLITE_READONLY": "it may be read, but not written. Check the rights of the file and its folder",
@@ -571,15 +542,16 @@ _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_SCHEMA")
 
 @contextlib.contextmanager
 def _said(file: Path, what: str) -> Iterator[None]:
-    """Say in one line what SQLite could not do: TableReadError of what is damaged or cannot be read, else OutputError.
+    """Turn errors of SQLite into one line: TableReadError if the file is damaged or cannot be read, else OutputError.
 
     what: "read" or "written".
     """
     try:
         yield
     except sqlite3.Error as error:
-        name = _name_of(error)
-        # What the tables lack, or have too much of, is damage too.
+        # An error of Python's own, such as for text that is no UTF-8, has no name.
+        name = getattr(error, "sqlite_errorname", "")
+        # Missing tables, and rows that break a constraint, are damage too.
         if name.startswith(_DAMAGED) or name in ("SQLITE_ERROR", "") or isinstance(error, sqlite3.IntegrityError):
             raise TableReadError(
                 f"{file}: the record is damaged ({reason_of(error)}). The next run puts it aside, and goes on with "

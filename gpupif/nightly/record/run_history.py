@@ -1,9 +1,10 @@
-"""All runs of a state folder at a glance."""
+"""The history of a configuration: all of its runs in short, `gpupif.nightly.history`."""
 
 from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
@@ -11,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import printable
-from ...io.documents import parse_json
 from ...utils.display import Displayable, Heading, draw_line, draw_table, json_value, plural
-from ..comparison.summary_figures import pif_of
-from ..outcome import Verdict, plain, why
+from ..comparison.figures import pif_of
+from ..configuration.config import Config, find_runs
+from ..run_outcome import Verdict, plain, why
 from .record import Record
-from .record_rows import RunRows, from_text, gates_of
+from .run_documents import RunDocument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run in a word.
+    """A run in short.
 
     pif_95: bits, against the worst attacker. gates_failed: those that are unknown too. gates_not_applied: those with a
     limit that had no run to compare with, also if another limit was applied and they passed or failed. seconds: of all
@@ -54,7 +55,7 @@ class History(Displayable):
     runs: Sequence[PastRun]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        """Return the runs as plain numbers, text, lists and dictionaries, ready for JSON."""
         runs = [{name: json_value(value) for name, value in vars(run).items()} for run in self.runs]
         return {"folder": self.folder, "runs": runs}
 
@@ -68,7 +69,7 @@ class History(Displayable):
         return out.getvalue()
 
     def to_frame(self) -> pd.DataFrame:
-        """The runs as a pandas DataFrame, by number."""
+        """Return the runs as a pandas DataFrame, by number."""
         import pandas as pd
 
         names = [field.name for field in fields(PastRun)]
@@ -88,7 +89,7 @@ class History(Displayable):
         ]
         rows = [
             (
-                *(run.number, _day_and_time(run.started), run.status if run.removed is None else "removed"),
+                *(run.number, run.started[:19].replace("T", " "), run.status if run.removed is None else "removed"),
                 *(run.rows, run.pif_95, run.gates_passed, run.gates_failed, run.gates_not_applied, run.seconds),
             )
             for run in self.runs
@@ -101,13 +102,35 @@ class History(Displayable):
 
 
 def _known(form: str) -> Any:
-    """How a number is shown that may not be known."""
+    """Return a function that formats a number, and leaves out an unknown one."""
     return lambda value: "" if value is None else form.format(value)
 
 
-def _day_and_time(text: str) -> str:
-    """A time to the second."""
-    return text[:19].replace("T", " ")
+def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> History:
+    """Return all runs of a configuration, in order; also while a run is on.
+
+    Parameters
+    ----------
+    config, overrides:
+        As of `gpupif.nightly.run`; only its table [run] is read.
+
+    Returns
+    -------
+    History
+        ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
+        (bits, against the worst attacker), gates_passed, gates_failed, gates_not_applied (those with a limit that had
+        no run to compare with), seconds, why (it did not end well: its error, or the names of the gates that do not
+        hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        A configuration that is wrong; no record where it says, or one of another version.
+    TableReadError
+        A record that is damaged or cannot be read; a run that is not as it was recorded.
+
+    """
+    return read_history(find_runs(config, overrides).state)
 
 
 def read_history(state: Path) -> History:
@@ -116,24 +139,24 @@ def read_history(state: Path) -> History:
     Raises as `Record.open`, and TableReadError where a run is not as it was recorded.
     """
     with Record.open(state) as record:
-        return History(str(state), [*map(_past_run, record.rows())])
+        return History(str(state), [*map(_past_run, record.documents())])
 
 
-def _past_run(rows: RunRows) -> PastRun:
-    head, gates = {name: from_text(value) for name, value in rows.run.items()}, gates_of(rows)
+def _past_run(document: RunDocument) -> PastRun:
+    """Return a run in short. Of a removed run only the facts that stay are known."""
+    facts, gates = document.facts, document.gates
     failed = [gate.name for gate in gates if gate.verdict.holds_back]
-    summary = None if head["summary"] is None else parse_json(head["summary"])
-    seconds = [float(seconds) for _, seconds in rows.parts["stages"]]
+    seconds = facts.get("seconds")
     return PastRun(
-        number=head["number"],
-        started=head["started"],
-        status=head["status"],
-        rows=head["rows"],
-        pif_95=pif_of(summary, 95),
+        number=facts["number"],
+        started=facts["started"],
+        status=facts["status"],
+        rows=facts["rows"],
+        pif_95=pif_of(facts.get("summary"), 95),
         gates_passed=sum(gate.verdict is Verdict.PASSED for gate in gates),
         gates_failed=len(failed),
-        seconds=math.fsum(seconds) if seconds else None,
-        why=plain(why(head["error"], failed)),
-        removed=head["removed"],
+        seconds=math.fsum(seconds.values()) if seconds else None,
+        why=plain(why(facts.get("error", ""), failed)),
+        removed=facts.get("removed"),
         gates_not_applied=sum(bool(gate.not_applied) for gate in gates),
     )

@@ -1,4 +1,4 @@
-"""Whether all that is kept is as it was kept: checksums, and the record against the files."""
+"""Checks that all that is kept is as it was kept, `gpupif.nightly.verify`: checksums, and the record against files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from ...errors import TableReadError
 from ...io.temporary_folder import PREFIX
 from ...utils.display import Displayable, Heading, draw_line, draw_table
 from ...utils.private_folder import OTHERS, OTHERS_WRITE
-from ..outcome import KeptScores
-from . import kept
+from ..configuration.config import Config, find_runs
+from ..run_outcome import KeptScores
+from ..table.kept_table import PARTS, verify_state, verify_values
+from .kept_scores import STAGED, KeptFolder, check
 from .record import Record
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ HOLDS, PROBLEMS = 0, 3
 
 @dataclass(frozen=True)
 class Check:
-    """What was checked: of what, how much of it, and what is wrong, one sentence each."""
+    """A check: the name of what was checked, how much of it there is, and one sentence for each problem."""
 
     name: str
     checked: int
@@ -36,120 +38,147 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification(Displayable):
-    """Whether a state folder is as its runs left it; made by `verify`. Prints as tables."""
+    """The checks of a state folder, made by `verify`: whether it is as its runs left it. Prints as tables."""
 
     folder: str
     checks: Sequence[Check]
 
     @property
     def problems(self) -> list[str]:
-        """All that is wrong, one sentence each."""
-        return [problem for check in self.checks for problem in check.problems]
+        """All problems, one sentence each."""
+        return [problem for part in self.checks for problem in part.problems]
 
     @property
     def exit_code(self) -> int:
-        """0 where all is as it was left, else 3."""
+        """The exit code of the command: 0 if there is no problem, else 3."""
         return PROBLEMS if self.problems else HOLDS
 
     def draw(self, console: Console) -> None:
         headings = [Heading("checked", text=True), Heading("how many"), Heading("problems")]
-        rows = [(check.name, check.checked, len(check.problems)) for check in self.checks]
+        rows = [(part.name, part.checked, len(part.problems)) for part in self.checks]
         console.print(draw_table(f"What is kept in {self.folder}", headings, rows))
         for problem in self.problems:
             draw_line(console, problem, "red")
 
 
+def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
+    """Check all that the runs of a configuration keep: the record, kept scores, encoded parts, and who may read them.
+
+    All of it is read and held against its checksums, and the record against the files; the table itself is not read. A
+    run may be on. Runs that were changed in the record, or deleted from it, are problems. What it cannot notice is the
+    work of somebody who also makes the checksums anew, or sets back the count of runs: whoever can write the files can
+    do both. Copies kept elsewhere tell.
+
+    Parameters
+    ----------
+    config, overrides:
+        As of `gpupif.nightly.run`; only its table [run] is read.
+
+    Returns
+    -------
+    Verification
+        ``.problems``, one sentence each, also of a record that is damaged; ``.checks``, of what there are how many;
+        ``.exit_code``: 0, or 3 where there are problems. Prints as tables; ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        A configuration that is wrong; no record where it says, or one of another version.
+
+    """
+    return check_state(find_runs(config, overrides).state)
+
+
 def check_state(state: Path) -> Verification:
     """Check all that is kept in a state folder: the record, kept scores, encoded parts, and who may read them.
 
-    All files are read. A run may be on; the state is opened to be read only. Raises InputError where there is no
-    record.
+    All files are read. A run may be on; the state is opened to be read only. Raises InputError if there is no record.
     """
-    from ..table.table_state import PARTS, verify_state, verify_values
-
     runs = _runs(state)
     wrong, gone = list(_kept(state, runs.kept)), verify_values(state, runs.good)
-    # A run that is on may have removed some meanwhile.
+    # A run that is on may have removed some of the files meanwhile.
     now = _runs(state) if wrong or gone else runs
     wrong = [(number, problem) for number, problem in wrong if number in now.kept]
     gone = gone if now.good == runs.good else []
     checks = [
         Check("runs on record", runs.number, runs.problems),
         Check("kept scores", len(runs.kept), [*(problem for _, problem in wrong), *_of_no_run(state, runs)]),
+        Check("encoded parts", len(list((state / PARTS).glob("*"))), [*verify_state(state), *gone]),
     ]
-    parts = len(list((state / PARTS).glob("*")))
-    checks.append(Check("encoded parts", parts, [*verify_state(state), *gone]))
     places = list(_places(state))
     rights = list(_rights(state, places))
     return Verification(str(state), [*checks, Check("rights of files and folders", len(places), rights)])
 
 
 class _Runs(NamedTuple):
-    """The content of the record: how many runs, kept scores by run, which runs retention removed, the last good run,
-    what is wrong with itself, and whether all was read.
+    """The content of the record.
+
+    problems: a sentence for each. number: how many runs, removed ones too. kept: the kept scores, by run. removed: the
+    runs that retention removed. good: the last good run. is_whole: whether all of the record could be read.
     """
 
-    number: int
-    kept: Mapping[int, KeptScores]
-    removed: Collection[int]
-    good: int | None
     problems: Sequence[str]
-    whole: bool
+    number: int = 0
+    kept: Mapping[int, KeptScores] = {}
+    removed: Collection[int] = ()
+    good: int | None = None
+    is_whole: bool = False
 
 
 def _runs(state: Path) -> _Runs:
-    """What the record says. Raises InputError where there is none."""
+    """Return the content of the record. Raises InputError if there is none."""
     try:
         with Record.open(state) as record, record.snapshot():
             problems = record.problems()
             if problems:
-                return _Runs(0, {}, (), None, problems, False)
-            heads = record.heads()
-            several = {
-                head["number"]: record.run(head["number"]).kept for head in heads if head["kept_path"] is not None
-            }
-            known = {number: one for number, one in several.items() if one is not None}
-            removed = [head["number"] for head in heads if head["removed"] is not None]
-            good = record.last_good()
-            return _Runs(len(heads), known, removed, None if good is None else good.number, record.gaps(), True)
+                return _Runs(problems)
+            heads, good = record.heads(), record.last_good()
+            runs = [record.run(head["number"]) for head in heads if head["kept_path"] is not None]
+            return _Runs(
+                record.gaps(),
+                len(heads),
+                {run.number: run.kept for run in runs if run.kept is not None},
+                [head["number"] for head in heads if head["removed"] is not None],
+                None if good is None else good.number,
+                is_whole=True,
+            )
     except TableReadError as error:
-        return _Runs(0, {}, (), None, [str(error)], False)
+        return _Runs([str(error)])
 
 
-def _kept(state: Path, several: Mapping[int, KeptScores]) -> Iterator[tuple[int, str]]:
-    """What is wrong with the kept scores that the record knows, and of which run."""
-    for number, scores in several.items():
-        folder = kept.find(state, number)
+def _kept(state: Path, kept: Mapping[int, KeptScores]) -> Iterator[tuple[int, str]]:
+    """Yield what is wrong with the kept scores that the record knows, and of which run."""
+    for number, scores in kept.items():
+        folder = KeptFolder(state, number).find()
         if folder is None:
             yield number, f"{state / scores.path}: the kept scores of run {number} are gone."
         else:
-            yield from ((number, problem) for problem in kept.check(folder, scores))
+            yield from ((number, problem) for problem in check(folder, scores))
 
 
 def _of_no_run(state: Path, runs: _Runs) -> Iterator[str]:
-    """Say which folders of kept scores the record does not know, as far as it can be read.
+    """Yield a sentence for each folder of kept scores that the record does not know, if all of it could be read.
 
-    The record is first to forget a run: where retention was killed before the files went, the next run deletes them.
+    The record is first to forget a run: if retention was killed before it deleted the files, the next run deletes them.
     """
-    if runs.whole:
-        for number, folder in kept.kept_numbers(state).items():
-            if number not in runs.kept and number not in runs.removed:
-                yield f"{folder}: holds scores of run {number}, of which the record has none. Remove it, or keep it."
+    for folder in KeptFolder.find_all(state) if runs.is_whole else ():
+        number = folder.number
+        if folder.final.exists() and number not in runs.kept and number not in runs.removed:
+            yield f"{folder.final}: holds scores of run {number}, of which the record has none. Remove it, or keep it."
 
 
 def _places(state: Path) -> Iterator[Path]:
-    """The state, and all that is in it; of folders that a run is filling only themselves, which let nobody in."""
+    """Yield the state and all that is in it, except the content of folders that a run is filling: nobody can enter."""
     yield state
     for folder, folders, files in os.walk(state):
         yield from (Path(folder, name) for name in sorted(chain(folders, files)))
-        folders[:] = [name for name in folders if not name.startswith((kept.STAGED, PREFIX))]
+        folders[:] = [name for name in folders if not name.startswith((STAGED, PREFIX))]
 
 
 def _rights(state: Path, places: Sequence[Path]) -> Iterator[str]:
-    """Say what others than the owner may read or write.
+    """Yield a sentence for each place that others than the owner may read or write.
 
-    The state itself may be a folder that was there before, and that others may look into: nothing in it is theirs to
-    read.
+    The state itself may be a folder that was there before, and that others may look into: they can read nothing in it.
     """
     for place in places:
         # A temporary file may be gone meanwhile; a link has no rights of its own.

@@ -1,4 +1,4 @@
-"""The values of a table's columns, kept to say exactly which ones are new the next time."""
+"""The values of a table's columns, kept so that the next run can count new values exactly."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ...io.common import denied
 from ...io.section_file import DamagedFileError, Section, checked_facts, put_aside, read_section, write_sections
 
 FORMAT = 2
-# What follows where they are lost.
+# The consequence if the values are lost.
 LOST = "Which values are new is not known in this run; the next ones are compared with it."
 
 
 class KeptValues:
-    """The file of those of a run; it knows by its checksum that it is as it was written.
+    """The file of the values that columns had in a run, with a checksum.
 
-    say: is told where it is not, and where it has those of another run in their place.
+    say: called with a sentence if the file is damaged or gone, or has the values of another run.
     """
 
     def __init__(self, file: Path, run: int, say: Callable[[str], None]) -> None:
@@ -49,11 +49,11 @@ class KeptValues:
 
     @property
     def are_lost(self) -> bool:
-        """Whether there is nothing to compare with."""
+        """True if there is nothing to compare with."""
         return self._columns is None
 
     def count_new(self, column: Column) -> int | None:
-        """How many values of a column are not among those that were kept; None where none were kept at all."""
+        """Return how many values of a column are not among its kept values; None if no values were kept at all."""
         if self._columns is None:
             return None
         if column.name not in self._columns:
@@ -69,7 +69,7 @@ class KeptValues:
 
     @staticmethod
     def store(file: Path, run: int, columns: Sequence[Column]) -> None:
-        """Keep the values that columns have in a run, in place of those that were kept; raises OutputError."""
+        """Write the values that columns have in a run to a file, in place of those that it has. Raises OutputError."""
         with write_sections(file) as writer:
             stored: dict[str, Any] = {}
             for column in columns:
@@ -78,22 +78,9 @@ class KeptValues:
                 stored[str(column.name)] = {"place": writer.add(batch.serialize()), "schema": schema}
             writer.facts = {"format": FORMAT, "run": run, "columns": stored}
 
-    @staticmethod
-    def verify(file: Path) -> list[str]:
-        """What is wrong with the file, as a sentence."""
-        try:
-            checked_facts(file)
-        except FileNotFoundError:
-            return []
-        except DamagedFileError:
-            return [f"{file}: damaged; the next run cannot say which values are new."]
-        except OSError as error:
-            return [str(denied(file, error))]
-        return []
-
 
 def _count_new(column: Column, before: pa.Array) -> int:
-    """How many values of a column are not among these. Those of another type are compared by their texts."""
+    """Return how many values of a column are new. Values of another type than before are compared as text."""
     labels = column.labels
     if labels.type != before.type:
         try:

@@ -1,0 +1,335 @@
+"""The table of a run. Only what changed since the last run is read; the table is taken in place of a path."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from ...errors import InputError
+from ...io.base import Input
+from ...io.common import Pick, denied
+from ...io.databases.open import open_query
+from ...io.formats import FEATHER
+from ...io.ipc_batches import disk_errors
+from ...io.paths import find_input
+from ...io.read import open_source
+from ...io.section_file import DamagedFileError, checked_facts
+from ...out_of_core.budget import plan_reading
+from ...out_of_core.duplicate_rows import DuplicateRows, duplicate_rows
+from ...out_of_core.kept_source import KeptSource, keep_files, keep_stream
+from ...out_of_core.part_store import PartKey, PartStore
+from ...utils.config import resources
+from ...utils.progress import Reporter
+from ...utils.validation import check_exist
+from ..configuration.config import Config
+from ..configuration.settings import AnyKnownSettings, Known, Settings
+from ..run_outcome import ColumnProfile
+from .file_digests import FileIndex
+from .kept_values import KeptValues
+from .table_changes import InputChanges, InputFile, input_changes
+
+# The folder of encoded parts, the file of digests, and the files of the values of columns by run, in a state folder.
+PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
+# The name of a file of scores for a table that came from no file.
+STREAM_FILE = Path("query.feather")
+
+
+class Batches(Protocol):
+    """A table that is read in streams, such as the result of a query."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+
+    def batches(self) -> Iterable[pa.RecordBatch]:
+        """Return the rows, read when they are asked for."""
+
+
+class KeptTable(KeptSource):
+    """A table whose encoded parts are kept in a folder; a context manager.
+
+    `gpupif.score`, `score_files`, `risk`, `inspect` and others take it in place of a path, with the same results. It
+    has the columns that were asked for. files: the files of the table. read_files: the files that were read this time.
+    notes: a sentence for each thing that was damaged or could not be used. seconds: by stage.
+
+    Nothing that the last good run left is deleted before `forget_unused` is called.
+    """
+
+    files: Sequence[InputFile]
+    read_files: Sequence[str]
+    notes: list[str]
+    seconds: dict[str, float]
+    _folder: Path
+    _store: PartStore
+    _keys: Sequence[PartKey]
+    # The last good run, where its values were looked for and not found.
+    _lost: int | None = None
+
+    @classmethod
+    def of_files(
+        cls,
+        path: str | os.PathLike[str],
+        folder: Path,
+        columns: Sequence[str] | Pick | None = None,
+        *,
+        separator: str | None = None,
+        report: Reporter | None = None,
+    ) -> Self:
+        """Return the table that a path names. Only files without an encoded part in `folder` are read.
+
+        columns: the needed columns, or a function that picks them from all names; all by default. separator: of CSV;
+        found by itself by default.
+
+        Raises InputError, TableReadError, OutputError.
+        """
+        started = time.perf_counter()
+        source = open_source(find_input(path, separator))
+        names = _chosen(source.names, columns)
+        notes, store = _open_store(folder)
+        digests = FileIndex(folder / FILES, notes.append).digests(source.found.base, source.stamps)
+        source.check_unchanged(source.found.files)
+        looked_at = time.perf_counter()
+        kept = keep_files(source, names, digests, store, report or Reporter(visible=False))
+        read = time.perf_counter()
+        if kept.other:
+            notes.append(
+                f"{folder / PARTS}: state of another version of gpupif, or of other columns or options, is not used: "
+                f"{kept.other:,} of {len(source.found.files):,} files are read again."
+            )
+        table = cls(source.found, names, source.nothing().schema, kept.parts, source)
+        paths = [file.relative_to(source.found.base).as_posix() for file in source.found.files]
+        table.files = [
+            InputFile(path, stamp.size, stamp.changed, digest, part.rows)
+            for path, stamp, digest, part in zip(paths, source.stamps.values(), digests, kept.parts, strict=True)
+        ]
+        table.read_files = [paths[number] for number in kept.read]
+        table._complete(folder, store, kept.keys, notes)
+        table.seconds = {
+            "look at files": looked_at - started,
+            "read and encode": read - looked_at,
+            "merge": time.perf_counter() - read,
+        }
+        return table
+
+    @classmethod
+    def of_batches(
+        cls,
+        batches: Batches,
+        name: str,
+        folder: Path,
+        columns: Sequence[str] | Pick | None = None,
+        *,
+        key: str | None = None,
+        report: Reporter | None = None,
+    ) -> Self:
+        """Return a table that is read in streams, once.
+
+        name: its name in messages. key: a text that stays the same as long as the table does, such as a query and the
+        value of its watermark: then the table is not read again. Without a key it is kept for this run only.
+
+        Raises InputError, OutputError, and what reading it raises.
+        """
+        started = time.perf_counter()
+        names = _chosen(batches.schema.names, columns)
+        notes, store = _open_store(folder)
+        given = os.urandom(32) if key is None else key.encode()
+        content = hashlib.blake2b(given, digest_size=32).hexdigest()
+        schema = batches.schema.remove_metadata()
+        kept = keep_stream(schema, batches.batches, name, names, content, store, report or Reporter(visible=False))
+        read = time.perf_counter()
+        table = cls(Input(Path(name), FEATHER, Path(), [STREAM_FILE]), names, schema, kept.parts, None)
+        table.files = [InputFile(name, 0, 0, content, table.rows)]
+        table.read_files = [name] if kept.read else []
+        table._complete(folder, store, () if key is None else kept.keys, notes)
+        table.seconds = {"read and encode": read - started, "merge": time.perf_counter() - read}
+        return table
+
+    def _complete(self, folder: Path, store: PartStore, keys: Sequence[PartKey], notes: list[str]) -> None:
+        self._folder, self._store, self._keys, self.notes = folder, store, keys, notes
+        try:
+            self.merge()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The types of all columns of the table, as its files have them; of CSV, the types that its texts stand for.
+
+        The type of texts that were not read is not known: null.
+        """
+        types = {field.name: pa.null() if self.typed_by_values else field.type for field in self.full_schema}
+        if self.typed_by_values:
+            types |= {name: self.column(name).labels.type for name in self.names}
+        # A type has one name, however its values are held in memory.
+        plain = {name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in types.items()}
+        return {name: str(kind).removeprefix("large_").removesuffix("_view") for name, kind in plain.items()}
+
+    def changes(self, before: Sequence[InputFile]) -> InputChanges:
+        """Return how the files differ from those of another run."""
+        return input_changes(before, self.files, self.read_files)
+
+    def profile(self, good: int | None) -> list[ColumnProfile]:
+        """Return the profiles of all columns of the table, with numbers for the columns that were read.
+
+        good: the number of the last good run, whose values are compared with those of the table; None without one.
+        """
+        before = None if good is None else KeptValues(_values_file(self._folder, good), good, self.notes.append)
+        self._lost = good if before is not None and before.are_lost else None
+        found = []
+        for name, kind in self.schema.items():
+            profile = ColumnProfile(name, kind)
+            if name in self.names:
+                column = self.column(name)
+                new = None if before is None else before.count_new(column)
+                profile = ColumnProfile(name, kind, len(column.labels), column.missing_rows, new)
+            found.append(profile)
+        return found
+
+    def duplicate_keys(self, columns: Sequence[str]) -> DuplicateRows:
+        """Return rows that have the same values in these columns as another row; missing values are equal.
+
+        Raises ColumnNotFoundError, and InputError for a memory limit that is too low.
+        """
+        check_exist("row_key", columns, self.names)
+        memory = plan_reading(resources().memory, len(columns)).working // 2
+        return duplicate_rows(self.chunks(columns), memory)
+
+    def store_values(self, number: int) -> None:
+        """Keep the values of the columns as those of a run that may become the last good one."""
+        self._store_values(number, number)
+
+    def replace_lost_values(self, number: int) -> None:
+        """Keep the values in place of those of the last good run, if `profile` found these lost."""
+        if self._lost is not None:
+            self._store_values(self._lost, number)
+
+    def _store_values(self, place: int, number: int) -> None:
+        KeptValues.store(_values_file(self._folder, place), number, [self.column(name) for name in self.names])
+
+    def forget_unused(self, good: int | None) -> None:
+        """Delete parts and values that neither this run, now on record, nor the last good run, of this number, uses."""
+        self._store.forget_unused(self._keys)
+        kept = None if good is None else _values_file(self._folder, good)
+        with disk_errors(self._folder):
+            for file in self._folder.glob(VALUES.format("*")):
+                if file != kept:
+                    file.unlink(missing_ok=True)
+
+
+def verify_state(folder: Path) -> list[str]:
+    """Return a sentence for each problem of the state of a table in a folder; nothing is changed."""
+    files = dict.fromkeys(sorted(folder.glob(VALUES.format("*"))), "cannot say which values are new.")
+    problems = PartStore(folder / PARTS).verify()
+    for file, consequence in ({folder / FILES: "hashes all files again."} | files).items():
+        try:
+            checked_facts(file)
+        except FileNotFoundError:
+            continue
+        except DamagedFileError:
+            problems.append(f"{file}: damaged; the next run {consequence}")
+        except OSError as error:
+            problems.append(str(denied(file, error)))
+    return problems
+
+
+def verify_values(folder: Path, good: int | None) -> list[str]:
+    """Return a sentence if the values of the last good run, of this number, are gone."""
+    if good is None or _values_file(folder, good).exists():
+        return []
+    return [f"{_values_file(folder, good)}: gone; the next run cannot say which values are new since run {good}."]
+
+
+def _values_file(folder: Path, number: int) -> Path:
+    return folder / VALUES.format(f"{number:06}")
+
+
+def _open_store(folder: Path) -> tuple[list[str], PartStore]:
+    notes: list[str] = []
+    store = PartStore(folder / PARTS, notes.append)
+    store.prepare()
+    return notes, store
+
+
+def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:
+    """Return the columns that are asked for, in the order of the table. Raises InputError, ColumnNotFoundError."""
+    wanted = columns(names) if callable(columns) else columns
+    if wanted is None:
+        return list(names)
+    check_exist("columns", wanted, names)
+    chosen = [name for name in names if name in set(wanted)]
+    if not chosen:
+        raise InputError("columns: expected at least one column of the table, got none. Name those that are needed.")
+    return chosen
+
+
+def table_identity(config: Config) -> str:
+    """Return the identity of the table, without secrets: its path, or the database and the query."""
+    given = config.document["input"]
+    if config.table is not None:
+        # As it is written where it is from the environment.
+        return given["path"] if "${" in given["path"] else str(config.table)
+    return f"{given['connection']}: {given['query']}"
+
+
+@contextlib.contextmanager
+def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[KeptTable]:
+    """Open the table; only what changed is read. Raises InputError, TableReadError, OutputError."""
+    given, columns = config.settings.input, partial(needed_columns, config.settings)
+    if config.table is not None:
+        with KeptTable.of_files(config.table, state, columns, separator=given.separator, report=report) as table:
+            yield table
+        return
+    assert given.connection is not None
+    assert given.query is not None
+    with open_query(given.connection, given.query, given.driver, config.folder) as result:
+        mark = None if given.watermark is None else result.watermark(given.watermark)
+        key = None if mark is None else f"{result.identity}\n{given.watermark}\n{mark}"
+        name = f"query on {config.document['input']['connection']}"
+        kept = KeptTable.of_batches(result, name, state, columns, key=key, report=report)
+    with kept as table:
+        yield table
+
+
+def needed_columns(settings: Settings, names: Sequence[str]) -> list[str] | None:
+    """Return the columns, of `names`, that are scored, known, or named by another key; None for all.
+
+    Raises ColumnNotFoundError, with the key of the configuration, for one that is not there.
+    """
+    named = list(_named_columns(settings))
+    for key, columns in named:
+        check_exist(key, columns, names)
+    if settings.score.columns is None:
+        return None
+    wanted = {column for _, columns in named for column in columns}
+    return [name for name in names if name in wanted]
+
+
+def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the columns that each key of a configuration names."""
+    score, risk = settings.score, settings.risk
+    yield "input.row_key", settings.input.row_key
+    yield "score.columns", score.columns or ()
+    yield "score.known", _columns_known(score.known)
+    for name, known in (score.attackers or {}).items():
+        yield f"score.attackers.{name}", _columns_known(known)
+    yield "score.weights", () if score.weights is None else (score.weights,)
+    yield "score.distances", list(score.distances)
+    yield "risk.quasi_identifiers", risk.quasi_identifiers
+    yield "risk.sensitive", risk.sensitive
+    for number, gate in enumerate(settings.gates):
+        yield f"gates.{number}.column", () if gate.column is None else (gate.column,)
+
+
+def _columns_known(known: Known | None) -> Sequence[str]:
+    if isinstance(known, AnyKnownSettings):
+        return known.among or ()
+    return known if isinstance(known, list) else ()

@@ -1,0 +1,202 @@
+"""What is told of a run in words: the same on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from gpupif.errors import printable
+from gpupif.nightly.exit_codes import EXIT_CODES, Status
+from gpupif.nightly.report import markdown_report, run_text, terminal_report
+from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
+from gpupif.nightly.table.table_changes import InputChanges
+from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
+
+
+def drawn(outcome, before=None, width=200):
+    out = io.StringIO()
+    terminal_report.draw(outcome.to_dict(), before and before.to_dict(), Console(file=out, width=width))
+    return out.getvalue()
+
+
+def as_markdown(outcome, before=None):
+    return markdown_report.text(outcome.to_dict(), before and before.to_dict())
+
+
+def test_an_outcome_prints_itself():
+    printed = str(failed_run())
+    assert "4.75 bits" in printed
+    assert printed.rstrip().endswith("Exit code 3: the release must wait.")
+    assert json.loads(failed_run().to_json())["gates"][0]["change"] == 0.75
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_gates_and_what_changed(draw):
+    said = draw(failed_run(), good_run())
+    gate = next(line for line in said.splitlines() if "PIF 95" in line and "at most" in line)
+    assert ["4.75 bits" in gate, "at most 4.5" in gate, "+0.75 bits" in gate, "4.75 is above 4.5" in gate] == [True] * 4
+    assert "Since run 1, the last good one" in said
+    assert "columns removed: 1 (town)" in said
+    assert "columns of another type: 1 (age int64 -" in said
+    assert "files unchanged: 2" in said
+    assert re.search(r"rows\W+1,000 rows\W+1,200 rows\W+200 rows", said)
+    # What is the same is not among what changed.
+    assert "PIF 100" not in said
+    assert "the state of another version was not used" in said
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_a_first_run_has_nothing_to_compare_with(draw):
+    said = draw(good_run(changes=InputChanges(added=["one.parquet"], read=["one.parquet"])))
+    assert "No good run before it to compare with" in said
+    assert "added" not in said
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_names_are_text_and_nothing_else(draw):
+    said = draw(failed_run(), good_run())
+    assert all(own.isprintable() or own == "\n" for own in said)
+    assert said.encode()
+    assert r"x1b" in said
+
+
+def test_markdown_tables_keep_their_cells():
+    said = as_markdown(failed_run(), good_run())
+    lines = [line for line in said.splitlines() if line.startswith("|")]
+    assert len(lines) == 5 + 6
+    cells = [len(re.findall(r"(?<!\\)\|", line)) - 1 for line in lines]
+    assert cells == [7] * 5 + [4] * 6
+    assert "<i>" not in said
+    assert not re.search(r"(?<!\\)`", said)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_last_line_has_the_verdict_and_the_exit_code(status):
+    outcome = refused_run(status=status, gates=failed_run().gates)
+    said = run_text.closing(outcome.to_dict())
+    assert said.startswith(status.value.upper())
+    assert f"Exit code {EXIT_CODES.get(status, 1)}" in said
+    assert drawn(outcome).rstrip().endswith(printable(said))
+
+
+def test_a_failed_run_names_its_gates():
+    assert "2 of 3 gates do not hold: PIF 95, a|b" in run_text.closing(failed_run().to_dict())
+    assert "1 of 1 gate does not hold: PIF 95." in run_text.closing(failed_run(gates=failed_run().gates[:1]).to_dict())
+
+
+BOTH_WAYS = {"max": 10.0, "max_rise": 1.0, "max_fall": 1.0}
+
+
+def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, before=None):
+    return GateResult(name, kind, "rows" if kind == "rows" else "bits", value, before, limits or {"max": 10.0}, verdict)
+
+
+@pytest.mark.parametrize(
+    ("gates", "said"),
+    [
+        ([gate("a"), gate("b")], "all 2 gates hold; none limits a risk"),
+        ([gate("a")], "the gate holds; none limits a risk"),
+        # A limit on its change is none on a risk itself.
+        (
+            [gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)],
+            "all 2 gates hold; none limits a risk",
+        ),
+        ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits"),
+        (
+            [gate("p", kind="pif"), gate("a", Verdict.NOT_APPLIED)],
+            "1 of 2 gates holds; within the limits on risk: p 9 bits; "
+            "not applied, for want of a run to compare with: max of a",
+        ),
+        (
+            [gate("a", Verdict.NOT_APPLIED)],
+            "none of 1 gate holds; none limits a risk; not applied, for want of a run to compare with: max of a",
+        ),
+        # A limit on change beside one that was applied.
+        (
+            [gate("p", kind="pif", limits={"max": 10.0, "max_rise": 1.0}), gate("a", limits=BOTH_WAYS)],
+            "all 2 gates hold; within the limits on risk: p 9 bits; "
+            "not applied, for want of a run to compare with: max_rise of p, max_rise and max_fall of a",
+        ),
+    ],
+)
+def test_a_run_that_passed_says_what_was_tested_and_no_more(gates, said):
+    assert run_text.closing(good_run(gates=gates).to_dict()) == f"PASSED: {said}. Exit code 0."
+
+
+def test_a_run_that_failed_says_which_limits_were_not_applied():
+    gates = [gate("a", Verdict.FAILED), gate("b", limits=BOTH_WAYS), gate("c", Verdict.UNKNOWN, limits=BOTH_WAYS)]
+    assert run_text.closing(failed_run(gates=gates).to_dict()) == (
+        "FAILED: 2 of 3 gates do not hold: a, c; not applied, for want of a run to compare with: max_rise and max_fall "
+        "of b. Exit code 3: the release must wait."
+    )
+
+
+@pytest.mark.parametrize("draw", [drawn, as_markdown])
+def test_the_first_line_has_the_attacker_as_a_sentence(draw):
+    knows = "The attacker knows all other columns"
+    for summary in ({"attacker": knows}, {"attacker": f"{knows}."}):
+        assert draw(good_run(summary=summary)).splitlines()[0].endswith(f" UTC. {knows}.")
+
+
+def test_a_refused_run_has_no_tables():
+    said = drawn(refused_run(), good_run())
+    assert "no file matches" in said
+    assert "rows" not in said
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (None, "rows", "unknown"),
+        (1.0, "rows", "1 row"),
+        (1.0, "classes", "1 class"),
+        (12_345_678.0, "rows", "12,345,678 rows"),
+        (0.25, "share", "0.25"),
+        (1.0, "probability", "1"),
+        (4.123456789, "bits", "4.12346 bits"),
+        (float("inf"), "", "infinite"),
+        (-2.0, "bits", "-2 bits"),
+    ],
+)
+def test_amounts(value, unit, expected):
+    assert run_text.amount(value, unit) == expected
+
+
+def test_a_run_without_gates_judged_nothing():
+    assert run_text.closing(good_run(gates=[]).to_dict()) == (
+        "PASSED: there are no gates, so nothing was judged. Exit code 0."
+    )
+
+
+def test_a_column_without_values_has_no_type_to_change():
+    before, now = (good_run(columns=[ColumnProfile("note", kind)]).to_dict() for kind in ("null", "string"))
+    assert run_text.column_changes(now, before) == []
+
+
+def test_long_lists_are_cut():
+    assert run_text.listed(map(str, range(7))) == "0, 1, 2, 3, 4 and 2 more"
+
+
+def test_an_unknown_gate_says_where_and_why():
+    gate = GateResult("t", "t", "", None, None, {}, Verdict.UNKNOWN, "no classes", "town", "neighbour")
+    document = good_run(gates=[gate]).to_dict()
+    headings, (line,) = run_text.gates_table(document)
+    assert dict(zip(headings, line, strict=True)) == {
+        "gate": "t",
+        "value": "unknown",
+        "limits": "",
+        "change": "",
+        "where": "column town, attacker neighbour",
+        "verdict": "unknown: no classes",
+    }
+    assert "where" not in run_text.gates_table(good_run().to_dict())[0]
+
+
+def test_a_narrow_terminal_still_has_all_numbers():
+    said = re.sub(r"\s", "", drawn(failed_run(), good_run(), width=60))
+    assert "4.75bits" in said
+    assert re.sub(r"\s", "", printable(AWKWARD))[:6] in said
