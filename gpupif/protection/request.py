@@ -22,8 +22,7 @@ from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..treatment.base import Treatment
 from ..treatment.plan import Plan
-from ..treatment.suppression.suppress import Suppress
-from ..treatment.suppression.suppress_rows import SuppressRows
+from ..treatment.suppression.suppress import Suppress, SuppressRows
 from ..treatment.value_maps.recode import Recode
 from ..utils.validation import as_columns, brief, check_exist, is_number
 from .checks import Suppression

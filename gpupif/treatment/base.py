@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..attack.arguments import Arguments
     from ..hierarchies.base import Hierarchy
-    from .randomness.key import Key
+    from .random.key import Key
 
 
 @dataclass(frozen=True)

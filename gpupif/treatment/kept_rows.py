@@ -24,7 +24,7 @@ from .in_files import FileTable
 from .in_memory import MemoryTable
 from .plan import Plan
 from .run import apply_plan, named_in
-from .suppression.suppress_rows import SuppressRows
+from .suppression.suppress import SuppressRows
 
 
 def removes_rows(plan: Plan) -> bool:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .base import Treatment
-from .declared_columns import DeclaredColumns
+from .dropped_columns import DeclaredColumns, Drop
 from .random.jitter import Jitter
 from .random.noise import Noise
 from .random.pram import Pram
 from .random.randomized_response import RandomizedResponse
 from .random.shift_dates import ShiftDates
 from .random.swap import Swap
-from .suppression.suppress import Suppress
-from .suppression.suppress_rows import SuppressRows
+from .suppression.suppress import Suppress, SuppressRows
 from .value_maps.date_part import DatePart
-from .value_maps.drop import Drop
-from .value_maps.extremes import BottomCode, Cap, TopCode
 from .value_maps.microaggregate import Microaggregate
+from .value_maps.pooled_values import BottomCode, Cap, Rare, TopCode
 from .value_maps.pseudonym import Pseudonym
-from .value_maps.rare import Rare
 from .value_maps.recode import Recode
 from .value_maps.rounding import Round
 from .value_maps.zip3 import Zip3

@@ -57,7 +57,7 @@ from .treated import Treated
 
 if TYPE_CHECKING:
     from .plan import Plan
-    from .randomness.key import Key
+    from .random.key import Key
 
 
 class DaskFacts(RowFacts):

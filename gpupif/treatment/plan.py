@@ -18,8 +18,8 @@ from ..utils.display import json_text
 from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
 from .base import Treatment
-from .fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .kinds import TREATMENTS
+from .plan_fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .safe_harbor import safe_harbor_treatments
 from .steps import of_treatment
 

@@ -16,8 +16,8 @@ from ..utils.display import Displayable, Heading, as_json, as_percent, draw_tabl
 from ..utils.versions import installed_version
 from .base import Step, Treatment
 from .columns import Changes
-from .fields import plain_fields
 from .plan import Plan
+from .plan_fields import plain_fields
 
 if TYPE_CHECKING:
     from rich.console import Console

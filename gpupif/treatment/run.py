@@ -15,7 +15,7 @@ from ..errors import InputError, warn
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist, is_hashable
 from .base import Step, Tools, Treatment, WorkingTable
-from .randomness.key import Key
+from .random.key import Key
 from .record import StepCounts, TreatmentRecord, TreatmentsRecord
 from .steps import errors_of
 

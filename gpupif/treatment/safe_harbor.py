@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_whole
 from .base import Treatment
-from .declared_columns import DeclaredColumns
+from .dropped_columns import DeclaredColumns, Drop
 from .value_maps.date_part import DatePart
-from .value_maps.drop import Drop
-from .value_maps.extremes import OLDEST, BottomCode, Cap
+from .value_maps.pooled_values import OLDEST, BottomCode, Cap
 from .value_maps.zip3 import Zip3, check_populations
 
 FREE_TEXT = "free_text"

@@ -25,8 +25,8 @@ LEFT = {
     ("io/temporary_folder.py", "mkstemp"),
     ("marginals/out_of_core.py", "mkdtemp"),
     ("special_uniques/row_sets.py", "TemporaryFile"),
-    ("treatment/randomness/key.py", "O_CREAT"),
-    ("treatment/randomness/key.py", "O_WRONLY"),
+    ("treatment/random/key.py", "O_CREAT"),
+    ("treatment/random/key.py", "O_WRONLY"),
     # Locks that are there, opened through no link.
     ("io/temporary_folder.py", "O_RDWR"),
     # To a file that `open_private` opened.

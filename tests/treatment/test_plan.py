@@ -24,7 +24,7 @@ from gpupif.errors import InputError, OutputError
 from gpupif.hierarchies.levels import hierarchy_with_level
 from gpupif.treatment import plan as plans
 from gpupif.treatment.base import Treatment
-from gpupif.treatment.fields import plain
+from gpupif.treatment.plan_fields import plain
 from tests.helpers.tables import SHARED_FIXTURES
 
 AGES = {"age": {"widths": [5, 10, 20]}}
@@ -352,8 +352,8 @@ def test_yaml_needs_its_library(tmp_path, monkeypatch):
 
 
 def test_every_treatment_has_types_that_a_plan_checks():
-    from gpupif.treatment.fields import SECRETS, types_of
     from gpupif.treatment.kinds import TREATMENTS
+    from gpupif.treatment.plan_fields import SECRETS, types_of
 
     for word, kind in TREATMENTS.items():
         assert kind.do == word

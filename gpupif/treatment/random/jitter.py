@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ...utils.validation import whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
-from ..randomness.draws import Draws, whole_steps
-from .base import Present, column_of, draws_for
+from .draws import Draws, whole_steps
+from .transitions import Present, column_of, draws_for
 from .units import units_of
 
 MOST_STEPS = 2**31 - 1

@@ -16,8 +16,8 @@ from ...errors import InputError
 from ...rows.threads import Workers
 from ...utils.validation import brief, check_word, is_number
 from ..base import ColumnValues, Piece, Step, Tools, Treatment, WorkingTable
-from ..randomness.draws import Draws
-from .base import Present, column_of, draws_for
+from .draws import Draws
+from .transitions import Present, column_of, draws_for
 from .units import units_of
 
 DISTRIBUTIONS = {"normal": NORMAL, "laplace": LAPLACE, "uniform": UNIFORM}

@@ -18,8 +18,7 @@ from ...encoding.texts import text_of
 from ...errors import InputError, reason_of
 from ...utils.validation import brief, within
 from ..base import Step, Tools, Treatment, WorkingTable
-from .base import CATEGORY, KEEP, TransitionStep, check_missing_rule, domain_of, draws_for
-from .transitions import Domain, Matrix
+from .transitions import CATEGORY, KEEP, Domain, Matrix, TransitionStep, check_missing_rule, domain_of, draws_for
 
 # Sums of a row that are off by no more are mended.
 TOLERANCE = 1e-6

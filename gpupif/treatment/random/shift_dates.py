@@ -13,10 +13,10 @@ from ...encoding.texts import texts
 from ...errors import InputError
 from ...utils.validation import as_list, check_exist, whole_number
 from ..base import Piece, Step, Tools, Treatment, WorkingTable
-from ..randomness.draws import Draws, whole_steps
-from ..written_dates import check_format
-from .base import Present, check_missing_rule, column_of, draws_for
+from ..value_maps.date_part import check_format
+from .draws import Draws, whole_steps
 from .jitter import MOST_STEPS
+from .transitions import Present, check_missing_rule, column_of, draws_for
 from .units import units_of
 
 ROW, SUPPRESS = "row", "suppress"

@@ -15,7 +15,7 @@ from ...utils.config import resources
 from ...utils.memory import shown
 from ...utils.validation import as_list, check_exist, share
 from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
-from .base import draws_for
+from .transitions import draws_for
 
 # Bytes for each row at the same time: random numbers, classes, the order of rows, and what sorting takes.
 ROW_BYTES = 96

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief
-from ..value_maps.numbers import all_numbers, is_text
-from ..value_maps.numbers import numbers as read_numbers
-from ..written_dates import dates_as_written, may_be_written
+from ..value_maps.date_part import dates_as_written, may_be_written
+from ..value_maps.new_values import all_numbers, is_text
+from ..value_maps.new_values import numbers as read_numbers
 
 # Ticks of a day, by unit of time.
 DAYS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}

@@ -1,21 +1,118 @@
-"""Cells that make groups of rows equal, until on some columns no row is one of fewer than k.
-
-Rows of classes that are too small are grouped by what is left of them where some columns are suppressed, the cheapest
-columns first. A group may take in rows of larger classes, which can spare some, or go with a whole one.
-"""
+"""Rows grouped by suppressing cells until no equivalence class has fewer than k rows; rows are packed keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .class_criteria import ClassCriterion
-from .keyed_rows import KeyedRows, Keys
+from gpupif.kernels.pack import unpack_column
+
+from ...rows.distinct import Distinct, distinct_rows
+from ...rows.keys import KeyLayout, code_type
+from ...rows.partition import Rows
+from ...rows.threads import Workers
+
+
+@dataclass(frozen=True)
+class ClassCriterion:
+    """columns: places, ascending. k: the fewest rows that may be equal on them. text: what was asked for."""
+
+    columns: tuple[int, ...]
+    k: int
+    text: str = ""
+
+    @classmethod
+    def of_any(cls, known: int, among: Sequence[int], k: int, text: str) -> list[ClassCriterion]:
+        """For whoever knows any so many columns: one for each set of them."""
+        return [cls(columns, k, text) for columns in combinations(sorted(among), known)]
+
+
+def without_implied(criteria: Sequence[ClassCriterion]) -> list[ClassCriterion]:
+    """Those that no other implies: rows that are equal on some columns are equal on any of them."""
+    different = list({(one.columns, one.k): one for one in criteria}.values())
+    if len(different) > 1_000:
+        # Sets of as many columns, mostly.
+        return different
+    return [
+        one
+        for one in different
+        if not any(other != one and other.k >= one.k and set(one.columns) <= set(other.columns) for other in different)
+    ]
+
+
+Keys = npt.NDArray[np.uint64]
+
+
+class KeyedRows:
+    """Rows of a table by keys of all columns; those of suppressed cells change.
+
+    codes: by column, as `PieceColumn` has them: the missing value is above all others. sizes: how many values each has.
+    """
+
+    def __init__(self, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], workers: Workers) -> None:
+        self.codes, self.sizes, self.workers = codes, sizes, workers
+        self.layout = KeyLayout.of([size + 1 for size in sizes])
+        self.keys = np.array(self.layout.pack(codes, workers))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def masks(self, columns: Iterable[int]) -> Keys:
+        """What keeps these columns of a key."""
+        return self.layout.masks(columns)
+
+    def holes(self, columns: Iterable[int]) -> Keys:
+        """Keys of rows that lack these columns have these bits there."""
+        bits = np.zeros(self.layout.words, np.uint64)
+        for column in columns:
+            word, shift, mask = self.layout.fields[column]
+            bits[word] |= np.uint64((self.sizes[column] & mask) << shift)
+        return bits
+
+    def distinct(self, keys: Keys) -> Distinct:
+        """The different ones of some keys, in order of first appearance."""
+        return distinct_rows(Rows(keys), len(keys), self.workers)
+
+    def class_sizes(self, columns: Iterable[int]) -> npt.NDArray[np.int64]:
+        """For each row how many are equal to it on some columns, missing values being values of their own."""
+        found = self.distinct(self.keys & self.masks(columns))
+        sizes: npt.NDArray[np.int64] = np.asarray(found.rows.counts).astype(np.int64)[found.number]
+        return sizes
+
+    def suppress(self, rows: npt.NDArray[np.int64], columns: Iterable[int]) -> None:
+        """Suppress these columns of some rows."""
+        columns = list(columns)
+        self.keys[rows] = (self.keys[rows] & ~self.masks(columns)) | self.holes(columns)
+
+    def codes_of(self, keys: Keys, column: int) -> npt.NDArray[Any]:
+        """The codes of a column in some keys."""
+        word, shift, mask = self.layout.fields[column]
+        found = np.empty(len(keys), code_type(self.sizes[column] + 1))
+        unpack_column(keys[:, word], shift, mask, found)
+        return found
+
+    def column(self, column: int) -> npt.NDArray[Any]:
+        """The codes of a column as they are now."""
+        return self.codes_of(self.keys, column)
+
+    def put_back(self, rows: npt.NDArray[np.int64], column: int) -> None:
+        """Restore a column of some rows."""
+        word, shift, mask = self.layout.fields[column]
+        field = np.uint64(mask << shift)
+        values = self.codes[column][rows].astype(np.uint64) << np.uint64(shift)
+        self.keys[rows, word] = (self.keys[rows, word] & ~field) | values
+
+    def suppressed(self, column: int) -> npt.NDArray[np.bool_]:
+        """The rows whose value of a column was there, and is not any more."""
+        missing = self.sizes[column]
+        return np.asarray((self.column(column) == missing) & (self.codes[column] != missing))
+
 
 # Sets of columns that are tried: all of so many columns, and of more columns the smallest.
 MOST_SETS = 1024

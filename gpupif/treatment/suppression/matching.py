@@ -13,9 +13,7 @@ from gpupif.kernels import matching_rows as kernels
 from ...errors import InputError
 from ...rows.partition import index_type
 from ...rows.threads import Workers
-from .class_criteria import ClassCriterion
-from .grouping import sets_to_try
-from .keyed_rows import KeyedRows
+from .grouping import ClassCriterion, KeyedRows, sets_to_try
 
 # Columns that are the bits of a number.
 MOST_COLUMNS = 64

@@ -16,8 +16,7 @@ from ...errors import InputError
 from ...utils.arrays import read_only
 from ...utils.validation import brief, check_word, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
-from .new_values import looked_up, unchanged
-from .numbers import Numbers, all_numbers, as_decimals, is_text
+from .new_values import Numbers, all_numbers, as_decimals, is_text, looked_up, unchanged
 
 REPLACED = ("mean", "median")
 # Whole numbers up to it are floats exactly.

@@ -1,9 +1,13 @@
-"""Values that are given for a column, in the type that it has then."""
+"""Values of a column as exact numbers, and the type of a column after it gets new values."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,9 +16,154 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...encoding.texts import texts, texts_of
-from ...utils.validation import is_number, is_whole
+from ...errors import ColumnTypeError, InputError
+from ...utils.validation import brief, is_number, is_whole
 from ..base import Mapper
-from .numbers import is_finite, is_numeric
+
+# Texts are numbers of at most so many digits before the decimal point, and behind it.
+MOST_DIGITS = 18
+# So many digits fit into 64 bits.
+SHORT = 18
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers by value. places: each is amounts / 10**places, exactly; None where the amounts are floats.
+
+    known: whether a value is a number; the amount of one that is none means nothing.
+    """
+
+    amounts: npt.NDArray[Any]
+    places: int | None
+    known: npt.NDArray[np.bool_]
+
+    def above(self, limit: Any) -> npt.NDArray[np.bool_]:
+        """Which are known and above a number."""
+        bound = float(limit) if self.places is None else self._whole(limit, math.floor)
+        return np.asarray(self.amounts > bound, np.bool_) & self.known
+
+    def below(self, limit: Any) -> npt.NDArray[np.bool_]:
+        """Which are known and below a number."""
+        bound = float(limit) if self.places is None else self._whole(limit, math.ceil)
+        return np.asarray(self.amounts < bound, np.bool_) & self.known
+
+    def bins(self, edges: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """For each the number of ascending edges that it is not below."""
+        if self.places is None:
+            return np.searchsorted(np.array(edges, np.float64), self.amounts, "right")
+        # A whole number is not below an edge where it is not below the next whole number.
+        whole = [self._whole(edge, math.ceil) for edge in edges]
+        kind = self.amounts.dtype
+        if kind.kind != "O":
+            low, high = np.iinfo(kind).min, np.iinfo(kind).max
+            behind = sum(edge > high for edge in whole)
+            whole = [max(edge, low) for edge in whole[: len(whole) - behind]]
+        return np.searchsorted(np.array(whole, kind), self.amounts, "right")
+
+    def _whole(self, limit: Any, rounded: Callable[[Fraction], int]) -> Any:
+        """A limit in units of the last place; one that is infinite stays so."""
+        if isinstance(limit, float) and math.isinf(limit):
+            return limit
+        return rounded(exactly(limit) * 10 ** (self.places or 0))
+
+    def floats(self) -> npt.NDArray[np.float64]:
+        """The numbers as the nearest floats."""
+        if self.places is None:
+            return self.amounts.astype(np.float64)
+        if self.amounts.dtype == object:
+            return np.array([float(Fraction(int(amount), 10**self.places)) for amount in self.amounts], np.float64)
+        return self.amounts / 10.0**self.places if self.places <= 22 else self.amounts / float(10**self.places)
+
+
+def exactly(number: Any) -> Fraction:
+    """A number as it is written: 0.1 is a tenth, and not the float that is nearest to it."""
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
+
+
+def is_finite(value: Any) -> bool:
+    """Whether something given is a number that is not infinite."""
+    return is_number(value) and math.isfinite(value)
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers by themselves."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
+    """The numbers that values are, text among them; raises ColumnTypeError for values of a type that has none.
+
+    mend: what an error says is to be done.
+    """
+    kind = values.type
+    if pa.types.is_integer(kind):
+        return Numbers(values.to_numpy(zero_copy_only=False), 0, np.ones(len(values), np.bool_))
+    if pa.types.is_floating(kind):
+        return Numbers(values.cast(pa.float64()).to_numpy(zero_copy_only=False), None, np.ones(len(values), np.bool_))
+    if pa.types.is_decimal(kind):
+        return Numbers(_amounts_of_decimals(values), kind.scale, np.ones(len(values), np.bool_))
+    if is_text(kind):
+        return _numbers_of_texts(values)
+    raise ColumnTypeError(column, kind, "numbers", mend)
+
+
+def all_numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
+    """As `numbers`; raises InputError for a text that is no number, naming it."""
+    found = numbers(column, values, mend)
+    if not found.known.all():
+        value = values[int(np.argmin(found.known))].as_py()
+        raise InputError(f"column {column!r}: expected numbers, got {brief(value)}. {mend}")
+    return found
+
+
+def _amounts_of_decimals(values: pa.Array) -> npt.NDArray[Any]:
+    wide = values.cast(pa.decimal128(38, values.type.scale))
+    first, last = wide.offset, wide.offset + len(wide)
+    words = np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)[first:last]
+    if values.type.precision <= SHORT:
+        return words[:, 0].copy()
+    low, high = words[:, 0].astype(np.uint64).astype(object), words[:, 1].astype(object)
+    amounts: npt.NDArray[Any] = high * (1 << 64) + low
+    return amounts
+
+
+def _numbers_of_texts(values: pa.Array) -> Numbers:
+    short = pc.match_substring_regex(values, r"^-?\d{1,12}(\.\d{1,6})?$")
+    if pc.all(short).as_py() is not False:
+        return Numbers(_amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6))), 6, np.ones(len(values), np.bool_))
+    read = [_number(text) for text in values.to_pylist()]
+    known = np.array([one is not None for one in read], np.bool_)
+    amounts: npt.NDArray[Any] = np.array([0 if one is None else int(one * 10**MOST_DIGITS) for one in read], object)
+    return Numbers(amounts, MOST_DIGITS, known)
+
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCII)
+
+
+def _number(text: str) -> Fraction | None:
+    """The number that a text is, None where it is none, or too long."""
+    if len(text) > 3 * MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    number = Fraction(text)
+    fits = abs(number) < 10**MOST_DIGITS and number.denominator <= 10**MOST_DIGITS
+    return number if fits and (number * 10**MOST_DIGITS).denominator == 1 else None
+
+
+def as_decimals(amounts: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Decimals of a type of 128 bits, from whole numbers in units of its last place."""
+    if amounts.dtype.kind == "O":
+        low = np.array([int(one) & (2**64 - 1) for one in amounts], np.uint64)
+        high = np.array([int(one) >> 64 for one in amounts], np.int64)
+    else:
+        low, high = amounts.astype(np.int64).view(np.uint64), amounts.astype(np.int64) >> 63
+    words = np.ascontiguousarray(np.column_stack([low.view(np.int64), high]))
+    return pa.Array.from_buffers(kind, len(amounts), [None, pa.py_buffer(words)])
+
 
 # Whole numbers below it fit into 64 bits.
 LARGEST = 2**63

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...errors import InputError
 from ...utils.validation import brief
 from ..base import Mapper, Tools, ValueMap, WorkingTable
-from .numbers import Numbers, all_numbers, as_decimals, exactly, is_finite, is_text
+from .new_values import Numbers, all_numbers, as_decimals, exactly, is_finite, is_text
 
 # Whole numbers up to it are exact as floats, with room for an error of rounding.
 EXACT = 2.0**50

@@ -17,7 +17,7 @@ from ...io.read import read_table
 from ...utils.validation import brief, check_word, is_whole, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .date_part import WITHOUT_PLACE
-from .numbers import is_text
+from .new_values import is_text
 
 # People that must be more than this in a three-digit area: 45 CFR 164.514(b)(2)(i)(B).
 LEAST = 20_000

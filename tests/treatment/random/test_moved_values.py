@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import ColumnTypeError, InputError
+from gpupif.treatment.random.draws import whole_steps
 from gpupif.treatment.random.jitter import Jitter
 from gpupif.treatment.random.noise import DISTRIBUTIONS, Noise, variates
 from gpupif.treatment.random.shift_dates import ShiftDates
-from gpupif.treatment.randomness.draws import whole_steps
 from tests.helpers.treated_pieces import prepared, treated
 
 KEY = gpupif.treatments.Key.of(bytes(range(50, 82)))

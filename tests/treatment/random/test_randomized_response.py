@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.treatment.random.randomized_response import RandomizedResponse
-from gpupif.treatment.random.response import posteriors, variance_of_estimate
+from gpupif.treatment.random.randomized_response import RandomizedResponse, posteriors, variance_of_estimate
 from tests.helpers.treated_pieces import prepared, treated, values_after
 
 SECRET = bytes(range(100, 132))

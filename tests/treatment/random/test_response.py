@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gpupif.treatment.random.response import (
+from gpupif.treatment.random.randomized_response import (
     epsilon_of_keep,
     estimated_share,
     keep_of_epsilon,

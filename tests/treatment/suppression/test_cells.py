@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.treatment.suppression.cells import suppress_cells
-from gpupif.treatment.suppression.class_criteria import ClassCriterion, without_implied
+from gpupif.treatment.suppression.class_suppression import suppress_cells
+from gpupif.treatment.suppression.grouping import ClassCriterion, without_implied
 from tests.helpers import naive_suppression as naive
 
 READINGS = ("category", "wildcard")

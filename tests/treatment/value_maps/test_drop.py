@@ -7,7 +7,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.treatment.value_maps.drop import Drop
+from gpupif.treatment.dropped_columns import Drop
 from tests.helpers.treated import treated
 
 TABLE = {"age": [1, 2], "sex": ["f", None], "name": ["Ann", "Bo"]}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.errors import ColumnTypeError, InputError
-from gpupif.treatment.value_maps.extremes import BottomCode, Cap, TopCode
+from gpupif.treatment.value_maps.pooled_values import BottomCode, Cap, TopCode
 from tests.helpers.treated import treated_type, treated_values
 
 NUMBERS = st.lists(st.one_of(st.none(), st.integers(-200, 200)), min_size=1)

@@ -13,17 +13,15 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.frames.open import open_frame
 from gpupif.treatment.base import PieceColumn, Tools, relabeled
-from gpupif.treatment.declared_columns import DeclaredColumns
+from gpupif.treatment.dropped_columns import DeclaredColumns, Drop
 from gpupif.treatment.in_memory import MemoryTable
 from gpupif.treatment.kinds import TREATMENTS
 from gpupif.treatment.plan import Plan
-from gpupif.treatment.randomness.key import Key
+from gpupif.treatment.random.key import Key
 from gpupif.treatment.value_maps.date_part import DatePart
-from gpupif.treatment.value_maps.drop import Drop
-from gpupif.treatment.value_maps.extremes import BottomCode, Cap, TopCode
 from gpupif.treatment.value_maps.microaggregate import Microaggregate
+from gpupif.treatment.value_maps.pooled_values import BottomCode, Cap, Rare, TopCode
 from gpupif.treatment.value_maps.pseudonym import Pseudonym
-from gpupif.treatment.value_maps.rare import Rare
 from gpupif.treatment.value_maps.recode import Recode
 from gpupif.treatment.value_maps.rounding import Round
 from gpupif.treatment.value_maps.zip3 import Zip3

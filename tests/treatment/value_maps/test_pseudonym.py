@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.errors import ColumnTypeError, InputError
-from gpupif.treatment.randomness.key import Key
-from gpupif.treatment.value_maps.ff1 import FormatPreserving
-from gpupif.treatment.value_maps.pseudonym import Pseudonym
+from gpupif.treatment.random.key import Key
+from gpupif.treatment.value_maps.pseudonym import FormatPreserving, Pseudonym
 from tests.helpers.treated import treated, treated_type, treated_values
 
 KEY, OTHER = Key(bytes(range(32))), Key(bytes(32))
@@ -91,7 +90,7 @@ def test_what_ff1_cannot_take(value, fragment):
 def test_without_libffx(monkeypatch):
     found = util.find_spec
     monkeypatch.setattr(
-        "gpupif.treatment.value_maps.ff1.find_spec", lambda name: None if name == "ffx" else found(name)
+        "gpupif.treatment.value_maps.pseudonym.find_spec", lambda name: None if name == "ffx" else found(name)
     )
     with pytest.raises(InputError, match=r"needs libffx.*pip install 'gpupif\[ffx\]'"):
         pseudonyms(["12345678"])

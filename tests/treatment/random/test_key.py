@@ -14,7 +14,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, OutputError, SeedWarning
-from gpupif.treatment.randomness.draws import whole_steps
+from gpupif.treatment.random.draws import whole_steps
 
 SECRET = bytes(range(200, 232))
 KEY = gpupif.treatments.Key.of(SECRET)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.treatment.randomness.draws import Draws
+from gpupif.treatment.random.draws import Draws
 from tests.helpers.naive_chacha20 import block, encrypted, number_of_row, quarter_round
 
 KEY = bytes(range(32))
