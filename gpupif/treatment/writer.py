@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._version import __version__
-from ..frames.arrow_columns import kept_metadata, with_values, without_unused
+from ..frames.arrow_frame import kept_metadata, with_values, without_unused
 from ..io.base import Source
 from ..io.checkpoints import Store, identity, publish
 from ..io.feather_files import open_feather
