@@ -27,8 +27,8 @@ from ..results.outputs import ScoreView
 from ..results.selection import SEARCHED_ROWS, CellBatch, CellQuery, Riskiest, ScoredRows, Selection
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
+from ..utils.exact_sums import RowSums
 from ..utils.private_folder import write_private
-from ..utils.row_sums import RowSums
 
 
 class RawScores(NamedTuple):

@@ -19,8 +19,8 @@ from ..results.cell_layout import CellLayout
 from ..results.figures import Figures
 from ..results.selection import CellBatch, Riskiest
 from ..rows.threads import Workers
+from ..utils.exact_sums import RowSums
 from ..utils.progress import Reporter
-from ..utils.row_sums import RowSums
 from .attacker_run import AttackerRun
 from .chunks import TableChunks
 from .fold import Folding, PartFiles, RawScores

@@ -28,8 +28,8 @@ from ..results.outputs import ScoredAttacker
 from ..results.riskiest import riskiest, riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
+from ..utils.exact_sums import sum_rows
 from ..utils.private_folder import private_folder, write_private
-from ..utils.row_sums import sum_rows
 from .part_scoring import score_columns
 from .passes import PartitionedRun
 from .shuffle import PartScores

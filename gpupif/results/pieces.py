@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from ..rows.threads import Workers
 from ..utils.arrays import is_on_device
+from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, count_repeated, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
-from ..utils.row_sums import sum_rows
 from .base import QueryResult, RiskyCell, ScoreQuery
 from .distribution import ColumnAnswer, ColumnQuery, answer_column, answer_on_device
 from .figures import ColumnFigures, Figures

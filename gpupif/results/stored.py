@@ -13,8 +13,8 @@ import pyarrow as pa
 from ..errors import InputError
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
+from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from ..utils.row_sums import sum_rows
 from .base import CellSource, QueryResult, RiskyCell, ScoreQuery, WriteRequest
 from .cell_layout import CellLayout
 from .distribution import ColumnAnswer, ColumnQuery, Tally

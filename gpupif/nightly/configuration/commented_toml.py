@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from ...utils.toml import WIDTH, toml_comment, toml_key, toml_value
+from ...io.documents import WIDTH, toml_comment, toml_key, toml_value
 from ..gates.gate_kinds import GATES
 from .settings import GateSettings, Section, Settings, TellSettings, WebhookSettings
 
