@@ -19,7 +19,7 @@ from typing import Any
 
 from gpupif.disclosure.models import MODELS
 from gpupif.disclosure.risk import NO_CLASSES, SIMPLE_SAMPLE
-from gpupif.utils.undefined import UNDEFINED
+from gpupif.utils.refused_combinations import REFUSED_COMBINATIONS
 
 DOCS = Path(__file__).parent
 COLUMNS = ("name", "unit", "range", "meaning", "source", "example")
@@ -44,7 +44,7 @@ def measures_tables() -> dict[str, str]:
 def disclosure_tables() -> dict[str, str]:
     """The tables of disclosure.md, likewise."""
     heads = ("option", "not defined for", "because")
-    return {"undefined": table(heads, [(f"`{one.option}`", one.measures, one.why) for one in UNDEFINED])}
+    return {"undefined": table(heads, [(f"`{one.option}`", one.measures, one.why) for one in REFUSED_COMBINATIONS])}
 
 
 def nightly_tables() -> dict[str, str]:

@@ -1,42 +1,54 @@
-"""What gpupif raises. Every message names what was wrong, what was expected, what came, and how to mend it."""
+"""Errors and warnings of gpupif. Each message says what was expected, what came, and how to mend it."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-# Columns that an error lists.
+# Columns that an error lists at most.
 MOST_NAMED = 40
 
 
 def printable(text: str) -> str:
-    """Return a text of which no character acts on a terminal: those that Python's `repr` escapes are escaped as there.
+    """Return a text of which no character acts on a terminal: characters that `repr` escapes are escaped as there.
 
-    These are control characters (line breaks too), marks that turn the direction of writing, zero-width characters and
-    spaces other than the plain one, by which different values would look alike, and lone surrogates, which no terminal
-    can be sent. A backslash stays as it is.
+    These are control characters (line breaks too) and marks that turn the direction of writing. They are zero-width
+    characters and unusual spaces too, by which different values would look alike, and lone surrogates, which no
+    terminal can be sent. A backslash stays as it is.
     """
-    return "".join(own if own.isprintable() else own.encode("unicode_escape").decode() for own in text)
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def listed(names: Sequence[Any], most: int, show: Callable[[Any], str] = repr) -> str:
+    """Return the first `most` names, with commas between them, and how many more there are; show: a name as text."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(show, names[:most])) + more
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a sentence that asks for the most similar of some names, with a space before it; "" if none is similar."""
+    near = get_close_matches(name, list(names), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class GpupifError(Exception):
-    """Base of all errors that gpupif raises on purpose.
+    """The base of all errors that gpupif raises on purpose.
 
-    Arguments are the lines of the message, nearly always one; `str` shows them `printable`.
+    Its arguments are the lines of the message, nearly always one; `str` shows them `printable`.
     """
 
     def __str__(self) -> str:
         return "\n".join(printable(str(line)) for line in self.args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew from its message, whatever its class makes that of.
+        # Subclasses take other arguments than the message: an error that was pickled is made from its message.
         return _with_message, (type(self), *self.args)
 
     def about(self, argument: str, *words: str) -> GpupifError:
-        """Return the same error about what came as an argument, which stands in place of ``table: `` or other words."""
+        """Return the same error about another argument; its name takes the place of ``table: `` or of `words`."""
         first, *others = self.args or ("",)
         message = str(first)
         for word in ("table: ", *words):
@@ -55,25 +67,17 @@ class InputError(GpupifError, ValueError):
 
 
 class ColumnNotFoundError(InputError):
-    """A column was named that the table, or another one (`where`), does not have."""
+    """The name of a column that the table, or another one (`where`), does not have."""
 
     def __init__(
         self, argument: str, missing: Iterable[object], existing: Iterable[object], where: str = "the table"
     ) -> None:
         unknown, have = list(missing), list(existing)
         hint = did_you_mean(str(unknown[0]), [str(name) for name in have])
-        super().__init__(f"{argument}: no column {_some(unknown)} in {where}.{hint} Columns that exist: {_some(have)}.")
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Which of some names may have been meant, as a sentence behind another; nothing where none is near."""
-    near = get_close_matches(name, list(names), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def _some(names: list[object]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(repr(name) for name in names[:MOST_NAMED]) + more
+        super().__init__(
+            f"{argument}: no column {listed(unknown, MOST_NAMED)} in {where}.{hint} Columns that exist: "
+            f"{listed(have, MOST_NAMED)}."
+        )
 
 
 class ColumnTypeError(InputError, TypeError):
@@ -94,11 +98,11 @@ class PriorError(InputError):
 
 
 class UnreachableError(InputError):
-    """A criterion that a table cannot meet, whatever is done to it of what may be done."""
+    """A criterion that a table cannot meet, whichever of the allowed treatments it gets."""
 
 
 class NotScoredError(InputError, AttributeError):
-    """A measure was asked of scores that do not have it; to ``hasattr`` and ``getattr`` it is not there."""
+    """A measure that some scores do not have; for ``hasattr`` and ``getattr`` it is not there."""
 
 
 class TableReadError(GpupifError, ValueError):
@@ -106,7 +110,7 @@ class TableReadError(GpupifError, ValueError):
 
 
 class DatabaseUnavailableError(TableReadError):
-    """A database that cannot be reached, or that went away while it was read: later it may be there."""
+    """A database that cannot be reached, or that was lost while it was read: later it may be there."""
 
 
 class OutputError(GpupifError, ValueError):
@@ -114,15 +118,15 @@ class OutputError(GpupifError, ValueError):
 
 
 class AnotherRunError(GpupifError, RuntimeError):
-    """A nightly run was asked for while another one is on in the same state folder."""
+    """A nightly run that is started while another one is at work in the same state folder."""
 
 
 class DeviceError(GpupifError, RuntimeError):
-    """A device was asked for that cannot be used here."""
+    """A device that cannot be used here."""
 
 
 class DeviceWarning(UserWarning):
-    """A GPU that failed when it was tried and is left out: others, or the CPU, do its work."""
+    """A GPU that failed when it was tried and is left out: other GPUs, or the CPU, do its work."""
 
 
 class NearlyUniqueWarning(UserWarning):
@@ -130,24 +134,24 @@ class NearlyUniqueWarning(UserWarning):
 
 
 class IdentifierWarning(UserWarning):
-    """A column that looks as if it named persons, and stays in a table that is to be released."""
+    """A column that seems to name persons, and stays in a table that is to be released."""
 
 
 class SeedWarning(UserWarning):
-    """A key of random treatments that is made from a number, so that others can guess it."""
+    """A key of random treatments that is made from a number: others can guess it."""
 
 
 class NothingKnownWarning(UserWarning):
-    """The attacker knows no column, so that every cohort is the whole table and nothing can be learnt."""
+    """An attacker who knows no column: every cohort is the whole table, and nothing can be learnt."""
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, in one line and without its full stop."""
+    """Return the message of an error, in one line and without its full stop."""
     return " ".join(str(error).split()).rstrip(".")
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, as if from the line outside gpupif that called it."""
+    """Issue a warning that points to the line outside gpupif from which gpupif was called."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpupif":
         level, frame = level + 1, frame.f_back
@@ -155,13 +159,13 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 class WarnOnce:
-    """Warns of each thing once, however many attackers it matters to."""
+    """A way to warn that issues each message once, however many attackers it matters to."""
 
     def __init__(self) -> None:
         self._warned: set[str] = set()
 
     def __call__(self, message: str, category: type[Warning]) -> None:
-        """Warn, but not again."""
+        """Issue a warning, unless its message was issued before."""
         if message not in self._warned:
             self._warned.add(message)
             warn(message, category)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..engines.base import KnownSubset
-from ..errors import InputError
+from ..errors import InputError, listed
 from ..measures import Measure
 from ..utils.display import as_text, plural
 from ..utils.validation import MOST, as_list, brief, whole_number
@@ -100,16 +100,11 @@ def attacker_line(known: Known, scored: Sequence[Hashable]) -> str:
     """Return what an attacker knows, as a sentence. scored: the columns whose cells are scored."""
     if isinstance(known, AnyKnown):
         pool = None if known.pool is None else list(known.pool)
-        several = f"any {known.known} {'scored columns' if pool is None else f'of {_listed(pool)}'}"
+        several = f"any {known.known} {'scored columns' if pool is None else f'of {listed(pool, NAMED, as_text)}'}"
         return f"The attacker knows {several if known.known else 'nothing'}."
     if known is None or {*known} == {*scored}:
         return "The attacker knows every other scored column."
-    return f"The attacker knows {_listed(list(known)) or 'nothing'}."
-
-
-def _listed(names: Sequence[Hashable]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(map(as_text, names[:NAMED])) + more
+    return f"The attacker knows {listed(list(known), NAMED, as_text) or 'nothing'}."
 
 
 def as_known(argument: str, known: Any) -> Known:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from ..encoding.column import Column, amounts
 from ..encoding.encode import encode_column
 from ..errors import InputError, PriorError, reason_of
-from ..frames.arrow_frame import FileFrame
 from ..frames.base import Frame
+from ..frames.file_frame import FileFrame
 from ..frames.open import open_frame
 from ..io.documents import parse_json
 from ..io.formats import READ_ENDINGS

@@ -15,7 +15,7 @@ import pandas as pd
 from gpupif.kernels.log_units import LOG_BITS
 
 from ..encoding.column import Column
-from ..errors import PriorError
+from ..errors import PriorError, listed
 from ..io.documents import parse_json
 from ..utils.display import as_text
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
@@ -161,15 +161,14 @@ def _check_shares(name: Hashable, values: Sequence[Any], shares: Mapping[Any, fl
     lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
     if not lacking:
         return
-    shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
-    more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+    shown = listed(lacking, 5, lambda value: "missing value" if value is None else repr(value))
     own = set(values)
     absent = [value for value in shares if value not in own]
     strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
     missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
     raise PriorError(
         f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
-        f"{shown}{more}. Add them, even with a small probability{missing}.{strange}"
+        f"{shown}. Add them, even with a small probability{missing}.{strange}"
     )
 
 

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, did_you_mean, warn
 from ..frames.open import held_table, table_names
-from ..io.documents import read_document
+from ..io.documents import read_document, toml_comment, toml_key, toml_text
 from ..io.write import check_output, write_text
-from ..utils.toml import toml_comment, toml_key, toml_text
 from ..utils.validation import Columns, as_columns, brief, check_exist, check_path
 from .known_subsets import AnyKnown, Known, as_attackers, as_known
 

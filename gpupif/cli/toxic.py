@@ -77,6 +77,6 @@ def _check_together(
     elif size is not None:
         raise InputError("--size: goes without --alpha, with which --max-size says how large sets are. Leave it out.")
     elif weights is not None:
-        from ..utils.undefined import WEIGHTS_RATIOS
+        from ..utils.refused_combinations import WEIGHTS_RATIOS
 
         raise WEIGHTS_RATIOS.refusal()

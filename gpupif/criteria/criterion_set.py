@@ -18,9 +18,8 @@ from ..disclosure.classes import risks_of
 from ..engines.base import Engine
 from ..errors import InputError, did_you_mean
 from ..measures import Measure, find_measure
-from ..utils.exact_sums import ExactSum
+from ..utils.exact_sums import ExactSum, sum_rows
 from ..utils.percentiles import percentiles
-from ..utils.row_sums import sum_rows
 from ..utils.validation import check_exist
 from .counted import CountedTable
 from .counted_scores import CellScores, class_sizes, columns_of, score_counted

@@ -36,8 +36,8 @@ from ..results.score_outputs import CellScore, ScoredAttacker
 from ..results.summary_figures import ColumnFacts
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
+from ..utils.exact_sums import sum_rows
 from ..utils.progress import Reporter
-from ..utils.row_sums import sum_rows
 from .cells import DaskCellSource
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
 from ..utils.docs import documented_as
-from ..utils.undefined import WILDCARD_GLOBAL_RISK
+from ..utils.refused_combinations import WILDCARD_GLOBAL_RISK
 from ..utils.validation import Columns, as_columns, share
 from .anonymity import k_anonymity
 from .cell_counts import CellCounts

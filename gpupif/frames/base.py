@@ -1,4 +1,4 @@
-"""Frames in and out: one adapter a kind, from a frame to its columns and from scores to a frame of the same kind."""
+"""The interface of frames: from a table of any kind to its columns, and from scores to a table of the same kind."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ import pyarrow as pa
 from ..gpu.base import FrameLibrary
 from ..io.common import Stamp, check_unchanged
 from ..utils.arrays import on_host
-from .arrow_columns import replaced_table
 from .replacement import Replacement
 
 
 class Frame(ABC):
     """A table seen by its columns.
 
-    names: of the columns, in order. index: row labels, where the kind has them. index_names: columns that hold row
-    labels, scored only where they are asked for. scores_on: where its scores are to lie, "host", "device", or "either"
-    for where they are made. from_file: it was read from files; origin: the path that names them, and what tells each
-    from others; opened_in: seconds that this took; reads_late: its columns are read only when they are encoded.
+    names: the names of the columns, in order.
+    rows: the number of rows.
+    index: the row labels, None for a kind of table that has none.
+    index_names: the columns that hold row labels; they are scored only if they are asked for.
+    scores_on: the place for its scores: "host", "device", or "either", the place where they are made.
+    from_file: whether it was read from files.
+    origin: for a table of files, the path that names them, and the stamp of each file.
+    opened_in: the seconds that reading the files took.
+    reads_late: whether its columns are read only when they are encoded.
     """
 
     names: list[Hashable]
@@ -40,68 +44,68 @@ class Frame(ABC):
 
     @abstractmethod
     def column(self, position: int) -> Any:
-        """A column as a pandas Series, an Arrow chunked array, a `DeviceColumn`, or an encoded `Column`."""
+        """Return a column as a pandas Series, an Arrow chunked array, a `DeviceColumn`, or an encoded `Column`."""
 
     def check_unchanged(self) -> None:
-        """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
+        """Raise TableReadError if a file changed: what is read of it later would not fit what was read before."""
         if self.origin is not None:
             check_unchanged(self.origin[1])
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
-        """A frame of the kind that came in, with its rows and index, of scores (columns, rows) of host or device."""
+        """Return scores (columns, rows), of host or device, as a frame of the kind that came in, with its index."""
         return pd.DataFrame(on_host(values).T, index=self.index, columns=list(names), copy=False)
 
     def view(self, scores: Any) -> Any:
-        """What `wrap` made, to be handed out: whoever changes it changes a copy."""
-        # pandas and cuDF copy on write what shares memory with another frame.
+        """Return what `wrap` made, to be handed out: a caller who changes it changes a copy."""
+        # pandas and cuDF copy on write if a frame shares its memory with another frame.
         return scores.copy(deep=False)
 
     def orders(self) -> dict[Hashable, list[Any]]:
-        """Of ordered categories, by column, all values in order; a file does not keep them."""
+        """Return for each column of ordered categories all its values in order; files do not keep them."""
         return {}
 
     def series(self, values: Any, name: str) -> Any:
-        """One value a row as a series of the kind that came in, with its index."""
+        """Return one value a row as a series of the kind that came in, with its index."""
         return pd.Series(on_host(values), index=self.index, name=name)
 
     def named(self, columns: Mapping[str, Any]) -> Any:
-        """A frame of the kind that came in, with its rows and index, of values by name."""
+        """Return values by name as a frame of the kind that came in, with its index."""
         return pd.DataFrame(dict(columns), index=self.index, copy=False)
 
     def host_index(self) -> pd.Index[Any] | None:
-        """The row labels on the host, where the kind has them."""
+        """Return the row labels on the host; None for a kind of table that has none."""
         return self.index  # type: ignore[no-any-return]
 
     def device_frames(self) -> FrameLibrary | None:
-        """What the table's columns lie in, where that is a device."""
+        """Return the library of the device that the columns lie on; None for the host."""
         return None
 
     def active(self) -> contextlib.AbstractContextManager[Any]:
-        """Where the columns lie on a device, make it that of the calling thread for a while."""
+        """Make the device that the columns lie on, if any, that of the calling thread for a while."""
         library = self.device_frames()
         return contextlib.nullcontext() if library is None else library.active()
 
     @abstractmethod
     def arrow(self) -> pa.Table:
-        """The whole table as Arrow data."""
+        """Return the whole table as Arrow data."""
 
     def replaced(
         self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: npt.NDArray[Any] | None = None
     ) -> Any:
-        """A frame of the kind that came in, of the columns `names`, some of which are replaced.
+        """Return a frame of the kind that came in, with the columns `names`, some of which are replaced.
 
-        A column with values of its old family keeps its type, a nullable one where values are missing now; text in
-        place of anything else is categorical. Categories that do not occur go, from all columns. kept: a mask of the
-        rows that stay, which columns that are replaced have alone; of the others, rows and index are as they came.
+        A column with values of its old family keeps its type, made nullable if values are missing now. Text in place
+        of anything else is categorical. Categories that do not occur go, from all columns. kept: a mask of the rows
+        that stay, None: all. Replaced columns have only these rows; the other columns and the index have all rows.
         """
-        return replaced_table(self.arrow(), names, columns, kept).to_pandas()
+        raise NotImplementedError
 
 
 def category_orders(table: Any) -> dict[Hashable, list[Any]]:
-    """The values, in order, of ordered categories of a pandas or cuDF DataFrame."""
-    found: dict[Hashable, list[Any]] = {}
+    """Return for each column of ordered categories of a pandas or cuDF DataFrame all its values in order."""
+    orders: dict[Hashable, list[Any]] = {}
     for name, kind in table.dtypes.items():
         if getattr(kind, "ordered", False):
             categories = kind.categories
-            found[name] = list((categories.to_pandas() if hasattr(categories, "to_pandas") else categories).tolist())
-    return found
+            orders[name] = list((categories.to_pandas() if hasattr(categories, "to_pandas") else categories).tolist())
+    return orders

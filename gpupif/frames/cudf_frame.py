@@ -1,4 +1,4 @@
-"""Tables on the device: frames of cuDF, and the base of files that cuDF reads."""
+"""Tables on a GPU: DataFrames of cuDF."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..gpu.base import FrameLibrary
-from ..io.base import Input
-from ..io.common import Pick, decode
-from ..io.read import read_table
 from .base import Frame, category_orders
-from .pandas_columns import other_column
+from .pandas_frame import other_column
 from .replacement import Replacement
 
-# Rows of a column that are numbered at once.
-PART_ROWS = 1 << 26
-# Fewer at once are not tried where memory runs out.
-LEAST_ROWS = 1 << 16
+# Rows of a column whose values are numbered at once, and the fewest that are tried if memory runs out.
+PART_ROWS, LEAST_ROWS = 1 << 26, 1 << 16
 
 
 class DeviceTable(Frame):
@@ -92,28 +87,6 @@ class DeviceTable(Frame):
             frame = self._library.frame(series, table.index)
         frame.columns = self._table.columns.take([self.names.index(name) for name in names])
         return frame
-
-    def device_frames(self) -> FrameLibrary:
-        return self._library
-
-
-class DeviceFile(Frame):
-    """A file that cuDF reads; scores come as pandas DataFrames, and may lie on the device until then."""
-
-    scores_on = "either"
-    from_file = True
-
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
-        self._found = found
-        self._pick = pick
-        self._library = library
-
-    def arrow(self) -> pa.Table:
-        """See `Frame`; read anew, on the host."""
-        self.check_unchanged()
-        table = read_table(self._found, self._pick)
-        self.check_unchanged()
-        return decode(table)
 
     def device_frames(self) -> FrameLibrary:
         return self._library

@@ -23,12 +23,11 @@ from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import open_source, read_table
 from ..utils.validation import check_unique
-from .arrow_frame import ArrowFrame, FileFrame
+from .arrow_frame import ArrowFrame
 from .base import Frame
 from .dask_frame import check_dask_frame, is_dask
-from .encoded_frame import EncodedFrame
+from .file_frame import EncodedFrame, FileFrame
 from .pandas_frame import PandasFrame
-from .polars_frame import PolarsFrame
 
 
 def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> Frame:
@@ -91,6 +90,8 @@ def open_frame(table: Any) -> Frame:
     if isinstance(table, pa.Table | pa.RecordBatch):
         return ArrowFrame(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
     if type(table).__module__.partition(".")[0] == "polars":
+        from .polars_frame import PolarsFrame
+
         return PolarsFrame(table)
     if isinstance(table, QueryTable):
         # As it is, its errors are its own, and not those of a stream.
@@ -183,8 +184,7 @@ def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | 
     if isinstance(path, EncodedSource):
         frame = EncodedFrame(path, pick)
     elif library is not None:
-        from .cudf_csv import csv_on_device
-        from .cudf_parquet import ParquetOnDevice
+        from .cudf_files import ParquetOnDevice, csv_on_device
 
         if found.format is PARQUET:
             frame = ParquetOnDevice(found, pick, library)

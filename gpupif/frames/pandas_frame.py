@@ -1,21 +1,21 @@
-"""Tables of pandas."""
+"""Tables of pandas, and columns of pandas that take the place of others."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..encoding.plain import family, plain_type
 from ..errors import OutputError
 from ..rows.threads import Workers
+from . import arrow_frame
 from .base import Frame, category_orders
-from .pandas_columns import index_without_unused, other_column, without_unused
-from .replacement import Replacement
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from .replacement import Replacement, categories_of
 
 
 class PandasFrame(Frame):
@@ -43,7 +43,7 @@ class PandasFrame(Frame):
         index = index_without_unused(self.index if kept is None else self.index[kept])
         places = [self.names.index(name) for name in names]
 
-        def made(place: int) -> Any:
+        def column_at(place: int) -> Any:
             name = self.names[place]
             if name in columns:
                 return other_column(columns[name], self.column(place))
@@ -51,7 +51,7 @@ class PandasFrame(Frame):
             return without_unused(column if kept is None else column[kept])
 
         with Workers() as workers:
-            arrays = workers.run(made, [(place,) for place in places])
+            arrays = workers.run(column_at, [(place,) for place in places])
         series = {
             number: _indexed(array, index)
             if isinstance(array, pd.Series)
@@ -84,3 +84,97 @@ def _indexed(column: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
     same = column.copy(deep=False)
     same.index = index
     return same
+
+
+def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
+    """Return the column as an array of pandas or NumPy; like: the column that it replaces, or some of its rows."""
+    dtype, kind = like.dtype, column.labels.type
+    same = pa.types.is_null(kind) or family(kind) == family(column.before)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _categorical(column, dtype)
+    if family(kind) == "text" and not same:
+        return _categorical(column, None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and same and len(column.labels):
+        return _numbers(column, dtype)
+    if same:
+        return _taken(column, dtype, like)
+    return _taken(column, _natural(column, dtype), like)
+
+
+def without_unused(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column with those of its categories that occur, in their order."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        left = column.cat.remove_unused_categories()
+        return column if len(left.cat.categories) == len(column.cat.categories) else left
+    if isinstance(column.dtype, pd.ArrowDtype):
+        given = pa.chunked_array(column.array.__arrow_array__())
+        left = arrow_frame.without_unused(given)
+        return column if left is given else pd.Series(pd.arrays.ArrowExtensionArray(left), index=column.index)
+    return column
+
+
+def index_without_unused(index: pd.Index[Any]) -> pd.Index[Any]:
+    """Return labels of rows with those categories, or values of levels, that occur."""
+    if isinstance(index, pd.MultiIndex):
+        left = index.remove_unused_levels()
+        levels: Any = [index_without_unused(level) for level in left.levels]
+        return left.set_levels(levels)
+    return index.remove_unused_categories() if isinstance(index, pd.CategoricalIndex) else index
+
+
+def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.Categorical:
+    order = None if dtype is None else pa.array(dtype.categories, from_pandas=True)
+    used = categories_of(column, order)
+    categories: Any = pd.Index(used.values.to_pandas())
+    if dtype is not None and used.ordered and len(categories):
+        categories = dtype.categories[dtype.categories.get_indexer(categories)]
+    ordered = bool(dtype is not None and dtype.ordered and used.ordered)
+    kind = pd.CategoricalDtype(categories, ordered)
+    return pd.Categorical.from_codes(used.numbers, dtype=kind, validate=False)
+
+
+def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:
+    """Return numbers as an array of NumPy, of their old type if they fit into it.
+
+    If a value is missing, the array is a nullable one of pandas.
+    """
+    values = column.labels.to_numpy(zero_copy_only=False)
+    if dtype.kind == "f":
+        return column.taken(np.append(values, np.nan).astype(dtype))
+    fits = np.iinfo(dtype).min <= values.min() and values.max() <= np.iinfo(dtype).max
+    numbers = column.taken(np.append(values, values[:1]).astype(dtype if fits else values.dtype))
+    missing = column.missing
+    return pd.arrays.IntegerArray(numbers, missing) if missing.any() else numbers
+
+
+def _natural(column: Replacement, dtype: Any) -> Any:
+    """Return the type that pandas has for values of another family than the column had."""
+    kind = plain_type(column.labels.type)
+    if isinstance(dtype, pd.ArrowDtype):
+        return pd.ArrowDtype(kind)
+    missing = bool(column.missing.any())
+    nullable = missing or (isinstance(dtype, pd.api.extensions.ExtensionDtype) and hasattr(dtype, "numpy_dtype"))
+    named = {"whole": "Int64", "boolean": "boolean"} if nullable else {"whole": "int64", "boolean": "bool"}
+    return pd.api.types.pandas_dtype(named.get(family(kind)) or column.labels[:1].to_pandas().dtype)
+
+
+def _taken(column: Replacement, dtype: Any, like: pd.Series[Any]) -> Any:
+    """Return values of a type of pandas; missing values are those of the column `like`, if it has any."""
+    size = len(column.labels)
+    missing = column.missing
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
+        values = np.empty(size + 1, dtype=object)
+        values[:size] = column.labels.to_pylist()
+        absent = like[like.isna()]
+        values[size] = absent.iloc[0] if len(absent) else None
+        return column.taken(values)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
+        dtype = pd.api.types.pandas_dtype("boolean" if dtype.kind == "b" else f"Int{8 * dtype.itemsize}")
+    labels = pd.Series(column.labels.to_pandas() if size else [], dtype=None if size else dtype)
+    try:
+        labels = labels.astype(dtype)
+    except (ValueError, TypeError, OverflowError):
+        dtype = labels.dtype
+    return labels.array.take(
+        column.renumbered(np.append(np.arange(size), -1), np.int64), allow_fill=bool(missing.any())
+    )

@@ -1,4 +1,4 @@
-"""JSON and TOML read, all that gpupif reads, and documents that people write in these or in YAML."""
+"""Documents in JSON, TOML and YAML: read with checks, and TOML written for people to edit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, reason_of
+from ..errors import InputError, OutputError, reason_of
 from ..utils.validation import brief
 
 # By the ending of a file's name what stands in it.
@@ -25,6 +26,9 @@ TOO_DEEP = f"values are nested more than {MOST_LEVELS} levels deep; expected at 
 _LONG_KEY = re.compile(
     rf"""^[ \t]*\[{{0,2}}(?:[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.){{{MOST_LEVELS}}}""", re.MULTILINE
 )
+# Columns of a line of TOML, and keys that need no quotes.
+WIDTH = 120
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def document_kind(argument: str, file: Path) -> str:
@@ -112,3 +116,45 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         repeated = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"{repeated!r} stands there twice; expected it once.")
     return found
+
+
+def toml_key(name: Any) -> str:
+    """A key of this name, in quotes where it needs them; raises what `toml_text` does."""
+    quoted = toml_text(name)
+    return str(name) if BARE_KEY.fullmatch(name) else quoted
+
+
+def toml_text(text: Any) -> str:
+    """A text in quotes; raises OutputError for what is no text, or none that UTF-8 can hold."""
+    if not isinstance(text, str):
+        raise OutputError(f"TOML: expected a name that is text, got {brief(text)}. Rename it, to {str(text)!r} say.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OutputError(f"TOML: expected text that UTF-8 can hold, got {brief(text)}. Rename it.") from None
+    # JSON escapes what TOML has to, in the same way. What would act on a terminal is escaped too.
+    signs = json.dumps(text, ensure_ascii=False)
+    return "".join(own if own.isprintable() else f"\\U{ord(own):08x}" for own in signs)
+
+
+def toml_value(value: Any) -> str:
+    """Text, a number, a boolean, or a list or dictionary of such, in one line; keys of None are left out.
+
+    Raises OutputError for anything else.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, dict):
+        inner = (f"{toml_key(key)} = {toml_value(own)}" for key, own in value.items() if own is not None)
+        return f"{{{', '.join(inner)}}}"
+    return toml_text(value)
+
+
+def toml_comment(text: str, width: int = WIDTH) -> str:
+    """A comment of as many lines as the text takes; what may not stand in one, such as line breaks, as spaces."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in text)
+    return textwrap.fill(plain, width, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
@@ -80,3 +81,31 @@ class FeatherSource(Source):
             table = pa.Table.from_batches([batch]).select(columns)
             check_values(zip(columns, table.columns, strict=True))
             yield table
+
+
+class GrowingDictionaries:
+    """The values so far of each column of categories of a file: later batches of Arrow IPC may only add values."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._numbers: dict[str, dict[Any, int]] = {
+            field.name: {} for field in schema if pa.types.is_dictionary(field.type)
+        }
+
+    def grown(self, table: pa.Table) -> pa.Table:
+        """Return the same rows with dictionaries that begin with the values of all rows before."""
+        from gpupif.kernels.codes import recode
+
+        for name, number_of in self._numbers.items():
+            place = table.column_names.index(name)
+            field = table.schema.field(place)
+            column = table.column(place).unify_dictionaries().combine_chunks()
+            chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            renumbered = [number_of.setdefault(value, len(number_of)) for value in chunk.dictionary.to_pylist()]
+            codes = chunk.indices.cast(pa.int64()).fill_null(len(renumbered)).to_numpy(zero_copy_only=False)
+            numbers = np.empty(len(codes), np.int32)
+            recode(codes, 0, np.array([*renumbered, -1], np.int64), numbers)
+            values = pa.array(list(number_of), field.type.value_type)
+            indices = pa.array(numbers, mask=numbers < 0).cast(field.type.index_type)
+            array = pa.DictionaryArray.from_arrays(indices, values, ordered=field.type.ordered)
+            table = table.set_column(place, field, array)
+        return table

@@ -1,6 +1,9 @@
-"""Parquet files written by all cores: each column of each row group is encoded by itself, see `parquet_pages`.
+"""Parquet files written by all cores: each column of each row group is encoded by itself.
 
-Source: Apache Parquet format 2.11: parquet.thrift (FileMetaData, RowGroup, ColumnChunk).
+Repeating numbers become a dictionary and indices, other numbers are written plain, and Arrow encodes all other columns.
+
+Source: Apache Parquet format 2.11: parquet.thrift (FileMetaData, RowGroup, ColumnChunk, PageHeader, ColumnMetaData),
+Encodings.md (PLAIN, RLE, RLE_DICTIONARY).
 """
 
 from __future__ import annotations
@@ -9,18 +12,34 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from .._version import __version__
 from ..rows.threads import Workers
 from ..utils.arrays import GROUP_ROWS
-from .parquet_pages import ColumnChunk, encode_columns, read_footer, write_by_arrow
-from .row_group import Multiple, RowGroup
-from .thrift import BINARY, I64, LIST, STRUCT, Struct, read_struct, write_struct
+from ..utils.repeated import Repeated, find_repeated
+from .row_group import ArrowColumn, Multiple, RowGroup, times
+from .thrift import BINARY, I32, I64, LIST, STRUCT, Struct, read_struct, unsigned, write_struct
 
 MAGIC = b"PAR1"
+# Types of numbers, encodings, kinds of pages and codecs, as the format numbers them.
+TYPES = {pa.int32(): 1, pa.uint32(): 1, pa.int64(): 2, pa.uint64(): 2, pa.float32(): 4, pa.float64(): 5}
+PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
+DATA_PAGE, DICTIONARY_PAGE = 0, 2
+CODECS = {"none": 0, "snappy": 1, "zstd": 6, "lz4": 7}
+# Fields of ColumnMetaData: the size of all pages, where these are, which is a place in the file, and what they hold.
+SIZE, DATA_PLACE, DICTIONARY_PLACE, STATISTICS = 7, 9, 11, 12
+# Fields of Statistics: highest and lowest, in both of their versions, and whether they are exact.
+BOUNDS = (1, 2, 5, 6, 7, 8)
+PLACES = (DATA_PLACE, 10, DICTIONARY_PLACE, 14)
+# Bytes that tell whether a column that does not repeat gets smaller, and the share from which on it does not.
+SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
 
 
 class ParquetWriter:
@@ -130,3 +149,216 @@ def _encoded_together(group: RowGroup) -> list[list[int]]:
         if isinstance(column, Multiple):
             together[column.place].append(place)
     return list(together.values())
+
+
+class ColumnChunk(NamedTuple):
+    """Pages of a column, and their ColumnMetaData, in which places are counted from the first of them."""
+
+    pages: list[Any]
+    metadata: Struct
+
+    def moved(self, start: int) -> Struct:
+        """The metadata of pages that begin at `start`."""
+        places = {number: self.metadata[number] for number in PLACES if number in self.metadata}
+        return self.metadata | {number: (kind, place + start) for number, (kind, place) in places.items()}
+
+
+def encode_columns(
+    column: ArrowColumn | Repeated, factors: Sequence[float], fields: Sequence[pa.Field], codec: str
+) -> list[list[ColumnChunk]]:
+    """The rows of a column as column chunks, several if its values are nested, and of its multiples, with all fields.
+
+    codec: one of `CODECS`. What says which of its different numbers each row has is encoded once for all.
+    """
+    if not isinstance(column, Repeated):
+        if column.type not in TYPES or column.null_count or not len(column):
+            several = [column, *(times(column, factor) for factor in factors)]
+            return [_encode_by_arrow(one, field, codec) for one, field in zip(several, fields, strict=True)]
+        values = column.to_numpy()
+        found = find_repeated(values)
+        if found is None or not _packs_better(found, values, codec):
+            several = [values, *(factor * values for factor in factors)]
+            return [[_encode_plain(one, field, codec)] for one, field in zip(several, fields, strict=True)]
+        column = found
+    indices = {nullable: _index_page(column, nullable, codec) for nullable in {field.nullable for field in fields}}
+    tables = [column.distinct, *(factor * column.distinct for factor in factors)]
+    return [
+        [_encode_repeated(different, indices[field.nullable], len(column), field, codec)]
+        for different, field in zip(tables, fields, strict=True)
+    ]
+
+
+def read_footer(file: bytes) -> Struct:
+    """The FileMetaData of a Parquet file."""
+    return read_struct(file[-8 - int.from_bytes(file[-8:-4], "little") :])
+
+
+def write_by_arrow(table: pa.Table, codec: str) -> bytes:
+    """A Parquet file of a table, in one row group."""
+    sink, level = pa.BufferOutputStream(), 1 if codec == "zstd" else None
+    pq.write_table(table, sink, row_group_size=max(1, len(table)), compression=codec, compression_level=level)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> list[ColumnChunk]:
+    if pa.types.is_dictionary(column.type):
+        # Pages are the same; that values are to be read without a dictionary the file says, not the column.
+        field = field.with_type(column.type)
+    data = write_by_arrow(pa.table([column], schema=pa.schema([field])), codec)
+    (group,) = read_footer(data)[4][1][1]
+    unbounded = _may_hold_nan(column)
+    chunks = []
+    for chunk in group[1][1][1]:
+        metadata: Struct = chunk[3][1]
+        if unbounded and STATISTICS in metadata:
+            kind, statistics = metadata[STATISTICS]
+            metadata[STATISTICS] = kind, {place: one for place, one in statistics.items() if place not in BOUNDS}
+        start = min(metadata[number][1] for number in (DATA_PLACE, DICTIONARY_PLACE) if number in metadata)
+        pages = data[start : start + metadata[SIZE][1]]
+        chunks.append(ColumnChunk([pages], ColumnChunk([], metadata).moved(-start)))
+    return chunks
+
+
+def _may_hold_nan(column: ArrowColumn) -> bool:
+    """Return whether a NaN is in a column of numbers, or, unseen, may be in one of nested values."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_nested(kind):
+        return True
+    return pa.types.is_floating(kind) and bool(pc.any(pc.is_nan(column.cast(kind))).as_py())
+
+
+def _encode_plain(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
+    """Numbers, none of them missing, as they are."""
+    body, encodings = _levels(len(values), field.nullable) + values.tobytes(), [PLAIN, RLE]
+    codec = codec if _gets_smaller(body, codec) else "none"
+    return _chunk([_data_page(body, len(values), PLAIN, codec)], len(values), values, encodings, field, codec)
+
+
+def _index_page(column: Repeated, nullable: bool, codec: str) -> _Page:
+    """Which of the different numbers each row has."""
+    body = _levels(len(column), nullable) + _packed(column.numbers, len(column.distinct))
+    return _data_page(body, len(column), RLE_DICTIONARY, codec)
+
+
+def _encode_repeated(
+    different: npt.NDArray[Any], indices: _Page, rows: int, field: pa.Field, codec: str
+) -> ColumnChunk:
+    """Numbers, none of them missing, as a dictionary and indices."""
+    header = {1: (I32, len(different)), 2: (I32, PLAIN)}
+    dictionary = _page(DICTIONARY_PAGE, different.tobytes(), {7: (STRUCT, header)}, codec)
+    return _chunk([dictionary, indices], rows, different, [PLAIN, RLE, RLE_DICTIONARY], field, codec)
+
+
+def _chunk(
+    pages: Sequence[_Page],
+    rows: int,
+    different: npt.NDArray[Any],
+    encodings: Sequence[int],
+    field: pa.Field,
+    codec: str,
+) -> ColumnChunk:
+    """Pages as a column chunk: that of the data, and before it a dictionary perhaps; different: all numbers in it."""
+    metadata: Struct = {
+        1: (I32, TYPES[field.type]),
+        2: (LIST, (I32, encodings)),
+        3: (LIST, (BINARY, [field.name.encode()])),
+        4: (I32, CODECS[codec]),
+        5: (I64, rows),
+        6: (I64, sum(page.plain_size for page in pages)),
+        SIZE: (I64, sum(page.size for page in pages)),
+        DATA_PLACE: (I64, sum(page.size for page in pages[:-1])),
+        STATISTICS: (STRUCT, _statistics(different)),
+    }
+    if len(pages) > 1:
+        metadata[DICTIONARY_PLACE] = I64, 0
+    return ColumnChunk([part for page in pages for part in page.parts], metadata)
+
+
+def _levels(rows: int, nullable: bool) -> bytes:
+    """Which rows have a value: all."""
+    return _with_size(_repeated(rows, b"\1")) if nullable else b""
+
+
+def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
+    """Dictionary indices: the bits that each takes, and one run of them (RLE_DICTIONARY)."""
+    from gpupif.kernels.bits import pack_bits
+
+    if distinct == 1:
+        return b"\1" + _repeated(len(numbers), b"\0")
+    width, eights = (distinct - 1).bit_length(), -(-len(numbers) // 8)
+    words = np.zeros(-(-eights * width // 8), np.uint64)
+    pack_bits(numbers, 0, width, words)
+    return bytes([width]) + unsigned(eights << 1 | 1) + words.tobytes()[: eights * width]
+
+
+def _repeated(times: int, value: bytes) -> bytes:
+    """A run of one value (RLE)."""
+    return unsigned(times << 1) + value
+
+
+def _with_size(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "little") + data
+
+
+def _compress(codec: str, data: Any) -> Any:
+    if codec == "none":
+        return data
+    return pa.Codec({"lz4": "lz4_raw"}.get(codec, codec), 1 if codec == "zstd" else None).compress(data)
+
+
+def _gets_smaller(data: bytes, codec: str) -> bool:
+    return _packed_size(data, codec) < NOT_SMALLER * len(data)
+
+
+def _packs_better(column: Repeated, values: npt.NDArray[Any], codec: str) -> bool:
+    """Return whether a dictionary and its indices, compressed, take less room than all values, compressed."""
+    if codec == "none" or column.distinct.nbytes < SAMPLE_BYTES:
+        return True
+    indices = _packed(column.numbers, len(column.distinct))
+    coded = _packed_size(column.distinct.tobytes(), codec) + _packed_size(indices, codec)
+    return coded < _packed_size(values.tobytes(), codec)
+
+
+def _packed_size(data: bytes, codec: str) -> float:
+    """Return how many bytes data takes when it is compressed, as far as its first bytes tell."""
+    sample = data[:SAMPLE_BYTES]
+    return len(_compress(codec, sample)) * len(data) / max(1, len(sample))
+
+
+class _Page(NamedTuple):
+    """A page, compressed, with its header. plain_size: of it before, with the header."""
+
+    parts: list[Any]
+    plain_size: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of it."""
+        return sum(map(len, self.parts))
+
+
+def _page(kind: int, body: bytes, header: Struct, codec: str) -> _Page:
+    """A page; header: that of its kind."""
+    packed = _compress(codec, body)
+    head = write_struct({1: (I32, kind), 2: (I32, len(body)), 3: (I32, len(packed)), **header})
+    return _Page([head, packed], len(head) + len(body))
+
+
+def _data_page(body: bytes, rows: int, encoding: int, codec: str) -> _Page:
+    header = {1: (I32, rows), 2: (I32, encoding), 3: (I32, RLE), 4: (I32, RLE)}
+    return _page(DATA_PAGE, body, {5: (STRUCT, header)}, codec)
+
+
+def _statistics(values: npt.NDArray[Any]) -> Struct:
+    """Return that no value is missing, and the lowest and highest, where none is NaN.
+
+    Readers would pass over a NaN that lies beyond such bounds. A zero has the sign that bounds both.
+    """
+    statistics: Struct = {3: (I64, 0)}
+    if len(values) and not (values != values).any():
+        low, high = values.min(), values.max()
+        if values.dtype.kind == "f":
+            low, high = (bound if bound else values.dtype.type(zero) for bound, zero in ((low, -0.0), (high, 0.0)))
+        statistics |= {5: (BINARY, high.tobytes()), 6: (BINARY, low.tobytes())}
+    return statistics

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
-from ..frames.arrow_frame import FileFrame
 from ..frames.base import Frame
+from ..frames.file_frame import FileFrame
 from ..frames.open import open_table
 from ..gpu.base import FrameLibrary
 from ..out_of_core.temporary_table import TemporaryTable

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..io.base import Source
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..utils.progress import Reporter
-from ..utils.undefined import WILDCARD_ENTROPIES
+from ..utils.refused_combinations import WILDCARD_ENTROPIES
 from ..utils.validation import Columns, as_list, check_exist, check_unique, check_weights, check_word
 
 

@@ -28,8 +28,8 @@ from ..results.score_outputs import ScoreView
 from ..results.summary import TOP_CELLS
 from ..results.summary_figures import SUMMARISED, Figures
 from ..rows.threads import Workers
+from ..utils.exact_sums import RowSums
 from ..utils.private_folder import write_private
-from ..utils.row_sums import RowSums
 
 
 class RawScores(NamedTuple):

@@ -18,8 +18,8 @@ from ..results.cell_table import CellLayout
 from ..results.riskiest import CellBatch, Riskiest, RiskyCell
 from ..results.summary_figures import Figures
 from ..rows.threads import Workers
+from ..utils.exact_sums import RowSums
 from ..utils.progress import Reporter
-from ..utils.row_sums import RowSums
 from .attacker_run import AttackerRun
 from .chunks import TableChunks
 from .fold import Folding, PartFiles, RawScores

@@ -27,8 +27,8 @@ from ..results.score_outputs import ScoredAttacker
 from ..results.summary import TOP_CELLS
 from ..results.summary_figures import SUMMARISED, Figures
 from ..rows.threads import Workers
+from ..utils.exact_sums import sum_rows
 from ..utils.private_folder import private_folder, write_private
-from ..utils.row_sums import sum_rows
 from .part_scoring import score_columns
 from .passes import PartitionedRun
 from .shuffle import PartScores

@@ -21,8 +21,8 @@ from ..io.common import Stamp, check_unchanged
 from ..io.formats import CSV, written_format
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
+from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from ..utils.row_sums import sum_rows
 from .backing import CellSource, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource

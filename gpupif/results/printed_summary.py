@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.text import Text
 
+from ..errors import listed
 from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, fits, plural
 from ..utils.progress import short
 from .summary_figures import ROW_MEASURES
@@ -80,9 +81,9 @@ def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
     names = columns.index[(columns["weight"] < GIVEN_AWAY) & (columns["prior_entropy"] > 0)]
     if not len(names):
         return ""
-    listed = ", ".join(map(as_text, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    given_away = listed(list(names), 5, as_text)
     return (
-        f"[yellow]Weight near 0:[/] what the attacker knows gives away nearly every value of {escape(listed)}, so "
+        f"[yellow]Weight near 0:[/] what the attacker knows gives away nearly every value of {escape(given_away)}, so "
         "their riskiest cells are just the rarest values. Bin or leave out columns with many values, or name fewer "
         "with --known."
     )

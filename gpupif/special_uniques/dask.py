@@ -18,8 +18,8 @@ from ..attack.request import warn_of_unique
 from ..dask import partition as partition_tasks
 from ..dask.graph import Graph
 from ..engines.choose import DeviceRequest
-from ..frames.arrow_frame import FileFrame
 from ..frames.dask_frame import check_dask_frame
+from ..frames.file_frame import FileFrame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts

@@ -11,7 +11,7 @@ from ..attack.weights import Units, read_weights
 from ..encoding.column import Column
 from ..errors import InputError
 from ..marginals.request import CountRequest
-from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
+from ..utils.refused_combinations import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
 from ..utils.validation import Columns, as_list, check_word, share, whole_number
 from .missing import MissingValues
 

@@ -27,7 +27,7 @@ from ..encoding.merge import ValueCounts, total_values
 from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
-from ..frames.pandas_columns import other_column
+from ..frames.pandas_frame import other_column
 from ..frames.replacement import Replacement
 from ..rows.keys import code_type
 from ..scoring.score import score_table

@@ -12,10 +12,9 @@ from typing import Any
 from ..errors import InputError, OutputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
-from ..io.documents import DOCUMENTS, document_kind, read_document
+from ..io.documents import DOCUMENTS, document_kind, read_document, toml_comment, toml_key, toml_value
 from ..io.write import check_output, write_text
 from ..utils.display import json_text
-from ..utils.toml import toml_comment, toml_key, toml_value
 from ..utils.validation import brief, check_path
 from .base import Treatment
 from .kinds import TREATMENTS

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..encoding.plain import family, plain_labels, plain_type
 from ..errors import InputError
-from ..frames.arrow_columns import other_column, other_type
+from ..frames.arrow_frame import other_column, other_type
 from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._version import __version__
-from ..frames.arrow_columns import kept_metadata, with_values, without_unused
+from ..frames.arrow_frame import kept_metadata, with_values, without_unused
 from ..io.base import Source
 from ..io.checkpoints import Store, identity, publish
-from ..io.feather_files import open_feather
+from ..io.feather_files import GrowingDictionaries, open_feather
 from ..io.formats import FEATHER, PARQUET, written_format
-from ..io.growing_dictionaries import GrowingDictionaries
 from ..io.ipc_batches import disk_errors
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names

@@ -14,9 +14,8 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.encoding.encode import encode_column
 from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadError
-from gpupif.frames.arrow_frame import FileFrame
-from gpupif.frames.cudf_csv import CsvOnDevice
-from gpupif.frames.cudf_parquet import ParquetOnDevice
+from gpupif.frames.cudf_files import CsvOnDevice, ParquetOnDevice
+from gpupif.frames.file_frame import FileFrame
 from gpupif.frames.open import open_file
 from gpupif.io.common import every_column
 from gpupif.utils.arrays import on_host
@@ -59,7 +58,7 @@ def test_columns_of_parquet_files_are_encoded_as_on_the_host(tmp_path, library, 
     assert isinstance(frame, ParquetOnDevice)
     assert frame.rows == 5
     expected = open_file(file, every_column)
-    assert isinstance(expected, FileFrame)
+    assert type(expected) is FileFrame
     column = encode_column("x", frame.column(0))
     assert sorted(map(str, column.values())) == sorted(map(str, encode_column("x", expected.column(0)).values()))
     values, numbers = column.values(), encode_column("x", expected.column(0))
@@ -105,7 +104,7 @@ PLAIN = "age,sex,town\n1,f,x\n2,m,y y\n\n3,,x\n1,f,00\n"
 
 @pytest.mark.parametrize("part", [1, 3, 7, 1000])
 def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
-    monkeypatch.setattr("gpupif.frames.cudf_csv.PART_BYTES", part)
+    monkeypatch.setattr("gpupif.frames.cudf_files.PART_BYTES", part)
     file = tmp_path / "t.csv"
     for content in (PLAIN, PLAIN.rstrip("\n"), "\n\n" + PLAIN, PLAIN.replace(",", ";")):
         file.write_text(content, encoding="utf-8")
@@ -147,7 +146,7 @@ def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, cont
         except TableReadError as error:
             told.append(str(error))
         else:
-            assert isinstance(frame, FileFrame)
+            assert type(frame) is FileFrame
             told.append([encode_column("x", frame.column(place)).values() for place in range(len(frame.names))])
     assert told[0] == told[1]
 
@@ -248,7 +247,7 @@ def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
 
 @pytest.mark.parametrize("few", [1, 20, 10_000])
 def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
-    monkeypatch.setattr("gpupif.frames.cudf_csv.LEAST_BYTES", few)
+    monkeypatch.setattr("gpupif.frames.cudf_files.LEAST_BYTES", few)
     asked = []
 
     class Small(Frames):
@@ -260,7 +259,7 @@ def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
 
     file = tmp_path / "t.csv"
     file.write_text(PLAIN)
-    monkeypatch.setattr("gpupif.frames.cudf_csv.PART_BYTES", 64)
+    monkeypatch.setattr("gpupif.frames.cudf_files.PART_BYTES", 64)
     if few > 64:
         with pytest.raises(
             DeviceError,

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.errors import ColumnTypeError, InputError, TableReadError
 from gpupif.io.databases.address import HIDDEN, parse_address
-from gpupif.io.databases.base import QueryTable
+from gpupif.io.databases.base import QueryTable, one_query
 from gpupif.io.databases.open import choose_driver, open_query
 from gpupif.io.databases.plain_types import decimal_text, decimals, time_spans, uuid_text
-from gpupif.io.databases.python_values import arrow_column, find_kind
-from gpupif.io.databases.statement import one_query
+from gpupif.io.databases.sqlalchemy_database import arrow_column, find_kind
 from tests.helpers.databases import growth, in_duckdb, in_sqlite, stored_in_sqlite, values_of, varied_table
 
 TABLE = varied_table(60)

@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from gpupif.io import parquet_pages
-from gpupif.io.parquet_pages import read_footer
-from gpupif.io.parquet_writer import ParquetWriter
+from gpupif.io import parquet_writer
+from gpupif.io.parquet_writer import ParquetWriter, read_footer
 from gpupif.io.row_group import Multiple, RowGroup
 from gpupif.io.thrift import BYTE, DOUBLE, FALSE, I32, LIST, TRUE, read_struct, write_struct
 from gpupif.utils import repeated as repeated_module
@@ -100,8 +99,8 @@ def test_multiples_of_a_column_are_as_if_written_themselves(values, factor, know
 
 
 def test_which_number_a_row_has_is_encoded_once_for_all_multiples(monkeypatch):
-    calls, packed = [], parquet_pages._packed
-    monkeypatch.setattr(parquet_pages, "_packed", lambda *given: calls.append(given) or packed(*given))
+    calls, packed = [], parquet_writer._packed
+    monkeypatch.setattr(parquet_writer, "_packed", lambda *given: calls.append(given) or packed(*given))
     values = pa.array(np.random.default_rng(2).integers(0, 1000, 20000) / 7)
     written_groups(RowGroup(pa.schema([(name, pa.float64()) for name in "abc"]), [values, *[Multiple(0, 3.0)] * 2]))
     assert len(calls) == 1

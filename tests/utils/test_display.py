@@ -13,10 +13,10 @@ import pytest
 
 import gpupif
 from gpupif.errors import NothingKnownWarning, printable, warn
+from gpupif.io.documents import toml_key, toml_text
 from gpupif.nightly import diff, history, verify
 from gpupif.utils.display import Displayable, draw_line, json_text, standard_output
 from gpupif.utils.progress import Reporter
-from gpupif.utils.toml import toml_key, toml_text
 from tests.helpers.nights import Nights
 
 # Control and format characters, surrogates, private and unassigned ones, separators.

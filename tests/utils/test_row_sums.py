@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.utils.row_sums import RowSums, sum_rows
+from gpupif.utils.exact_sums import RowSums, sum_rows
 
 # Gains, in bits: of a prior of 2^-64 they are 64.
 GAINS = st.floats(0, 64).map(lambda gain: gain if gain > 2**-45 else 0.0)

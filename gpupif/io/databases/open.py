@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from .address import Address, parse_address
-from .base import Database, QueryTable
-from .statement import one_query
+from .base import Database, QueryTable, one_query
 
 AUTO, DUCKDB, ADBC, SQLALCHEMY = "auto", "duckdb", "adbc", "sqlalchemy"
 # What each needs, beside the driver of ADBC.

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from ...errors import did_you_mean
-from ...utils.toml import toml_key, toml_text
+from ...io.documents import toml_key, toml_text
 from ...utils.validation import brief
 from .settings import EXPECTED, FAULT, TAGS, Section, Settings
 

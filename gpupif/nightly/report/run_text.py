@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...errors import listed
 from ...utils.display import plural
 from ..comparison.figures import amounts
 from ..table.table_changes import SchemaChange
@@ -127,7 +128,7 @@ def closing(document: Mapping[str, Any]) -> str:
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
-        of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names)}"
+        of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names, MOST_LISTED, str)}"
         return f"FAILED: {'; '.join([of, *not_applied(gates)])}. Exit code {code}: the release must wait."
     error = f"{document['error'].rstrip('.')}. " if document["error"] else ""
     return f"{status.upper()}: {error}Exit code {code}: {MEANINGS[status]}."
@@ -144,14 +145,14 @@ def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
             f"{len(held) or 'none'} of {len(gates)} {plural(len(gates), 'gate')} {'hold' if held[1:] else 'holds'}"
         )
     risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
-    risk = f"within the limits on risk: {listed(risks)}" if risks else "none limits a risk"
+    risk = f"within the limits on risk: {listed(risks, MOST_LISTED, str)}" if risks else "none limits a risk"
     return "; ".join([several, risk, *not_applied(gates)])
 
 
 def not_applied(gates: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return which limits of which gates had no run to compare with, as one clause, or nothing where there are none."""
     waiting = [f"{' and '.join(gate['not_applied'])} of {gate['name']}" for gate in gates if gate["not_applied"]]
-    return [f"not applied, for want of a run to compare with: {listed(waiting)}"] if waiting else []
+    return [f"not applied, for want of a run to compare with: {listed(waiting, MOST_LISTED, str)}"] if waiting else []
 
 
 def since(document: Mapping[str, Any]) -> str:
@@ -167,7 +168,7 @@ def file_changes(document: Mapping[str, Any]) -> list[str]:
         return []
     renamed = [f"{before} -> {after}" for before, after in changes["renamed"]]
     ways = {"added": changes["added"], "removed": changes["removed"], "changed": changes["changed"], "renamed": renamed}
-    lines = [f"files {way}: {len(names)} ({listed(names)})" for way, names in ways.items() if names]
+    lines = [f"files {way}: {len(names)} ({listed(names, MOST_LISTED, str)})" for way, names in ways.items() if names]
     return [*lines, f"files unchanged: {changes['unchanged']}"]
 
 
@@ -182,7 +183,7 @@ def column_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None
         change = SchemaChange.between(then, now)
         retyped = [f"{name} {was} -> {is_now}" for name, (was, is_now) in change.changed.items()]
         ways = {"added": [*change.came], "removed": [*change.went], "of another type": retyped, **ways}
-    return [f"columns {way}: {len(names)} ({listed(names)})" for way, names in ways.items() if names]
+    return [f"columns {way}: {len(names)} ({listed(names, MOST_LISTED, str)})" for way, names in ways.items() if names]
 
 
 def number_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[Change]:
@@ -195,8 +196,3 @@ def number_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None
     ]
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    several: Sequence[str] = list(names)
-    more = len(several) - MOST_LISTED
-    return ", ".join(several[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -10,31 +10,33 @@ import pytest
 import gpupif
 from gpupif.cli.options import ClusterOptions
 from gpupif.cli.toxic import toxic
-from gpupif.utils import undefined
+from gpupif.utils import refused_combinations
 from tests.helpers.checkout import ROOT
 
 TABLE = pd.DataFrame({"a": [1, 1, 2], "b": [1, None, 2], "people": [1.0, 0.5, 3.0]})
 ASKED = {
-    undefined.WILDCARD_ENTROPIES: [
+    refused_combinations.WILDCARD_ENTROPIES: [
         lambda: gpupif.information.entropy(TABLE, missing="wildcard"),
         lambda: gpupif.information.mutual_information(TABLE, "a", "b", missing="wildcard"),
         lambda: gpupif.toxic_pairs(TABLE, missing="wildcard"),
     ],
-    undefined.WILDCARD_DIS: [
+    refused_combinations.WILDCARD_DIS: [
         lambda: gpupif.suda(TABLE, 2, missing="wildcard", sampling_fraction=0.1),
         lambda: gpupif.suda(TABLE, 2, missing="wildcard", weights="people"),
     ],
-    undefined.WILDCARD_GLOBAL_RISK: [
+    refused_combinations.WILDCARD_GLOBAL_RISK: [
         lambda: gpupif.global_risk(TABLE, ["a", "b"], sampling_fraction=0.5, missing="wildcard")
     ],
-    undefined.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
-    undefined.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
+    refused_combinations.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
+    refused_combinations.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
     # Of the command line, where one option does not go with the other; the function has no weights.
-    undefined.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())],
+    refused_combinations.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())],
 }
 
 
-@pytest.mark.parametrize("one", undefined.UNDEFINED, ids=lambda one: f"{one.option} of {one.measures}")
+@pytest.mark.parametrize(
+    "one", refused_combinations.REFUSED_COMBINATIONS, ids=lambda one: f"{one.option} of {one.measures}"
+)
 def test_refused_by_one_sentence_that_stands_in_the_documentation(one):
     for ask in ASKED[one]:
         with pytest.raises(gpupif.InputError) as error:

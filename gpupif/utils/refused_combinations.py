@@ -1,4 +1,4 @@
-"""What is asked of measures for which it means nothing: each refused by one sentence that says why."""
+"""Combinations of an option and measures that mean nothing: each is refused by one sentence that says why."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import NamedTuple
 from ..errors import InputError
 
 
-class Undefined(NamedTuple):
-    """An option that measures are not defined for. why: as half a sentence. instead: what to do, as a sentence."""
+class RefusedCombination(NamedTuple):
+    """An option with which some measures are not defined.
+
+    option, measures: both as messages name them. why: the reason, as half a sentence. instead: advice, as a sentence.
+    """
 
     option: str
     measures: str
@@ -16,49 +19,49 @@ class Undefined(NamedTuple):
     instead: str
 
     def refusal(self, came: str = "") -> InputError:
-        """The error where it is asked for; came: what of the table makes it so, as half a sentence."""
+        """Return the error that refuses it; came: a fact of the table that is a further reason, as half a sentence."""
         return InputError(f"{self.option}: not defined for {self.measures}: {self.why}{came}. {self.instead}")
 
 
-WILDCARD_ENTROPIES = Undefined(
+WILDCARD_ENTROPIES = RefusedCombination(
     "missing='wildcard'",
     "entropies, toxic pairs and quasi-identifiers",
     "a row that matches several combinations of values is in all of them, so that their shares add up to more than 1 "
     "and are no distribution",
     "Use missing='category' or 'error', or drop rows with missing values.",
 )
-WILDCARD_DIS = Undefined(
+WILDCARD_DIS = RefusedCombination(
     "missing='wildcard'",
     "DIS and DIS-SUDA scores",
     "they count rows that are alone and rows in pairs, and of rows that match several no two need be a pair",
     "Leave sampling_fraction= and weights= out, or use missing='ignore' or 'category'.",
 )
-WILDCARD_GLOBAL_RISK = Undefined(
+WILDCARD_GLOBAL_RISK = RefusedCombination(
     "missing='wildcard'",
     "global risk by a log-linear model",
     "a row that matches several combinations of values is in several cells of the table that is modelled",
     "Use missing='category' or 'error', or drop rows with missing values.",
 )
-WEIGHTS_WITHOUT_SAMPLE = Undefined(
+WEIGHTS_WITHOUT_SAMPLE = RefusedCombination(
     "weights",
     "special uniques, where one is below 1",
     "it is the reciprocal of the probability to be in the sample, and a row that stands for nobody is in no sample",
     "Drop such rows, or correct their weights.",
 )
-WEIGHTS_AND_FRACTION = Undefined(
+WEIGHTS_AND_FRACTION = RefusedCombination(
     "weights",
     "DIS and DIS-SUDA scores beside sampling_fraction=",
     "each of the two says by itself what share of the population is in the sample",
     "Give one of them.",
 )
-WEIGHTS_RATIOS = Undefined(
+WEIGHTS_RATIOS = RefusedCombination(
     "weights",
     "distinction and separation",
     "they say how well columns tell the rows of a table apart, and which other people a row that stands for many is to "
     "be told apart from is not known",
     "Leave weights= out.",
 )
-UNDEFINED = (
+REFUSED_COMBINATIONS = (
     WILDCARD_ENTROPIES,
     WILDCARD_DIS,
     WILDCARD_GLOBAL_RISK,

@@ -1,0 +1,65 @@
+"""Tables of files as frames: read to Arrow data, or encoded already."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..encoding.encoded_source import EncodedSource
+from ..io.common import Pick, decode, pandas_index_names
+from .arrow_frame import replaced_table
+from .base import Frame
+from .replacement import Replacement
+
+
+class FileFrame(Frame):
+    """Files that are read to Arrow data; their scores come as pandas DataFrames.
+
+    It is the base of all frames of files: they differ in where their columns come from.
+    """
+
+    scores_on = "either"
+    from_file = True
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.names = list(table.column_names)
+        self.rows = table.num_rows
+        self.index_names = pandas_index_names(table.schema)
+
+    def column(self, position: int) -> Any:
+        return self._table.column(position)
+
+    def arrow(self) -> pa.Table:
+        return decode(self._table)
+
+    def replaced(
+        self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
+    ) -> Any:
+        return replaced_table(self.arrow(), names, columns, kept).to_pandas()
+
+
+class EncodedFrame(FileFrame):
+    """The columns of an `EncodedSource`, which are encoded already."""
+
+    def __init__(self, source: EncodedSource, pick: Pick) -> None:
+        names = pick(source.names)
+        self._source = source
+        self._picked = source.names if names is None else names
+        self.names = list(self._picked)
+        self.rows = source.about_rows()
+        self.index_names = [name for name in source.index_names if name in self._picked]
+        self._columns = source.encoded(self._picked)
+
+    def column(self, position: int) -> Any:
+        """See `Frame`; the column is a `Column` of codes."""
+        return self._columns[position]
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`; a source of files reads them."""
+        self.check_unchanged()
+        table = self._source.table(self._picked)
+        self.check_unchanged()
+        return table
