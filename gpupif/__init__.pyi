@@ -4,7 +4,7 @@ from . import datasets as datasets
 from . import nightly as nightly
 from . import piflib as piflib
 from ._version import __version__ as __version__
-from .attack.known_subsets import AnyKnown as AnyKnown
+from .attack.any_known import AnyKnown as AnyKnown
 from .attack.population import Population as Population
 from .attack.roles import Roles as Roles
 from .attack.roles import read_roles as read_roles

@@ -27,8 +27,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..attack.any_known import AnyKnown
     from ..attack.arguments import Arguments, Knowledge
-    from ..attack.known_subsets import AnyKnown
     from ..results.selection import Selection
 
 
@@ -282,7 +282,7 @@ class _AnyOptions(NamedTuple):
 
     def known(self, columns: int) -> AnyKnown:
         """Any so many columns."""
-        from ..attack.known_subsets import AnyKnown
+        from ..attack.any_known import AnyKnown
 
         return AnyKnown(columns, among=self.among, subsets=self.subsets, seed=self.seed)
 
@@ -367,7 +367,7 @@ def _read_priors(path: Path) -> Any:
 
 def _print_facts(facts: dict[str, Any], asked: Arguments) -> None:
     """Print what a cluster did: no summary, for which all scores would be read again."""
-    from ..attack.known_subsets import attacker_line
+    from ..attack.any_known import attacker_line
     from ..utils.display import plural
 
     if asked.attackers is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..engines.fold import worst_place
+from ..engines.worst_and_mean import worst_place
 from ..measures import find_measure
 from ..utils.display import Displayable, as_json, as_text, plural
 from .figures import ROW_MEASURES

@@ -14,7 +14,7 @@ from .worst_attacker import describe_worst
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..attack.known_subsets import KnownSubsets
+    from ..attack.any_known import KnownSubsets
     from ..encoding.column import Column
     from ..engines.base import Job
     from ..measures import Measure

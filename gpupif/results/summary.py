@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.any_known import KnownSubsets
 from ..utils.display import Displayable, draw_line, json_value, plural
 
 if TYPE_CHECKING:

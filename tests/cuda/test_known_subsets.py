@@ -10,14 +10,14 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.engines.attacker_scoring import score_sets
 from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import any_known as cuda_any_known
 from gpupif.engines.cuda import grouping as cuda_grouping
-from gpupif.engines.cuda import known_subsets as cuda_any_known
+from gpupif.engines.cuda.any_known import AnyKnownJob
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.grouping import GROUPINGS
-from gpupif.engines.cuda.known_subsets import AnyKnownJob
 from gpupif.engines.cuda.memory import score_bytes, table_bytes
-from gpupif.engines.known_subsets import score_sets
 from gpupif.errors import DeviceError
 from gpupif.rows.keys import KeyLayout
 from gpupif.utils.arrays import on_host

@@ -108,7 +108,7 @@ def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | 
 
 def _known(known: Known | None) -> Any:
     """What an attacker knows, as `gpupif.score` takes it."""
-    from ...attack.known_subsets import AnyKnown
+    from ...attack.any_known import AnyKnown
 
     if not isinstance(known, AnyKnownSettings):
         return known

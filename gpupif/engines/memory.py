@@ -13,6 +13,7 @@ from ..measures import wanted_of
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
 from .base import AnyKnownShares, Job, KnownSubset
+from .block_scoring import SHARED_SCORES
 from .individual_risk import scores_at_once
 
 # Rows among which different ones are looked for at once, as a share of these.
@@ -21,6 +22,17 @@ AT_ONCE = 0.25
 LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
 # Of what is left when all that must be there is: for more slots, and more scores of sets at once; the rest stays free.
 SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
+
+
+def working_memory(job: Job, at_once: int) -> int:
+    """Return the bytes of all arrays with one item a row that scoring takes at most; most are used by turns.
+
+    at_once: how many scored columns are scored before their scores are spread to all rows.
+    """
+    words, index = job.layout.words, np.dtype(index_type(job.total + 1)).itemsize
+    places = job.rows + max((len(job.counts[column]) for column in job.scored_columns), default=0) + SHARED_SCORES
+    scores = 8 * places * len(job.measures) * min(at_once, len(job.scored_columns))
+    return job.rows * (5 * 8 * words + 14 * index) + scores
 
 
 class AnyKnownNeeds(NamedTuple):
