@@ -67,4 +67,5 @@ def score_job(job: Job, progress: Progress, score_cohorts: ScoreCohorts, score_m
     if needs_rows(job):
         of_rows = score_job(count_rows(job), SILENT, score_cohorts, score_matching)
         result = with_individual_risk(job, result, of_rows)
-    return result.raised_to(job.least)
+    # No other size is less: a row that counts is in its own cohort.
+    return result.raised_to(job.least) if has_zero_weights(job) else result

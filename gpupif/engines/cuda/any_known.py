@@ -22,8 +22,8 @@ from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
 from ..any_known import AnyKnownScores
 from ..base import AnyKnownResult, Job, KnownSubset, Progress
+from ..memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .grouping import Grouping, RowNumberer, collapse_table, numbering_bytes
-from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import ScoredColumnUploader, score_scored_columns
 from .whole_table import Outbox
@@ -57,7 +57,7 @@ class AnyKnownJob(NamedTuple):
     def bytes_needed(self, rows: int, scored_columns: int) -> int:
         """Bytes beside so many distinct rows, to score so many scored columns at once."""
         columns = max(len(one.columns) for one in self.sets)
-        scored = rows * row_bytes(self.job, self.grouping.name) + fixed_bytes(all_values(self.job))
+        scored = rows * row_bytes(self.job, times=True, whole=False, to_host=False) + fixed_bytes(all_values(self.job))
         accumulators = scored_columns * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
         return scored + numbering_bytes(rows, columns) + accumulators + spread

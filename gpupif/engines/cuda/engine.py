@@ -18,34 +18,36 @@ from typing import Any
 from ...errors import DeviceError, InputError
 from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
 from ...gpu.open import frame_library, open_libraries
+from ...rows.partition import OVERSIZE
 from ...rows.threads import Workers
 from ..any_known import needs_whole_engine, score_each_set
 from ..attacker_scoring import score_job
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_scoring import BlockRun, collapse_job, score_in_blocks
-from ..memory import working_memory
-from .any_known import AnyKnownJob, ScoredColumnsTooManyError, score_distinct_rows, score_on_devices
-from .counting import CudaCounting
-from .grouping import Grouping, choose_grouping
-from .memory import (
-    OVERSIZED_BLOCKS,
+from ..memory import (
     block_rows_that_fit,
     matching_bytes,
     row_bytes,
     score_bytes,
     scores_on,
     table_bytes,
-    typical_rows_that_fit,
-    whole_bytes,
+    working_memory,
 )
+from .any_known import AnyKnownJob, ScoredColumnsTooManyError, score_distinct_rows, score_on_devices
+from .counting import CudaCounting
+from .grouping import Grouping, choose_grouping
 from .scorer import BlockTooLargeError, CudaScorer
 from .whole_table import score_cohorts, score_table
 from .wildcards import KeyTooLargeError, score_matching
 
-# Of the free memory. Arrays are counted one by one (see `memory`), so that the rest is only for what a pool cannot
+# Of the free memory. The rest is for what a pool cannot
 # use between them, for code and stacks of kernels, and for what others take meanwhile.
 SHARE = 0.9
 GIB = 2**30
+# Blocks are so much smaller than what fits: oversized ones, which are still scored as they are, fit too.
+OVERSIZED_BLOCKS = 2 * OVERSIZE
+# Bytes of a row of 10 columns of up to 100 values in a key of one word, with CIG and CSF, whose scores go to the host.
+TYPICAL_ROW_BYTES = 124
 
 
 @dataclass(eq=False)
@@ -140,8 +142,8 @@ class CudaEngine:
             choose_grouping(self.grouping, job),
         )
         streams = _by_device(libraries)
-        rows = block_rows_that_fit(job, memory // max(map(len, streams)), grouping.name)
-        there = scores_on(job, memory, grouping.name)
+        rows = block_rows_that_fit(job, memory // max(map(len, streams)))
+        there = scores_on(job, memory)
         ran_out = False
         if there is not None:
             try:
@@ -151,7 +153,7 @@ class CudaEngine:
                 ran_out, rows = True, min(rows, job.rows // 2)
                 _release(libraries)
         result = self._score_blocks(job.on_host(), onward, libraries, rows, grouping)
-        needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), grouping.name)
+        needed = table_bytes(job, there or ("device" if job.scores_on == "device" else "host"))
         return replace(
             result,
             values=self._brought(result.values, job, libraries[0]),
@@ -177,7 +179,7 @@ class CudaEngine:
     ) -> AnyKnownResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
-        memory, needed = self._memory(libraries), table_bytes(job, asked.grouping.name)
+        memory, needed = self._memory(libraries), table_bytes(job)
         fits = needed <= memory
         if fits:
             there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
@@ -245,7 +247,7 @@ class CudaEngine:
                 return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    needed = block.rows * row_bytes(job, grouping.name)
+                    needed = block.rows * row_bytes(job, times=True, whole=False, to_host=False)
                     what = f"{block.rows:,} rows that belong together"
                     raise self._ran_out(block.library, what, needed, "score fewer columns") from None
                 refused, rows = block.rows, rows // 2
@@ -298,7 +300,7 @@ class _ResumedProgress:
 def whole_tables(device: int) -> str:
     """Up to what size a GPU scores a table as a whole now, in words."""
     free = min(library.free_bytes() for library in open_libraries([device]))
-    millions = typical_rows_that_fit(int(SHARE * free)) // 1_000_000
+    millions = int(SHARE * free) // TYPICAL_ROW_BYTES // 1_000_000
     return (
         f"{free / GIB:.1f} GiB free, for up to about {millions:,} million rows x 10 columns (CIG and CSF) as a whole; "
         "larger tables are scored in parts, through the host's memory"
