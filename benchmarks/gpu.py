@@ -45,7 +45,7 @@ from gpupif.cli.info import describe
 from gpupif.engines.base import Engine, EngineResult, Job
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import SHARE, CudaEngine
-from gpupif.engines.cuda.memory import scores_on
+from gpupif.engines.memory import scores_on
 from gpupif.gpu.base import Library
 from gpupif.gpu.open import frame_library, open_libraries
 from gpupif.measures import MEASURES as ALL
@@ -202,7 +202,7 @@ def table_of(bench: Bench, rows: int) -> Job | None:
     memory = int(SHARE * bench.library.free_bytes())
     for there in ("device", "host"):
         job = replace(job, scores_on=there)
-        if all(scores_on(job, memory, grouping) is not None for grouping in bench.groupings):
+        if scores_on(job, memory) is not None:
             return job
     bench.budget.notes.append(f"{rows:,} rows: left out, they do not fit on {bench.library.name} as a whole")
     return None

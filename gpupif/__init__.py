@@ -21,6 +21,7 @@ def _import_kernels(folder):
     return module
 
 
-# In a checkout, also in one that is installed to be edited, the kernels are beside this folder; else inside it.
+# Kernels are in this folder: installed there, or in a checkout by a link, by which type checkers and editors find them
+# too. A copy of a checkout without links has them beside this folder.
 if not (Path(__file__).parent / "kernels").is_dir():
     kernels = _import_kernels(Path(__file__).parent.parent / "kernels")

@@ -122,18 +122,18 @@ if not WITHOUT_GPU and cuda_status().usable:
 # Of engines with tiny blocks: few sets of columns and keys at a time, and pairs sorted for want of slots for them.
 LITTLE_AT_ONCE = {
     "cpu": {
-        "known_subsets.FOLDED_BYTES": 1,
-        "cpu.known_subsets.FOLDED_BYTES": 1,
-        "cpu.known_subsets.SETS_PER_THREAD": 1,
-        "cpu.known_subsets.SETS_PER_TASK": 2,
-        "cpu.known_subsets.SLOTS": 3,
-        "cpu.known_subsets.SLOTS_PER_ROW": 1,
+        "any_known.RESULT_BYTES": 1,
+        "cpu.any_known.RESULT_BYTES": 1,
+        "cpu.any_known.SETS_PER_THREAD": 1,
+        "cpu.any_known.SETS_PER_TASK": 2,
+        "cpu.any_known.SLOTS": 3,
+        "cpu.any_known.SLOTS_PER_ROW": 1,
         "cpu.wildcards.MOST_LINKS": 0,
         "cpu.wildcards.LEAST_KEYS": 3,
         "cpu.wildcards.BATCH_CELLS": 2,
     },
     "cuda": {
-        "known_subsets.FOLDED_BYTES": 1,
+        "any_known.RESULT_BYTES": 1,
         "cuda.grouping.SLOTS": 3,
         "cuda.grouping.SLOTS_PER_ROW": 1,
         "cuda.grouping.COUNTERS": 6,

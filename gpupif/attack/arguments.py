@@ -9,9 +9,9 @@ from typing import Any
 
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import Columns, as_list, as_mapping, check_exist, check_unique, check_weights, check_word
+from .any_known import AnyKnown, Known, among_of, as_attackers, as_known, folded_names
 from .distances import CategoryOrder
 from .hierarchy_files import read_named_files
-from .known_subsets import AnyKnown, Known, among_of, as_attackers, as_known, folded_names
 from .population import Population
 from .prior_files import as_accuracies, as_priors
 from .request import MISSING, ScoreRequest, resolve_columns

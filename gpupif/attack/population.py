@@ -19,8 +19,8 @@ from gpupif.kernels.codes import add_times
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
+from ..engines.attacker_scoring import score_attacker
 from ..engines.base import SILENT, Engine
-from ..engines.known_subsets import score_attacker
 from ..errors import InputError
 from ..frames.base import Frame
 from ..frames.dask_frame import is_dask
@@ -30,8 +30,8 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.validation import check_exist, check_unique, check_word
+from .any_known import KnownSubsets
 from .joined_columns import POPULATION, SAMPLE, JoinedColumns
-from .known_subsets import KnownSubsets
 from .priors import Prior
 from .request import ScoreRequest
 

@@ -15,8 +15,8 @@ from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import brief, check_exist, check_unique, within
+from .any_known import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, folded
 from .distances import CategoryOrder, make_axis
-from .known_subsets import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, folded
 from .priors import Prior, make_prior
 from .weights import TableWeights
 

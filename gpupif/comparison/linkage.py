@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gpupif.kernels import nearest as kernels
 
 from ..encoding.column import Column, amounts, value_order
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.base import Find, SetCounts, SetRequest, Total
 from ..rows.threads import Workers

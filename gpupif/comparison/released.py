@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..encoding.column import Column, value_order
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..errors import ColumnTypeError
 from ..hierarchies.base import Hierarchy
 from ..marginals.base import CountResult, Find, SetRequest, Total

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.known_subsets import attacker_line
+from ..attack.any_known import attacker_line
 from ..utils.display import Displayable, as_json, draw_line
 from .linkage import Linkage
 from .utility import Utility

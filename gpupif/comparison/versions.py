@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoding.column import Column
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..marginals.base import Find, SetCounts, SetRequest, Total
 from ..marginals.count_sums import CountSums
 from ..rows.keys import code_type

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..encoding.column import Column, value_order
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.base import SetRequest, Total
 from ..marginals.open import open_counts

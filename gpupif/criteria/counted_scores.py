@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..attack.any_known import AnyKnown
 from ..attack.distances import CategoryOrder
-from ..attack.known_subsets import AnyKnown
 from ..attack.request import ScoreRequest
 from ..disclosure.cells import NONE, constant_column
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
+from ..engines.attacker_scoring import score_attacker
 from ..engines.base import SILENT, Engine, EngineResult, Job
-from ..engines.known_subsets import score_attacker
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
 from .counted import CountedTable

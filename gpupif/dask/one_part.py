@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..engines.base import AnyKnownShares, Job, KnownSubset
 from ..engines.individual_risk import scores_at_once
-from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
+from ..engines.memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
 from .plan import Plan, PopulationPlan

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.known_subsets import folded_name
+from ..attack.any_known import folded_name
+from ..engines.attacker_scoring import score_attacker
 from ..engines.base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset
-from ..engines.known_subsets import score_attacker
 from ..engines.partition_plan import WeightSums, compact_codes, part_job
 from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..engines.base import Engine
 from ..engines.choose import DeviceRequest, choose_engine
-from ..engines.counting import CountingEngine
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
 from ..rows.threads import Workers
@@ -49,7 +49,7 @@ def worker_device(asked: DeviceRequest) -> DeviceRequest:
     return asked._replace(device=asked.device if ":" in asked.device else engine.device.partition(":")[0])
 
 
-def task_engine(asked: DeviceRequest) -> CountingEngine:
+def task_engine(asked: DeviceRequest) -> Engine:
     """Return the engine of one task.
 
     On "cuda" a worker uses the first GPU that it sees, each another one (see `client.cluster`), and starts no other.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoding.column import Column, amounts
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.base import SetRequest, Total
 from ..marginals.open import open_counts

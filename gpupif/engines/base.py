@@ -1,17 +1,20 @@
-"""The interface between scoring and the engines: codes in, scores out."""
+"""The interface between scoring and the engines: codes in, scores out; and combinations counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..gpu.base import FrameLibrary
 from ..measures import Measure
 from ..rows.keys import KeyLayout
+from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum, Sizes
 from .axis import Axis
+from .cpu.count_tables import DENSE, Combinations
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,43 +22,53 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Where an engine reports how far it is, in cells."""
+    """Progress of scoring, in cells."""
 
     def advance(self, cells: int) -> None:
-        """Another `cells` cells are scored."""
+        """Report that another `cells` cells are scored."""
 
 
 class _Silent:
     def advance(self, cells: int) -> None:
-        """Nothing to say."""
+        """Report nothing."""
 
 
-# For what is scored on the way: cells of distinct rows, or of a set of columns, are not those of the table.
+# For cells that are not those of the table: of distinct rows, or of one of several sets of columns.
 SILENT: Progress = _Silent()
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be scored.
+    """What an engine scores, and how.
 
-    codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows have weight 0; of the
-    host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
-    positive, but 0 for values of the table's own distribution that only rows of weight 0 have; log2_priors: its
-    logarithm, of that distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies:
-    per column, in [0, 1]. scored columns: the columns to score; known: the columns the attacker knows (a scored column
-    among them
-    is not known when it is itself scored). axes: per column where its values lie, None for one that is not asked
-    for, or altogether. whole: per column how many values the table has, and their prior mass, where codes are of
-    some of them only. times: how often each row occurs in the table (None: once), so that a row may stand for many;
-    a row that occurs 0 times is scored, and in no cohort. unit: with sampling weights, `times` and `counts` are in
-    units of so many people. scores_on: where the scores are to lie: "host", "device" (the CPU engine has them on
-    the host all the same), or "either" for where and as they are made, then maybe as `SharedScores`. extremes_only:
-    only the lowest and highest scores are asked for, no scores of rows. wildcards: columns whose missing values,
-    the last code, match any value; that code has no prior. least: sizes that are less are this, each before a mean
-    over attackers is taken: 1 where a row whose cohort is empty counts itself (None: they are as they are).
-    class_without_scored_column: a row's class is its cohort, even where others are scored against an attacker who knows
-    the scored column. distinct: no two rows are equal, so that equal ones need not be looked for. row_counts: with
-    sampling weights, how many rows of the table each row stands for (None: one).
+    codes: by column, (rows,) whole numbers below the column's cardinality, on the host or a device. Every code occurs,
+        unless rows have weight 0.
+    counts: by column, (values,) int64. The rows with each code, or with weights the units of people.
+    priors: by column, (values,) float64. The prior probability of each code: positive, but 0 for values of the table's
+        own distribution that only rows of weight 0 have.
+    log2_priors: by column, (values,) int64. The logarithms of the priors, in units of 2^-unit_bits bits: for the
+        table's own distribution log2 count - log2 rows.
+    unit_bits: by column. See log2_priors.
+    accuracies: by column, from 0 to 1. How far the attacker's conclusion about the column is trusted.
+    scored_columns: columns to score, by their places in codes.
+    known: columns that the attacker knows, likewise. A scored column is not known while it is itself scored.
+    measures: to compute for each cell.
+    dtype: "float64" or "float32", of the scores.
+    axes: by column the order or hierarchy of its values, None for columns without one; None if no measure needs any.
+    whole: by column the number of values of the whole table, and their prior mass, if codes are of some of them only.
+    times: (rows,) int64. How often each row occurs in the table, None for once each. A row that occurs 0 times is in no
+        cohort, yet its cells are scored.
+    scores_on: where the scores are to lie: "host", "device" (the CPU engine takes it as "host"), or "either", for
+        wherever they are made, then perhaps as `SharedScores`.
+    extremes_only: whether only the lowest and the highest score of each scored column are needed.
+    unit: with sampling weights, how many people one unit of times and counts is; else None.
+    wildcards: columns whose missing values, the last code, match every value; that code has no prior.
+    class_without_scored_column: whether a row's class is its cohort, even if others are scored against an attacker who
+        knows the scored column.
+    least: what smaller sizes are raised to, before any mean over attackers: 1 if a row whose cohort is empty counts
+        itself. None: sizes stay as they are.
+    distinct: whether no two rows are known to be equal, so that equal ones need not be looked for.
+    row_counts: with sampling weights, (rows,) int64. How many rows of the table each row stands for, None for one.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -82,30 +95,33 @@ class Job:
 
     @property
     def rows(self) -> int:
-        """Rows that are given."""
+        """Return the number of rows that are given."""
         return len(self.codes[0])
 
     @property
     def total(self) -> int:
-        """Rows of the table that they stand for."""
+        """Return the number of rows, or units of people, of the table that they stand for."""
         return self.rows if self.times is None else int(self.times.sum())
 
     @property
     def cardinalities(self) -> list[int]:
-        """How many values each column has."""
+        """Return how many values each column has."""
         return [len(counts) for counts in self.counts]
 
     @property
     def layout(self) -> KeyLayout:
-        """Where row keys of all columns hold them."""
+        """Return the layout of row keys of all columns."""
         return KeyLayout.of(self.cardinalities)
 
     def on_host(self) -> Job:
-        """The same job with all codes on the host."""
+        """Return the job with all codes on the host."""
         return replace(self, codes=[on_host(codes) for codes in self.codes])
 
     def with_ordered_codes(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
-        """The same job with codes renumbered in the order of the axes; `bring` takes an array to where codes are."""
+        """Return the job with codes renumbered in the order of the axes; not to be called twice.
+
+        bring: takes an array to where codes are.
+        """
         if self.axes is None:
             return self
         moved = {column: axis for column, axis in enumerate(self.axes) if axis is not None and axis.moves}
@@ -128,7 +144,7 @@ class Job:
 
 
 def select_columns(job: Job, columns: Sequence[int]) -> Job:
-    """The same job on a table of some of its columns only: the scored columns and those known among them."""
+    """Return the job on a table of some of its columns: the scored columns and the known ones among them."""
     place = {column: number for number, column in enumerate(columns)}
     return replace(
         job,
@@ -148,18 +164,17 @@ def select_columns(job: Job, columns: Sequence[int]) -> Job:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What an engine gives back.
+    """What an engine gives back for an attacker who knows one list of columns.
 
-    values: measure name to an array (scored columns, rows), each scored column contiguous, of the host or of a device,
-    or
-    `SharedScores`. weights: per scored column H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over
-    all columns of the job. cohorts: per scored column the sizes of its cohorts; distinct: those of groups of rows that
-    agree on the scored column too; where rows have weights only sums over them. From these of all parts of a table its
-    weights
-    can be found. extremes: measure name to the lowest and highest score of each scored column (scored columns, 2),
-    where only
-    these were asked for. through_host: that, and why, a table was not scored as a whole on a GPU; empty where it
-    was, and on the CPU.
+    values: by the name of a measure, (scored columns, rows), each scored column contiguous, on the host or a device; or
+        `SharedScores`.
+    weights: by scored column H(X|known) / H(X), or 0 if H(X) is 0.
+    distinct_rows: number of distinct rows over all columns of the job.
+    cohorts: by scored column the sizes of its cohorts, or with weights a sum over them. Together with `distinct` of all
+        partitions of a table it gives the weights.
+    distinct: by scored column the sizes of groups of rows that agree on the scored column too, likewise.
+    extremes: by the name of a measure, (scored columns, 2), the lowest and highest scores, if only these are needed.
+    through_host: that, and why, a table was not scored as a whole on a GPU; empty if it was, and on the CPU.
     """
 
     values: dict[str, npt.NDArray[Any]]
@@ -170,28 +185,46 @@ class EngineResult:
     extremes: dict[str, npt.NDArray[np.float64]]
     through_host: str = ""
 
+    @property
+    def place(self) -> str:
+        """Return where the scores lie, "host" or "device"."""
+        return "device" if any(hasattr(values, "get") for values in self.values.values()) else "host"
+
+    def raised_to(self, least: float | None) -> EngineResult:
+        """Return the result with sizes that are less raised to `least`, see `Job.least`."""
+        if least is None:
+            return self
+        return replace(self, values={name: scores.clip(min=least) for name, scores in self.values.items()})
+
     def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Scores by measure, under "": as `AnyKnownResult` has them by fold."""
+        """Return the scores by measure, under "", as `AnyKnownResult` has them under "worst" and "mean"."""
         return {"": self.values}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
-        """Weights of the scored columns, likewise."""
+        """Return the weights of the scored columns, likewise."""
         return {"": self.weights}
 
 
 @dataclass(frozen=True)
 class KnownSubset:
-    """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
+    """A set of columns, ascending, and those that are scored against an attacker who knows the others of the set."""
 
     columns: tuple[int, ...]
     scored_columns: tuple[int, ...]
 
 
+def served(sets: Sequence[KnownSubset], columns: Collection[int]) -> list[KnownSubset]:
+    """Return the sets that serve some of these scored columns, for these only."""
+    some = [KnownSubset(one.columns, tuple(c for c in one.scored_columns if c in columns)) for one in sets]
+    return [one for one in some if one.scored_columns]
+
+
 @dataclass(frozen=True)
 class AnyKnownResult:
-    """worst, mean: measure name to an array (scored columns, rows), of the host or of a device. weights: by scored
-    column that of
-    each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
+    """What an engine gives back for an attacker who knows any of several sets of columns.
+
+    worst, mean: by the name of a measure, (scored columns, rows), on the host or a device. weights: by scored column
+    the weight of each of its sets, in their order. distinct_rows, through_host: see `EngineResult`.
     """
 
     worst: dict[str, npt.NDArray[Any]]
@@ -201,11 +234,11 @@ class AnyKnownResult:
     through_host: str = ""
 
     def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Scores by measure, of each fold."""
+        """Return the scores by measure, under "worst" and "mean"."""
         return {"worst": self.worst, "mean": self.mean}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
-        """Of each fold the weights of the scored columns: the lowest, and the mean."""
+        """Return the lowest weight of each scored column, under "worst", and the mean one, under "mean"."""
         return {
             "worst": [float(weights.min()) for weights in self.weights],
             "mean": [float(weights.mean()) for weights in self.weights],
@@ -213,14 +246,77 @@ class AnyKnownResult:
 
 
 class AnyKnownShares(NamedTuple):
-    """scored columns: whose scores are folded at once. threads: that score sets at once. slots: of each, see
-    `AnyKnownRun`; batch: bytes of sets' numbers and scores that are kept at once, by all of them.
+    """How a run over sets of columns uses limited memory; no result depends on it.
+
+    scored_columns: how many have their worst and mean computed at once.
+    threads: that score sets at once.
+    slots: of each thread's table of pairs, see `AnyKnownRun`.
+    batch: bytes of the sets' row numbers and scores that all threads keep at once.
     """
 
     scored_columns: int
     threads: int
     slots: int
     batch: int
+
+
+class Counter(Protocol):
+    """Counts the combinations of values of sets of columns; sets are known by their places (see `SubsetCounter`)."""
+
+    def add(self, codes: Sequence[Any], times: npt.NDArray[Any] | None = None) -> None:
+        """Count further rows. times: what each counts, 0 or more (None: 1); combinations that count 0 do not occur."""
+
+    def nbytes(self) -> int:
+        """Return the bytes that the host keeps of all rows so far."""
+
+    def combinations(self, place: int, ordered: bool = True) -> Combinations:
+        """Return the combinations that occur, in the order of their codes, or in any order, which may be faster."""
+
+    def counts(self, place: int) -> npt.NDArray[Any]:
+        """Return the number of rows with each combination that occurs, in no particular order."""
+
+    def sizes(self, place: int) -> Sizes:
+        """Return how many combinations there are of each count."""
+
+
+class Counting(Protocol):
+    """Makes counters."""
+
+    def counter(
+        self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
+    ) -> Counter:
+        """Return a counter of these sets; arguments as of `SubsetCounter`."""
+
+    def counters(
+        self,
+        codes: Sequence[Any],
+        cardinalities: Sequence[int],
+        sets: Sequence[Sequence[int]],
+        times: npt.NDArray[Any] | None = None,
+        differ: bool = False,
+    ) -> Iterator[tuple[Counter, int]]:
+        """Yield for each of these sets, of any size, a counter of all rows and the set's place there.
+
+        times: what each row counts, 0 or more (None: 1). differ: whether no two rows are known to be equal.
+        """
+
+    def singles(
+        self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]
+    ) -> Singles | None:
+        """Return what finds single rows among these distinct rows, or None if nothing is faster than the host.
+
+        often: 1, or 2 for a row that occurs several times in the table.
+        """
+
+
+class Singles(Protocol):
+    """Finds rows that differ from all others on some columns."""
+
+    def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
+        """Return the rows, ascending, that differ from all others on the columns and have no bit in `known`.
+
+        None if there is no memory for it.
+        """
 
 
 class Engine(Protocol):
@@ -234,7 +330,7 @@ class Engine(Protocol):
 
     @property
     def frames(self) -> FrameLibrary | None:
-        """What tables are read and encoded with; None for the host's own libraries."""
+        """Return what tables are read and encoded with; None for the host's own libraries."""
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all scored columns of the job."""
@@ -242,4 +338,7 @@ class Engine(Protocol):
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
     ) -> AnyKnownResult:
-        """Score them against any attacker; see `known_subsets.score_sets`."""
+        """Score a job against an attacker who knows any of these sets; see `attacker_scoring.score_sets`."""
+
+    def counting(self, workers: Workers) -> AbstractContextManager[Counting]:
+        """Return what makes counters while it is open. workers: threads of the host. Raises DeviceError."""

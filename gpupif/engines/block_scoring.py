@@ -1,45 +1,190 @@
-"""A run that keeps the table on the host: distinct rows, partitions, and results there; `BlockRun.scorer` scores
-blocks.
+"""Score a table on the host: distinct rows, projections of them, blocks that hold cohorts whole, scores of all rows.
+
+`score_in_blocks` has the steps; `BlockRun.scorer` scores the blocks, on the CPU or on GPUs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import spread
+from gpupif.kernels.blocks import Out
 
-from ..measures import Measure, wanted_of
+from ..measures import Measure, deduplicate, wanted_of
 from ..rows.distinct import Distinct, distinct_rows, look_up_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import BLOCK_ROWS, CohortBlocks, Rows, index_type, plan_passes
 from ..rows.threads import Workers
-from .base import EngineResult, Job
-from .block_run import BlockRun
-from .cohort_scores import score_group
-from .cohort_sizes import sizes_of_counts
+from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts, small_logs
+from .base import EngineResult, Job, Progress
+from .cohort_sizes import CohortSizes, sizes_of_counts
+from .shared_scores import ScoredColumnScores, SharedScores, Taken, put_rows
 
-# Scores of values by themselves, for several numbers of rows, are so many at most, that a cache holds them.
+PAGE_BYTES = 4096
+# Scores of one-value cohorts, for several sizes, are at most so many that a cache holds them.
 SHARED_SCORES = 1 << 14
 
 
-def working_memory(job: Job, at_once: int) -> int:
-    """Bytes of all arrays with one item a row that scoring takes at most; most of them are used by turns.
+class ScoredColumns(Protocol):
+    """Scored columns as a scorer knows them.
 
-    at_once: how many scored columns are scored before their scores are spread to all rows.
+    columns: their places in the job. values: how many scores of one-value cohorts `Out` may have for a scored column.
     """
-    words, index = job.layout.words, np.dtype(index_type(job.total + 1)).itemsize
-    places = job.rows + max((len(job.counts[column]) for column in job.scored_columns), default=0) + SHARED_SCORES
-    scores = 8 * places * len(job.measures) * min(at_once, len(job.scored_columns))
-    return job.rows * (5 * 8 * words + 14 * index) + scores
+
+    columns: Sequence[int]
+    values: int
+
+    def only(self, slots: list[int]) -> ScoredColumns:
+        """Return some of them, by their places here."""
+
+    def put_values(self, out: Out) -> None:
+        """Put the scores of one-value cohorts after those of rows."""
+
+
+class Scorer(Protocol):
+    """Scores blocks of distinct rows, on the CPU or on GPUs."""
+
+    def scored_columns_at_once(self, rows: int, measures: int) -> int:
+        """Return how many scored columns to score at once on so many distinct rows."""
+
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> Any:
+        """Return these columns as `ScoredColumns`, in keys of this layout."""
+
+    def score(self, run: BlockRun, blocks: CohortBlocks, scored_columns: Any, out: Out) -> Sequence[CohortSizes]:
+        """Fill `out` for the rows in partition order, except those of children; scores in the order of `run.wanted`.
+
+        Returns how many cohorts of each size there are; the sum over all items counts.
+        """
+
+
+class Results:
+    """What a run has computed so far: the weight of each scored column, and its scores or their extremes.
+
+    empty: makes the arrays (scored columns, rows) of the scores, on the host or a device, from shape and type; None if
+    the scores are to be `SharedScores`.
+    """
+
+    def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] | None = np.empty) -> None:
+        self.job = job
+        self.layout = job.layout
+        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
+        self.weights = [0.0] * len(job.scored_columns)
+        nothing: Sizes | LogSum = Sizes.total([])
+        self.cohorts, self.distinct = [nothing] * len(job.scored_columns), [nothing] * len(job.scored_columns)
+        # Computed once: with `times` it is a sum.
+        self.total = job.total
+        self.types = [measure.type_in(job.dtype) for measure in job.measures]
+        shape = (len(job.scored_columns), job.rows)
+        self.values = [] if empty is None or job.extremes_only else [empty(shape, kind) for kind in self.types]
+        self._kept: dict[int, tuple[ScoredColumnScores, list[Taken]]] = {}
+        self.extremes = np.zeros((len(job.measures), len(job.scored_columns), 2))
+
+    def slot(self, column: int) -> int:
+        """Return the place of a column of the job among its scored columns."""
+        return self.job.scored_columns.index(column)
+
+    def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
+        """Set the weight of a scored column, from the sizes of its cohorts and of groups of equal rows."""
+        slot = self.slot(column)
+        # Of weighted rows hardly any two groups have the same size, so that a sum is shorter than the sizes.
+        weighted = self.job.unit is not None
+        self.cohorts[slot] = cohorts.log_sum() if weighted else cohorts
+        self.distinct[slot] = distinct.log_sum() if weighted else distinct
+        conditional = conditional_entropy(cohorts.log_sum(), distinct.log_sum(), self.total)
+        self.weights[slot] = column_weight(conditional, self.entropies[column])
+
+    def keep(self, column: int, scores: ScoredColumnScores, taken: list[Taken]) -> None:
+        """Keep the scores of a scored column as they are; taken: what each measure takes of them."""
+        self._kept[self.slot(column)] = scores, taken
+
+    def factors(self, column: int) -> list[float]:
+        """Return for each measure what to multiply the scores of a scored column by: its weight, or 1."""
+        weight = self.weights[self.slot(column)]
+        return [weight if measure.weighted else 1.0 for measure in self.job.measures]
+
+    def add_extremes(self, column: int, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> None:
+        """Set the lowest and highest scores of a scored column, by measure; weighted measures before weighting."""
+        self.extremes[:, self.slot(column)] = np.stack([low, high], axis=1) * np.array(self.factors(column))[:, None]
+
+    def finished(self, distinct_rows: int) -> EngineResult:
+        """Return what the engine gives back when all scored columns are scored."""
+        names = [measure.name for measure in self.job.measures]
+        values: dict[str, Any] = {}
+        extremes: dict[str, Any] = {}
+        if self.job.extremes_only:
+            extremes = dict(zip(names, self.extremes, strict=True))
+        elif self._kept:
+            kept = [self._kept[slot] for slot in range(len(self.job.scored_columns))]
+            scores = [one for one, _ in kept]
+            for measure, (name, kind) in enumerate(zip(names, self.types, strict=True)):
+                values[name] = SharedScores(scores, [taken[measure] for _, taken in kept], np.dtype(kind))
+        else:
+            values = dict(zip(names, self.values, strict=True))
+        return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct, extremes)
+
+
+class BlockRun:
+    """The state of a run: the job, its scorer and workers, and its results so far.
+
+    wanted: what the kernels compute, each measure once. scored_as: for each measure of the job its place in `wanted`.
+    logs: log2 of small counts. shares: whether scores stay `SharedScores`, if the job takes them wherever they are.
+    """
+
+    def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int, scorer: Scorer) -> None:
+        self.job = job
+        self.progress = progress
+        self.workers = workers
+        self.block_rows = block_rows
+        self.scorer = scorer
+        computed, self.scored_as = deduplicate(job.measures)
+        self.wanted = wanted_of(computed, job.unit)
+        self.logs = small_logs()
+        self.shares = job.scores_on == "either" and not job.extremes_only
+        self.results = Results(job, None if self.shares else np.empty)
+        for values in self.results.values:
+            self._touch(values)
+
+    def lasting(self, shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        """Return an array for what `put` is given: of the working memory, unless scores stay there."""
+        if self.shares:
+            return np.empty(shape, dtype)
+        return self.workers.empty(shape, dtype)
+
+    def put(self, column: int, scores: ScoredColumnScores) -> None:
+        """Bring the scores of a scored column to all rows, or keep them as they are."""
+        results = self.results
+        taken = [
+            Taken(place, factor, np.dtype(kind))
+            for place, factor, kind in zip(self.scored_as, results.factors(column), results.types, strict=True)
+        ]
+        if self.shares:
+            results.keep(column, scores, taken)
+            return
+        outs = [values[results.slot(column)] for values in results.values]
+
+        def put(start: int, stop: int) -> None:
+            put_rows(scores, taken, start, [out[start:stop] for out in outs])
+
+        self.workers.run(put, self.workers.ranges(self.job.rows))
+
+    def _touch(self, values: npt.NDArray[Any]) -> None:
+        """Touch the memory of results now: getting it later would push the scores out of the caches."""
+        flat = values.reshape(-1)
+        step = PAGE_BYTES // values.itemsize
+
+        def touch(start: int, stop: int) -> None:
+            flat[start:stop:step] = 0
+
+        self.workers.run(touch, self.workers.ranges(flat.size))
 
 
 def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
-    """The distinct rows of a job over all columns; total: what all rows count."""
+    """Return the distinct rows of a job over all columns; total: what all rows count."""
     keys, kind = job.layout.pack(job.codes, workers), index_type(total + 1)
     if not job.distinct:
         rows = Rows(keys) if job.times is None else Rows(keys, job.times.astype(kind))
@@ -49,8 +194,9 @@ def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK
 
 
 def shared_by_scored_columns(job: Job) -> list[Measure]:
-    """The measures of rows, where they are the same for all scored columns: those of equal rows; others are scored
-    anyway.
+    """Return the measures of rows if they are the same for all scored columns: those of equal rows.
+
+    None if nothing but measures of rows is asked for: the scored columns are scored then anyway.
     """
     of_rows = [measure for measure in job.measures if measure.is_row_measure]
     everything = set(range(len(job.codes)))
@@ -60,14 +206,16 @@ def shared_by_scored_columns(job: Job) -> list[Measure]:
 
 
 def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineResult:
-    """Run all projections of the table that the scored columns need; the one for the scored columns among the known
-    comes last.
+    """Score the table of a run in one projection for each set of columns that its scored columns need.
 
-    of_rows: further measures, see `shared_by_scored_columns`; of all scored columns they are one array.
+    The attacker knows `job.known` except the scored column itself. So the scored columns among the known share one
+    projection, to the known columns, which comes last; each other scored column has its own, to itself and the known.
+
+    of_rows: further measures, see `shared_by_scored_columns`; they are one array for all scored columns.
     """
     job = run.job
     layout = run.results.layout
-    # A list, so that whoever uses the table last can drop it and its memory is used again.
+    # A list, so that the last user of the table can drop it: its memory is used again.
     tables = [collapse_job(job, run.results.total, run.workers, run.block_rows)]
     distinct = len(tables[0].rows.keys)
     shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
@@ -76,8 +224,8 @@ def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineRes
     for number, scored_columns in enumerate(projections):
         columns = sorted({*job.known, *scored_columns})
         if len(columns) < len(job.codes):
-            part, words = project(run, tables[0], layout, columns)
-            _score_projection(run, [part], words, scored_columns)
+            projected, narrow = project(run, tables[0], layout, columns)
+            _score_projection(run, [projected], narrow, scored_columns)
         else:
             _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, scored_columns)
     result = run.results.finished(distinct)
@@ -85,9 +233,9 @@ def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineRes
 
 
 def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
-    """Measures of rows by the sizes of the groups of equal ones, the same for all scored columns."""
+    """Return measures of rows, from the sizes of groups of equal rows: the same for all scored columns."""
     job, counts, number = run.job, table.rows.counts, table.number
-    wanted, found = wanted_of(measures, job.unit), {}
+    wanted, values = wanted_of(measures, job.unit), {}
     for measure, kind in zip(measures, wanted.measures, strict=True):
         out = np.empty(job.rows, measure.type_in(job.dtype))
 
@@ -95,12 +243,12 @@ def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> 
             spread.spread_sizes(counts, number[first:last], kind, wanted.unit, out[first:last])
 
         run.workers.run(score, run.workers.ranges(job.rows))
-        found[measure.name] = np.broadcast_to(out, (len(job.scored_columns), job.rows))
-    return found
+        values[measure.name] = np.broadcast_to(out, (len(job.scored_columns), job.rows))
+    return values
 
 
 def project(run: BlockRun, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
-    """Distinct rows over some of the columns only."""
+    """Return the distinct rows over some of the columns only, and the layout of their keys."""
     projected, words, masks = layout.project(columns)
     wide = table.rows.keys
     keys = run.workers.empty((len(wide), len(words)), np.uint64)
@@ -117,27 +265,103 @@ def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, 
     """Score the scored columns on the table that is the only item of `tables`, which is empty afterwards."""
     rows, known = tables[0].rows, run.job.known
     distinct = sizes_of_counts(rows.counts, run.results.total, run.workers)
-    passes = plan_passes(scored_columns, known, run.results.entropies, len(rows.keys), run.block_rows)
+    entropies = run.results.entropies
+    passes = plan_passes(scored_columns, known, entropies, len(rows.keys), run.block_rows)
     del rows
-    for number, group in enumerate(passes):
-        blocks = CohortBlocks(tables[0].rows, layout, group, known, run.results.entropies, run.block_rows, run.workers)
-        index = row_index(run, blocks.blocks.order, tables[0].number)
+    for number, columns in enumerate(passes):
+        blocks = CohortBlocks(
+            tables[0].rows, layout, columns, known, run.results.entropies, run.block_rows, run.workers
+        )
+        place = places_in(blocks.blocks.order, run.workers)
+        # For each row of the table the place of its distinct row in the blocks.
+        index = run.lasting(run.job.rows, place.dtype)
+        look_up_rows(place, tables[0].number, index, run.workers)
+        del place
         if number == len(passes) - 1:
             tables.clear()
-        score_group(run, blocks, layout, index, group, distinct)
+        _score_pass(run, blocks, layout, index, columns, distinct)
         del blocks, index
 
 
-def row_index(run: BlockRun, order: npt.NDArray[Any], number: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """For each row of the table, known by the number of its distinct row, its place where these lie in `order`."""
-    place = places_in(order, run.workers)
-    index = run.lasting(run.job.rows, place.dtype)
-    look_up_rows(place, number, index, run.workers)
-    return index
-
-
 def places_in(order: npt.NDArray[Any], workers: Workers) -> npt.NDArray[Any]:
-    """Where in this order of distinct rows each of them is."""
+    """Return the place of each distinct row in this order of them."""
     place = workers.empty(len(order), index_type(len(order)))
     workers.run(lambda a, b: spread.invert(order[a:b], a, place), workers.ranges(len(order)))
     return place
+
+
+def _score_pass(
+    run: BlockRun,
+    blocks: CohortBlocks,
+    layout: KeyLayout,
+    index: npt.NDArray[Any],
+    scored_columns: Sequence[int],
+    distinct: Sizes,
+) -> None:
+    """Score some scored columns on blocks that hold their cohorts whole, and put scores and weights into the run.
+
+    index: for each row of the table its place in the blocks. distinct: how many distinct rows there are of each count.
+    """
+    rows, measures = len(blocks.blocks.order), len(run.job.measures)
+    at_once = run.scorer.scored_columns_at_once(rows, measures)
+    for first in range(0, len(scored_columns), at_once):
+        described = run.scorer.describe(run, scored_columns[first : first + at_once], layout)
+        out = _empty_out(run, described, rows, described.values)
+        described.put_values(out)
+        sizes = score_blocks_and_children(run, blocks, described, out)
+        for slot, column in enumerate(described.columns):
+            run.results.weigh(column, sizes.sizes(slot), distinct)
+            if run.job.extremes_only:
+                _find_extremes(run, out.scores[slot], out.places[slot], column)
+            else:
+                run.put(column, ScoredColumnScores(out.scores[slot], out.places[slot], index))
+        # Freed before the next ones are made, so that they take the same memory.
+        del out
+        run.progress.advance(run.job.rows * len(described.columns))
+
+
+def _empty_out(run: BlockRun, scored_columns: ScoredColumns, rows: int, values: int) -> Out:
+    """Return memory for the scores of so many rows and of so many one-value cohorts."""
+    number = len(scored_columns.columns)
+    return Out(
+        run.lasting((number, rows + values, len(run.wanted.measures)), np.float64),
+        run.lasting((number, rows), index_type(rows + scored_columns.values + 1)),
+    )
+
+
+def score_blocks_and_children(
+    run: BlockRun, blocks: CohortBlocks, scored_columns: ScoredColumns, out: Out
+) -> CohortSizes:
+    """Fill `out` for the rows in partition order, oversized blocks by their children; return the cohorts by size."""
+    columns = scored_columns.columns
+    shape = (len(columns), run.results.total, len(blocks.blocks.order))
+    sizes = CohortSizes.sum(run.scorer.score(run, blocks, scored_columns, out), *shape)
+    for start, stop, halves in blocks.children:
+        for child in halves:
+            slots = [slot for slot, column in enumerate(columns) if column in child.scored_columns]
+            if slots:
+                some = scored_columns.only(slots)
+                own = _empty_out(run, some, stop - start, 0)
+                child_sizes = score_blocks_and_children(run, child, some, own)
+                for child_slot, slot in enumerate(slots):
+                    sizes.add(slot, child_sizes, child_slot)
+                    out.scores[slot, start:stop] = own.scores[child_slot]
+                    # After the rows, in the child as in all blocks, come the scores of one-value cohorts.
+                    of_row, more = own.places[child_slot] < stop - start, out.places.shape[1] - (stop - start)
+                    kind = out.places.dtype
+                    places = own.places[child_slot].astype(kind) + np.where(of_row, start, more).astype(kind)
+                    out.places[slot, start:stop][child.blocks.order] = places
+    return sizes
+
+
+def _find_extremes(run: BlockRun, scores: npt.NDArray[np.float64], places: npt.NDArray[Any], column: int) -> None:
+    """Set the lowest and highest scores of one scored column, from its scores in an `Out`."""
+
+    def find(start: int, stop: int) -> npt.NDArray[np.float64]:
+        extremes = np.tile([np.inf, -np.inf], (len(run.wanted.measures), 1))
+        spread.find_extremes(scores, places[start:stop], extremes)
+        return extremes
+
+    extremes = np.array(run.workers.run(find, run.workers.ranges(len(places))))
+    low, high = extremes[:, run.scored_as, 0].min(axis=0), extremes[:, run.scored_as, 1].max(axis=0)
+    run.results.add_extremes(column, low, high)

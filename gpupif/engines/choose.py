@@ -9,7 +9,7 @@ from ..errors import DeviceError, DeviceWarning, warn
 from ..gpu import status as gpu_status
 from ..gpu.status import CudaStatus
 from ..utils.config import AUTO, resources, split_device
-from .counting import CountingEngine
+from .base import Engine
 
 # With device="auto" the CPU scores tables of fewer cells: two of its cores score ten million cells in 0.1 s
 # (benchmarks/results/engines.json), and importing cuDF alone takes longer. Not measured on a GPU.
@@ -41,7 +41,7 @@ def requested_device(cells: Callable[[], int | None] | None = None) -> DeviceReq
     return request if number is None or number >= LEAST_CELLS else DeviceRequest("cpu")
 
 
-def choose_engine(asked: DeviceRequest, only: int | None = None) -> CountingEngine:
+def choose_engine(asked: DeviceRequest, only: int | None = None) -> Engine:
     """Return the engine that is to run.
 
     only: the one GPU to use, and to start, where the device names none. Raises InputError for a word that is no device,

@@ -7,7 +7,7 @@ it; which scored columns need it, what to compare, how much work that may be, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..rows.keys import KeyLayout
 from ..utils.information import column_weight, entropy_of_counts
 from .base import EngineResult, Job
-from .block_run import Results
+from .block_scoring import Results
 
 # Steps, each a look-up and what is found, 10 to 50 ns of a CPU: an hour or two of one core.
 MOST_STEPS = 2e11
@@ -78,29 +78,23 @@ class WildcardColumns:
             )
 
 
-def score_apart(
-    job: Job, matching: Callable[[Job, Sequence[int]], EngineResult], usual: Callable[[Job], EngineResult]
-) -> EngineResult:
-    """Score a job: scored columns that meet missing values which are wildcards by `matching`, all others as usual.
+def columns_to_match(job: Job) -> list[int]:
+    """Return the scored columns of a job that meet missing values which are wildcards."""
+    known_lack = any(column in job.wildcards for column in job.known)
+    return [column for column in job.scored_columns if known_lack or column in job.wildcards]
 
-    matching: gives a result for all scored columns of the job, in which the others are still to be filled in.
+
+def with_other_columns(job: Job, result: EngineResult, rest: Job, others: EngineResult) -> EngineResult:
+    """Return the result of a job with the scores and weights of its other scored columns put in.
+
+    rest: the job of the other scored columns, whose result is `others`.
     """
-    if not job.wildcards:
-        return usual(job)
-    asks = any(column in job.wildcards for column in job.known)
-    scored_columns = [column for column in job.scored_columns if asks or column in job.wildcards]
-    others = [column for column in job.scored_columns if column not in scored_columns]
-    result = matching(job, scored_columns)
-    if others:
-        there = any(hasattr(values, "get") for values in result.values.values())
-        found = usual(replace(job, scored_columns=others, scores_on="device" if there else "host"))
-        for number, column in enumerate(others):
-            place = job.scored_columns.index(column)
-            result.weights[place] = found.weights[number]
-            for name, values in result.values.items():
-                values[place] = found.values[name][number]
-        result = replace(result, through_host=found.through_host)
-    return result
+    for number, column in enumerate(rest.scored_columns):
+        slot = job.scored_columns.index(column)
+        result.weights[slot] = others.weights[number]
+        for name, values in result.values.items():
+            values[slot] = others.values[name][number]
+    return replace(result, through_host=others.through_host)
 
 
 def set_scored_column_weight(results: Results, column: int, losses: npt.NDArray[Any]) -> None:

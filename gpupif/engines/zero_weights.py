@@ -8,7 +8,7 @@ is the prior, gain and surprise are 0, its entropy and recursion unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -23,65 +23,68 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from .base import EngineResult, Job
-from .block_run import Results
 
 # Statistics, see `measures.Statistic`, that are unknown (NaN) of a cohort in which nobody is.
 UNKNOWN_OF_NOTHING = ("ENTROPY", "RECURSIVE")
 
 
 def has_zero_weights(job: Job) -> bool:
-    """Whether rows of the job count 0."""
+    """Return whether rows of the job count 0."""
     return job.times is not None and not job.times.all()
 
 
-def score_zero_weights(job: Job, score: Callable[[Job], EngineResult]) -> EngineResult:
-    """Score a job without wildcards in which rows may count 0; score: does so where every row counts.
-
-    Where there are rows that count 0, the scores lie on the host.
-    """
+def counted_rows(job: Job) -> Job:
+    """Return the job of the rows that count: the job itself if all do, else a job on the host."""
     times = job.times
     if times is None or times.all():
-        return score(job)
-    job = job.on_host()
+        return job
     nonzero: npt.NDArray[np.bool_] = times > 0
-    codes = [column[nonzero] for column in job.codes]
-    counted = replace(job, codes=codes, times=times[nonzero], scores_on="host")
-    result = score(counted) if counted.rows else Results(counted).finished(0)
+    codes = [on_host(column)[nonzero] for column in job.codes]
+    return replace(job, codes=codes, times=times[nonzero], scores_on="host")
+
+
+def with_zero_weights(job: Job, counted: EngineResult) -> EngineResult:
+    """Return the result for all rows of a job without wildcards, on the host.
+
+    counted: the result of `counted_rows`.
+    """
     with Workers() as workers:
-        return _Filler(job, nonzero, result, workers).filled()
+        return _Filler(job.on_host(), counted, workers).filled()
 
 
 class _Filler:
-    """Scores of the rows that count, and how those of the others follow."""
+    """Derives the scores of the rows that count 0 from those of the rows that count."""
 
-    def __init__(self, job: Job, nonzero: npt.NDArray[np.bool_], result: EngineResult, workers: Workers) -> None:
+    def __init__(self, job: Job, counted: EngineResult, workers: Workers) -> None:
         self.job = job
-        self.result = result
+        self.counted = counted
         self.workers = workers
+        nonzero: npt.NDArray[np.bool_] = np.asarray(job.times) > 0
         self._rows = np.flatnonzero(nonzero)
         self._zero = np.flatnonzero(~nonzero)
         order = np.concatenate([self._rows, self._zero])
         self._codes = [codes[order] for codes in job.codes]
 
     def filled(self) -> EngineResult:
-        """The result with the scores of all rows."""
+        """Return the result with the scores of all rows."""
         job = self.job
         shape = (len(job.scored_columns), job.rows)
         values = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
         for name, scores in values.items():
-            scores[:, self._rows] = self.result.values[name]
+            scores[:, self._rows] = self.counted.values[name]
         # Scored columns that are not known have the same cohorts, those that are known the same equal rows.
         find, known = lru_cache(2)(self._find_first), frozenset(job.known)
         for place, scored_column in enumerate(job.scored_columns):
             cohort, equal = find(known - {scored_column}), find(known | {scored_column})
             for measure in job.measures:
-                scores = self.result.values[measure.name][place]
+                scores = self.counted.values[measure.name][place]
                 values[measure.name][place, self._zero] = self._scores(measure, scored_column, scores, cohort, equal)
-        return replace(self.result, values=values, distinct_rows=int(self._numbers(range(len(job.codes))).max()) + 1)
+        return replace(self.counted, values=values, distinct_rows=int(self._numbers(range(len(job.codes))).max()) + 1)
 
     def _numbers(self, columns: Collection[int]) -> npt.NDArray[Any]:
-        """Which distinct row over these columns each row is, those that count before all others."""
+        """Return which distinct row over these columns each row is. Rows that count come before the others."""
         if not columns:
             return np.zeros(self.job.rows, np.uint32)
         layout = KeyLayout.of([len(self.job.counts[column]) for column in columns])
@@ -89,11 +92,11 @@ class _Filler:
         return distinct_rows(Rows(keys), len(keys), self.workers).number
 
     def _find_first(self, columns: frozenset[int]) -> npt.NDArray[np.int64]:
-        """For each row that counts 0 the place of the first that counts and agrees on these columns, -1 for none."""
-        numbers, several = self._numbers(sorted(columns)), len(self._rows)
-        places = np.full(int(numbers.max()) + 1, -1)
-        places[numbers[:several][::-1]] = np.arange(several)[::-1]
-        return np.asarray(places[numbers[several:]])
+        """Return, for each row that counts 0, the first counted row that agrees on these columns, or -1."""
+        numbers, counted = self._numbers(sorted(columns)), len(self._rows)
+        first = np.full(int(numbers.max()) + 1, -1)
+        first[numbers[:counted][::-1]] = np.arange(counted)[::-1]
+        return np.asarray(first[numbers[counted:]])
 
     def _scores(
         self,
@@ -103,7 +106,11 @@ class _Filler:
         cohort: npt.NDArray[np.int64],
         equal: npt.NDArray[np.int64],
     ) -> npt.NDArray[Any]:
-        """Scores of one measure; scores: those of the rows that the places in `cohort` and `equal` mean."""
+        """Return the scores of one measure in the rows that count 0.
+
+        scores: of the rows that count. cohort, equal: places among these, of a row in the same cohort, and of an equal
+        one; -1 if there is none.
+        """
         found = np.zeros(len(cohort), scores.dtype)
         if measure.of_cohort or measure.is_row_measure:
             # The same for all cells of a cohort, or all rows of a class.

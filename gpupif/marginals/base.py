@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from ..attack.weights import TableWeights
 from ..encoding.column import Column
-from ..engines.counting import Counter
+from ..engines.base import Counter
 
 
 class Total(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoding.column import Column
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..engines.cpu.counting import number_rows
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..attack.weights import weigh_table
-from ..engines.counting import CountingEngine
+from ..engines.base import Engine
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
@@ -18,7 +18,7 @@ from .request import CountRequest
 class MemoryCounts(SetCounts):
     """A table of any kind, or a path, that is read whole."""
 
-    def __init__(self, table: Any, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+    def __init__(self, table: Any, request: CountRequest, report: Reporter, engine: Engine) -> None:
         self._report = report
         self.device = engine.device
         with contextlib.ExitStack() as opened:

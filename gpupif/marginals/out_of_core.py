@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.weights import Units
-from ..engines.counting import Counter, Counting, CountingEngine
+from ..engines.base import Counter, Counting, Engine
 from ..engines.cpu.count_tables import combination_bytes, key_layout
 from ..engines.cpu.counting import in_batches
 from ..errors import InputError
@@ -64,7 +64,7 @@ class _Weights(NamedTuple):
 class ChunkCounts(SetCounts):
     """A table on disk, which is closed with it. report: hears of rows. engine: counts."""
 
-    def __init__(self, stream: TemporaryTable, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+    def __init__(self, stream: TemporaryTable, request: CountRequest, report: Reporter, engine: Engine) -> None:
         chunks, used = stream.chunks, len(request.chosen(stream.names))
         self.names = stream.names[:used]
         self.device = engine.device

@@ -14,7 +14,7 @@ from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 from ..encoding.column import Column
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from .base import SetCounts, SetRequest, Total
 from .separation import Separation
 

@@ -15,7 +15,7 @@ from gpupif.kernels import rarity as kernels
 from gpupif.kernels.spread import look_up
 
 from ..encoding.column import Column, value_order
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..engines.cpu.count_tables import Combinations
 from ..utils.information import LogSum
 from .base import Total

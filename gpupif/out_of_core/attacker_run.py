@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.any_known import KnownSubsets
 from ..attack.priors import Prior
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums, computed_measure

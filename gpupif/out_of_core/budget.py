@@ -12,7 +12,7 @@ import numpy as np
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.individual_risk import scores_at_once
-from ..engines.known_subsets_memory import AnyKnownNeeds
+from ..engines.memory import AnyKnownNeeds
 from ..engines.partition_plan import computed_measure, part_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..attack.weights import Units
-from ..engines.known_subsets_memory import AT_ONCE
+from ..engines.memory import AT_ONCE
 from ..io.ipc_batches import BatchWriter, read_batch, write_batch
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type

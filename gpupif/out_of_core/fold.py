@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..attack.known_subsets import fold_of
+from ..attack.any_known import fold_of
 from ..engines.partition_plan import computed_measure
 from ..io.ipc_batches import BatchWriter, disk_errors
 from ..measures import POPULATION_SIZE

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..attack.known_subsets import FOLDS, KnownSubsets, fold_of
+from ..attack.any_known import FOLDS, KnownSubsets, fold_of
 from ..attack.weights import Units
+from ..engines.attacker_scoring import score_attacker
 from ..engines.base import AnyKnownResult, AnyKnownShares, Job
-from ..engines.known_subsets import score_attacker
-from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory
+from ..engines.memory import AnyKnownNeeds, collapsing_bytes, share_memory
 from ..engines.partition_plan import Pass, WeightSums, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch

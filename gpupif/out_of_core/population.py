@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.any_known import KnownSubsets
 from ..attack.population import lacks_error
 from ..attack.priors import Prior
 from ..attack.request import ScoreRequest

@@ -6,8 +6,8 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from ..attack.any_known import attacker_line
 from ..attack.arguments import Knowledge
-from ..attack.known_subsets import attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
 from ..criteria.counted import CountedTable

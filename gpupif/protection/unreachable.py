@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NoReturn
 
-from ..attack.known_subsets import AnyKnown
+from ..attack.any_known import AnyKnown
 from ..criteria.counted import CountedTable
 from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..criteria.quantities import OfScores

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from gpupif.kernels import formulas
 from gpupif.kernels.log_units import LOG_BITS
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.any_known import KnownSubsets
 from ..encoding.column import Column
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
-from ..engines.fold import worst_place
+from ..engines.worst_and_mean import worst_place
 from ..engines.individual_risk import individual_risk
-from ..engines.known_subsets import score_sets
+from ..engines.attacker_scoring import score_sets
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..attack.known_subsets import FOLDS, KnownSubsets, fold_of, folded_name
-from ..engines.fold import mean_of, worst_of
+from ..attack.any_known import FOLDS, KnownSubsets, fold_of, folded_name
+from ..engines.worst_and_mean import mean_of, worst_of
 from ..measures import Measure
 
 WORST, MEAN = FOLDS

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..attack.known_subsets import KnownSubsets, attacker_line
+from ..attack.any_known import KnownSubsets, attacker_line
 from ..attack.priors import Priors
-from ..engines.fold import worst_place
+from ..engines.worst_and_mean import worst_place
 from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET, WRITTEN_ENDINGS
 from ..io.write import check_output

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..attack.known_subsets import KnownSubsets
-from ..engines.fold import worst_place
+from ..attack.any_known import KnownSubsets
+from ..engines.worst_and_mean import worst_place
 from ..measures import find_measure
 from ..utils.display import Displayable, as_json, as_text, draw_line, json_value, plural
 from .summary_figures import ROW_MEASURES

@@ -10,9 +10,9 @@ from ..attack.request import ScoreRequest
 from ..attack.weights import TableWeights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
+from ..engines.attacker_scoring import score_attacker
 from ..engines.base import AnyKnownResult, Engine
-from ..engines.deduplicated import DeduplicatedTable
-from ..engines.known_subsets import score_attacker
+from ..engines.distinct_table import DistinctTable
 from ..errors import WarnOnce
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
@@ -42,10 +42,10 @@ def score_frame(
     cells = sum(len(request.scored_columns) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
-    deduplicated = None
+    distinct = None
     if len(requests) > 1 and engine.shares_distinct_rows:
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
-        deduplicated = DeduplicatedTable.of(codes, sizes, None if weighted is None else weighted.times)
+        distinct = DistinctTable.from_codes(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
     outcomes: list[AttackerOutcome] = []
     for name, one in requests.items():
@@ -55,10 +55,10 @@ def score_frame(
             job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
         attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
         sets = None if attacker.subsets is None else attacker.subsets.sets
-        if deduplicated is None:
+        if distinct is None:
             result = score_attacker(engine, job, sets, report)
         else:
-            result = deduplicated.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
+            result = distinct.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
         if people is not None:
             for fold, found in people.sizes(one, attacker.subsets, engine).items():
                 kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found

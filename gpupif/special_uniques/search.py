@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..attack.weights import Units
-from ..engines.counting import CountingEngine
+from ..engines.base import Engine
 from ..marginals.coded_table import Coded, without_codes
 from ..marginals.out_of_core import ChunkCounts
 from ..out_of_core.temporary_table import TemporaryTable
@@ -43,7 +43,7 @@ def search_codes(
     report: Reporter,
     memory_limit: int | None,
     temp: Path | None,
-    engine: CountingEngine,
+    engine: Engine,
 ) -> Uniques:
     """Search a table whose codes are in memory.
 
@@ -72,7 +72,7 @@ def search_rows(
     report: Reporter,
     memory_limit: int | None,
     temp: Path | None,
-    engine: CountingEngine,
+    engine: Engine,
 ) -> Found:
     """Search the distinct rows of a table, which are in memory; others as of `search_codes`."""
     memory, on_gpu = FreeMemory.now(memory_limit), engine.device != "cpu"
@@ -137,7 +137,7 @@ def tell(report: Reporter, seconds: float) -> None:
 
 
 def search_stream(
-    stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
+    stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: Engine
 ) -> tuple[Coded, Uniques]:
     """Search a table on disk within a memory limit: its distinct rows in memory where they fit, else by counting."""
     table = without_codes(stream, request.reads)
@@ -195,7 +195,7 @@ def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units
 
 
 def count_stream(
-    stream: TemporaryTable, table: Coded, request: SudaRequest, report: Reporter, engine: CountingEngine
+    stream: TemporaryTable, table: Coded, request: SudaRequest, report: Reporter, engine: Engine
 ) -> Uniques:
     """Search a table on disk by counting there what is unique; only the minimal sample uniques are in memory."""
     chunks = stream.chunks

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoding.column import Column
-from ..engines.counting import Counter
+from ..engines.base import Counter
 from ..engines.cpu.counting import number_rows
 from ..errors import InputError
 from ..marginals.base import SetCounts, SetRequest, Total

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gpupif.kernels import msu as kernels
 
-from ..engines.counting import Counting
+from ..engines.base import Counting
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type

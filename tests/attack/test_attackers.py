@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.engines.deduplicated import DeduplicatedTable
+from gpupif.engines.distinct_table import DistinctTable
 from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, OutputError
 from gpupif.measures import MEASURES
 from tests.helpers import naive_attack
@@ -69,8 +69,8 @@ def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype
     attackers = {"a": ["age"], "b": ["sex", "marital_status"], "c": []}
     arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype}
     used = []
-    real = DeduplicatedTable.score
-    monkeypatch.setattr(DeduplicatedTable, "score", lambda *given: used.append(1) or real(*given))
+    real = DistinctTable.score
+    monkeypatch.setattr(DistinctTable, "score", lambda *given: used.append(1) or real(*given))
     scores = configured(gpupif.score, frame, ALL, attackers=attackers, device="cpu", **arguments)
     assert len(used) == 3
     for name, known in attackers.items():

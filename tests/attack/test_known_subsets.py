@@ -15,9 +15,9 @@ from hypothesis import given, settings
 
 import gpupif
 import gpupif.results.scores
-from gpupif.attack.known_subsets import AnyKnown, choose_subsets
+from gpupif.attack.any_known import AnyKnown, choose_subsets
+from gpupif.engines.cpu.any_known import AnyKnownRun
 from gpupif.engines.cpu.engine import CpuEngine
-from gpupif.engines.cpu.known_subsets import AnyKnownRun
 from gpupif.errors import InputError
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import resolve_measures
@@ -113,8 +113,8 @@ def test_engines_and_their_settings_change_nothing(engine):
     scores = gpupif.score(frame, FEW, known=known)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpupif.scoring.score.choose_engine", lambda device: usual)
-        patch.setattr("gpupif.engines.cpu.known_subsets.SLOTS", 1 << 22)
-        patch.setattr("gpupif.engines.cpu.known_subsets.FOLDED_BYTES", 1 << 31)
+        patch.setattr("gpupif.engines.cpu.any_known.SLOTS", 1 << 22)
+        patch.setattr("gpupif.engines.cpu.any_known.RESULT_BYTES", 1 << 31)
         expected = gpupif.score(frame, FEW, known=known)
     # Cohorts of several values are summed in another order on a GPU.
     exact = {"check_exact": True} if engine.device == "cpu" else {"rtol": 1e-12, "atol": 1e-14}

@@ -10,14 +10,14 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.engines.attacker_scoring import score_sets
 from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import any_known as cuda_any_known
 from gpupif.engines.cuda import grouping as cuda_grouping
-from gpupif.engines.cuda import known_subsets as cuda_any_known
+from gpupif.engines.cuda.any_known import AnyKnownJob
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.grouping import GROUPINGS
-from gpupif.engines.cuda.known_subsets import AnyKnownJob
-from gpupif.engines.cuda.memory import score_bytes, table_bytes
-from gpupif.engines.known_subsets import score_sets
+from gpupif.engines.memory import score_bytes, table_bytes
 from gpupif.errors import DeviceError
 from gpupif.rows.keys import KeyLayout
 from gpupif.utils.arrays import on_host
@@ -88,7 +88,7 @@ def test_scored_columns_go_in_groups_that_fit(groups, devices):
     frame = census(15, columns=5)
     job, sets, expected = question(frame)
     memory = plan(job, sets, 2)
-    assert memory >= table_bytes(job, "rotation")
+    assert memory >= table_bytes(job)
     libraries = [DeviceLibrary(device, memory) for device in range(devices) for _ in range(2)]
     progress = Total()
     result = score_sets(CudaEngine(libraries=libraries, share=1), job, sets, progress)

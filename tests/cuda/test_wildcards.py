@@ -15,7 +15,7 @@ from gpupif.datasets import census
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import wildcards as cuda_wildcards
 from gpupif.engines.cuda.engine import CudaEngine
-from gpupif.engines.cuda.memory import key_words, link_bytes, match_bytes, matching_bytes, score_bytes
+from gpupif.engines.memory import link_bytes, match_bytes, matching_bytes, score_bytes
 from gpupif.errors import DeviceError
 from gpupif.kernels.cuda import wildcards as kernels
 from gpupif.measures import MEASURES
@@ -96,10 +96,10 @@ def test_keys_of_two_words():
     frame.loc[0, "w0"] = frame.loc[1, "w16"] = None
     frame.loc[2, "w16"] = 7.0
     arguments = {"columns": ["target"], "known": list(frame)}
-    scores = score(CudaEngine(), frame.assign(scored_column=rows % 2), **arguments)
-    assert key_words(job_of(scores)) == 2
+    scores = score(CudaEngine(), frame.assign(target=rows % 2), **arguments)
+    assert job_of(scores).layout.words == 2
     assert scores.cohort_size["target"].tolist() == [5, 6, 2, 5, 5, 5, *[1] * 9]
-    assert_same(scores, score(CpuEngine(), frame.assign(scored_column=rows % 2), **arguments))
+    assert_same(scores, score(CpuEngine(), frame.assign(target=rows % 2), **arguments))
 
 
 class SmallCohorts(DeviceLibrary):

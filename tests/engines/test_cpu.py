@@ -14,7 +14,7 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cohort_scores
+from gpupif.engines import block_scoring
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.kernels import formulas, statistics, whole_sums
 from gpupif.kernels.log_units import LOG_BITS
@@ -105,13 +105,13 @@ def scored(frame, *measures, **settings):
 def test_blocks_that_are_cut_again(monkeypatch, cache):
     """A frequent value in each column: blocks too large for two columns, cut by further ones."""
     cut = []
-    score_scored_columns = cohort_scores.score_scored_columns
+    score_scored_columns = block_scoring.score_blocks_and_children
 
     def spy(run, blocks, *arguments):
         cut.append(len(blocks.children))
         return score_scored_columns(run, blocks, *arguments)
 
-    monkeypatch.setattr(cohort_scores, "score_scored_columns", spy)
+    monkeypatch.setattr(block_scoring, "score_blocks_and_children", spy)
     monkeypatch.setattr("gpupif.engines.cpu.scorer.CACHED_BYTES", cache)
     random = np.random.default_rng(0)
     table = pd.DataFrame({name: random.integers(0, 2, 200) * np.arange(200) for name in "abcdef"})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.attack.joined_columns import counting_job
 from gpupif.engines.base import KnownSubset
-from gpupif.engines.known_subsets_memory import AnyKnownNeeds, share_memory
+from gpupif.engines.memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError
 from gpupif.out_of_core import budget, one_part
 from tests.helpers.command_line import assert_refused

@@ -179,7 +179,7 @@ def test_two_installations_with_the_same_kernels_share_what_is_compiled_and_othe
     for number, text in enumerate(("", "", "# Another comment.\n")):
         place = tmp_path / str(number)
         for name in ("gpupif", "kernels"):
-            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, place / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         with (place / "kernels" / "codes.py").open("a") as file:
             file.write(text)
         environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}

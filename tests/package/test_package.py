@@ -169,3 +169,9 @@ def test_what_benchmarks_and_tests_import_of_this_checkout_is_there():
                 if own and not (place.with_suffix(".py").exists() or place.is_dir()):
                     missing.append((file.name, node.module))
     assert missing == []
+
+
+def test_type_checkers_and_editors_find_the_kernels_of_a_checkout():
+    """They look for `gpupif.kernels` within the folder `gpupif`, which has a link there."""
+    for file in (ROOT / "kernels").glob("**/*.py"):
+        assert (ROOT / "gpupif" / file.relative_to(ROOT)).samefile(file)

@@ -13,8 +13,7 @@ from gpupif.kernels import blocks as kernels
 
 from ...rows.keys import KeyLayout
 from ...rows.partition import CohortBlocks, index_type
-from ..block_run import BlockRun
-from ..block_scoring import SHARED_SCORES
+from ..block_scoring import SHARED_SCORES, BlockRun
 from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_values
 

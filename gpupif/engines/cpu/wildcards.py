@@ -18,8 +18,7 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import Rows
 from ...rows.threads import TASKS_PER_THREAD, Workers
 from ..base import EngineResult
-from ..block_run import BlockRun
-from ..block_scoring import collapse_job, places_in, project
+from ..block_scoring import BlockRun, collapse_job, places_in, project
 from ..kernel_inputs import kernel_values
 from ..shared_scores import ScoredColumnScores
 from ..wildcards import WildcardColumns, set_scored_column_weight

@@ -3,7 +3,7 @@
 A table that fits is there as a whole, once on each device, and each scores its share of the scored columns. Any other
 stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole, and the devices score one
-run of blocks after the other. Against any attacker (see `known_subsets`) distinct rows have to fit.
+run of blocks after the other. Against any attacker (see `any_known`) distinct rows have to fit.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from typing import Any
 from ...errors import DeviceError, InputError
 from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
 from ...gpu.open import frame_library, open_libraries
+from ...rows.partition import OVERSIZE
 from ...rows.threads import Workers
+from ..any_known import needs_whole_engine, score_each_set
+from ..attacker_scoring import score_job
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
-from ..block_run import BlockRun
-from ..block_scoring import collapse_job, score_in_blocks, working_memory
-from ..individual_risk import score_rows_and_people
-from ..known_subsets import needs_whole_engine, score_each_set
-from ..wildcards import score_apart
-from ..zero_weights import score_zero_weights
-from .counting import CudaCounting
-from .grouping import Grouping, choose_grouping
-from .known_subsets import AnyKnownJob, ScoredColumnsTooManyError, score_distinct_rows, score_on_devices
-from .memory import (
-    OVERSIZED_BLOCKS,
+from ..block_scoring import BlockRun, collapse_job, score_in_blocks
+from ..memory import (
     block_rows_that_fit,
     matching_bytes,
     row_bytes,
     score_bytes,
     scores_on,
     table_bytes,
-    typical_rows_that_fit,
-    whole_bytes,
+    working_memory,
 )
+from .any_known import AnyKnownJob, ScoredColumnsTooManyError, score_distinct_rows, score_on_devices
+from .counting import CudaCounting
+from .grouping import Grouping, choose_grouping
 from .scorer import BlockTooLargeError, CudaScorer
 from .whole_table import score_cohorts, score_table
 from .wildcards import KeyTooLargeError, score_matching
 
-# Of the free memory. Arrays are counted one by one (see `memory`), so that the rest is only for what a pool cannot
+# Of the free memory. The rest is for what a pool cannot
 # use between them, for code and stacks of kernels, and for what others take meanwhile.
 SHARE = 0.9
 GIB = 2**30
+# Blocks are so much smaller than what fits: oversized ones, which are still scored as they are, fit too.
+OVERSIZED_BLOCKS = 2 * OVERSIZE
+# Bytes of a row of 10 columns of up to 100 values in a key of one word, with CIG and CSF, whose scores go to the host.
+TYPICAL_ROW_BYTES = 124
 
 
 @dataclass(eq=False)
@@ -77,24 +77,23 @@ class CudaEngine:
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all scored columns of the job (see `Engine`).
 
-        Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
+        Raises DeviceError if a GPU fails or is too small, InputError for too many patterns of missing values.
         """
         with self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
-            return self._score_counted(job, libraries, progress)
+            return self._score_job(job, progress, libraries)
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
     ) -> AnyKnownResult:
-        """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
-        onward = _ResumedProgress(progress)
+        """Score against any attacker (see `Engine`). Raises DeviceError if a GPU fails or is too small."""
         with self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
             if needs_whole_engine(job):
-                result = score_each_set(
-                    lambda given, hears: self._score_counted(given, libraries, hears), job, sets, progress, None, shares
-                )
+                score = partial(self._score_job, libraries=libraries)
+                result = score_each_set(score, job, sets, progress, None, shares)
             else:
+                onward = _ResumedProgress(progress)
                 streams = _by_device(libraries)
                 grouping = choose_grouping(self.grouping, job)
                 asked = AnyKnownJob(job, sets, onward, streams, grouping, self.share, len(job.scored_columns))
@@ -104,7 +103,7 @@ class CudaEngine:
 
     @contextlib.contextmanager
     def counting(self, workers: Workers) -> Iterator[CudaCounting]:
-        """See `CountingEngine`; on one of the GPUs. Raises DeviceError where it fails or is too small."""
+        """See `Engine`; on one of the GPUs. Raises DeviceError where it fails or is too small."""
         with self._opened() as libraries:
             yield CudaCounting(libraries, workers, self.share, self.device)
 
@@ -125,41 +124,41 @@ class CudaEngine:
                 if self.libraries is None:
                     library.close()
 
-    def _score_counted(self, job: Job, libraries: Sequence[Library], progress: Progress) -> EngineResult:
-        """Score a job that is settled, by the rows of classes beside their people too where a measure needs both."""
-        result = score_rows_and_people(lambda given, hears: self._score_any(given, libraries, hears), job, progress)
+    def _score_job(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
+        """Score a job that is settled, step by step; the scores lie where the job wants them."""
+        result = score_job(
+            job,
+            progress,
+            partial(self._score_cohorts, libraries=libraries),
+            partial(self._score_matching, libraries=libraries),
+        )
         return replace(result, values=self._brought(result.values, job, libraries[0]))
 
-    def _score_any(self, job: Job, libraries: Sequence[Library], progress: Progress) -> EngineResult:
-        """Score a job that is settled, perhaps with wildcards, or rows that count 0; each row counts in one way."""
-
-        def usual(given: Job) -> EngineResult:
-            result = score_zero_weights(
-                given, lambda counted: self._score(counted, libraries, _ResumedProgress(progress))
-            )
-            return replace(result, values=self._brought(result.values, given, libraries[0]))
-
-        def matching(given: Job, scored_columns: Sequence[int]) -> EngineResult:
-            return self._score_matching(given, scored_columns, libraries, _ResumedProgress(progress))
-
-        return score_apart(job, matching, usual)
-
-    def _score(self, job: Job, libraries: Sequence[Library], progress: _ResumedProgress) -> EngineResult:
-        memory, grouping = self._memory(libraries), choose_grouping(self.grouping, job)
+    def _score_cohorts(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
+        """Score a job without wildcards in which every row counts: as a whole on the devices, or else in blocks."""
+        onward, memory, grouping = (
+            _ResumedProgress(progress),
+            self._memory(libraries),
+            choose_grouping(self.grouping, job),
+        )
         streams = _by_device(libraries)
-        rows = block_rows_that_fit(job, memory // max(map(len, streams)), grouping.name)
-        there = scores_on(job, memory, grouping.name)
+        rows = block_rows_that_fit(job, memory // max(map(len, streams)))
+        there = scores_on(job, memory)
         ran_out = False
         if there is not None:
             try:
                 score = partial(score_cohorts, grouping=grouping)
-                return score_table(replace(job, scores_on=there), job.scored_columns, progress, streams, score)
+                return score_table(replace(job, scores_on=there), job.scored_columns, onward, streams, score)
             except DeviceMemoryError:
                 ran_out, rows = True, min(rows, job.rows // 2)
                 _release(libraries)
-        result = self._score_blocks(job.on_host(), progress, libraries, rows, grouping)
-        needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), grouping.name)
-        return replace(result, through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}")
+        result = self._score_blocks(job.on_host(), onward, libraries, rows, grouping)
+        needed = table_bytes(job, there or ("device" if job.scores_on == "device" else "host"))
+        return replace(
+            result,
+            values=self._brought(result.values, job, libraries[0]),
+            through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}",
+        )
 
     def _memory(self, libraries: Sequence[Library]) -> int:
         """Bytes of each device to plan with."""
@@ -180,7 +179,7 @@ class CudaEngine:
     ) -> AnyKnownResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
-        memory, needed = self._memory(libraries), table_bytes(job, asked.grouping.name)
+        memory, needed = self._memory(libraries), table_bytes(job)
         fits = needed <= memory
         if fits:
             there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
@@ -208,10 +207,10 @@ class CudaEngine:
         return self._ran_out(error.library, what, needed, "ask for fewer measures")
 
     def _score_matching(
-        self, job: Job, scored_columns: Sequence[int], libraries: Sequence[Library], progress: _ResumedProgress
+        self, job: Job, scored_columns: Sequence[int], progress: Progress, libraries: Sequence[Library]
     ) -> EngineResult:
         """Score scored columns that meet missing values, on devices that hold the whole table."""
-        memory = self._memory(libraries)
+        onward, memory = _ResumedProgress(progress), self._memory(libraries)
         # What the other scored columns are scored to is then brought to its place among these.
         scores = score_bytes(job) * (1 if len(scored_columns) == len(job.scored_columns) else 2)
         room = memory - matching_bytes(job)
@@ -219,13 +218,11 @@ class CudaEngine:
         places, needed = {"either": either}.get(job.scores_on, [job.scores_on]), matching_bytes(job)
         grouping = choose_grouping(self.grouping, job)
         for there in places:
-            progress.restart()
+            onward.restart()
             left = max(0, room - (scores if there == "device" else 0))
             score = partial(score_matching, memory=left, scored_columns=len(scored_columns), grouping=grouping)
             try:
-                return score_table(
-                    replace(job, scores_on=there), scored_columns, progress, _by_device(libraries), score
-                )
+                return score_table(replace(job, scores_on=there), scored_columns, onward, _by_device(libraries), score)
             except KeyTooLargeError as key:
                 needed = matching_bytes(job) + key.nbytes
             except DeviceMemoryError:
@@ -250,7 +247,7 @@ class CudaEngine:
                 return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    needed = block.rows * row_bytes(job, grouping.name)
+                    needed = block.rows * row_bytes(job, times=True, whole=False, to_host=False)
                     what = f"{block.rows:,} rows that belong together"
                     raise self._ran_out(block.library, what, needed, "score fewer columns") from None
                 refused, rows = block.rows, rows // 2
@@ -303,7 +300,7 @@ class _ResumedProgress:
 def whole_tables(device: int) -> str:
     """Up to what size a GPU scores a table as a whole now, in words."""
     free = min(library.free_bytes() for library in open_libraries([device]))
-    millions = typical_rows_that_fit(int(SHARE * free)) // 1_000_000
+    millions = int(SHARE * free) // TYPICAL_ROW_BYTES // 1_000_000
     return (
         f"{free / GIB:.1f} GiB free, for up to about {millions:,} million rows x 10 columns (CIG and CSF) as a whole; "
         "larger tables are scored in parts, through the host's memory"

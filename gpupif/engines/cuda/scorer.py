@@ -13,7 +13,7 @@ from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
 from ...rows.partition import OVERSIZE, Blocks, CohortBlocks, Rows
 from ...rows.threads import Workers
-from ..block_run import BlockRun
+from ..block_scoring import BlockRun
 from ..cohort_sizes import CohortSizes
 from .grouping import Grouping
 from .rows import upload_rows
@@ -122,8 +122,8 @@ def _score_rows(
         describe, distinct, known, columns, scored_columns.grouping
     ):
         place = columns.index(scored_column)
-        for slot in range(len(run.wanted.measures)):
-            library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
+        for computed in range(len(run.wanted.measures)):
+            library.to_host(values[run.scored_as.index(computed)][number], out.scores[place, start:stop, computed])
         out.places[place, start:stop] = np.arange(start, stop)
         cohort_sizes.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
-from gpupif.kernels.statistics import is_largest, is_scaled, is_walk, needs_mass
+from gpupif.kernels.statistics import is_walk
 from gpupif.kernels.whole_sums import rank_of_float
 
 from ...gpu.base import Library
@@ -17,6 +17,7 @@ from ...rows.keys import Field
 from ...utils.information import small_logs
 from ..base import Job
 from ..kernel_inputs import kernel_values
+from ..memory import looks_ahead
 from .grouping import Grouping
 from .rows import DeviceRows, Runs
 
@@ -59,12 +60,6 @@ class ScoredColumnUploader:
         values = _brought(self._library, kernel_values(self._job, [scored_column]))
         ahead = looks_ahead(self._kinds, self._job.accuracies[scored_column])
         return DeviceScoredColumn(values, self._wanted, self._walks, ahead, self._logs)
-
-
-def looks_ahead(kinds: Iterable[int], accuracy: float) -> bool:
-    """Return whether the largest term of a cohort, or the prior mass of its values, matters for any statistic."""
-    of_largest = any(is_largest.py_func(kind) or is_scaled.py_func(kind) for kind in kinds)
-    return of_largest or any(needs_mass.py_func(kind, accuracy) for kind in kinds)
 
 
 def _brought(library: Library, group: Group) -> Group:

@@ -12,7 +12,7 @@ import numpy as np
 from ...gpu.base import Library
 from ...rows.threads import Workers
 from ..base import EngineResult, Job, Progress
-from ..block_run import Results
+from ..block_scoring import Results
 from .grouping import Grouping, collapse_table
 from .rows import DeviceRows, sizes_of
 from .scores import ScoredColumnUploader, score_scored_columns

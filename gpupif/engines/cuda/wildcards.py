@@ -9,9 +9,9 @@ import numpy as np
 from gpupif.kernels.cuda import wildcards as kernels
 
 from ...gpu.base import DeviceMemoryError, Library
+from ..memory import link_bytes, match_bytes
 from ..wildcards import WildcardColumns, set_scored_column_weight
 from .grouping import Grouping, collapse_table
-from .memory import link_bytes, match_bytes
 from .rows import Runs, collapse, find_runs, place_type
 from .scores import DeviceScoredColumn, ScoredColumnUploader, describe_cohorts
 from .whole_table import TableRun

@@ -177,7 +177,7 @@ def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | 
 
 def _known(known: Known | None) -> Any:
     """Return the known columns of an attacker as `gpupif.score` takes them."""
-    from ...attack.known_subsets import AnyKnown
+    from ...attack.any_known import AnyKnown
 
     if not isinstance(known, AnyKnownSettings):
         return known

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...attack.known_subsets import AnyKnown
+from ...attack.any_known import AnyKnown
 from ...criteria.counted import CountedTable
 from ...criteria.counted_scores import SIZE, score_counted
 from ...criteria.criterion import Criterion

@@ -1,6 +1,6 @@
-"""Scores of cells against several attackers folded into one: the worst of them, or their mean, on host or device.
+"""The worst and the mean of the scores of each cell against several attackers, on the host or a device.
 
-A score that is unknown (NaN) against some attackers counts in neither; against all of them, both are NaN.
+A score that is unknown (NaN) against some attackers counts in neither; if it is unknown against all, both are NaN.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from ..measures import Measure, as_risk, from_risk
 
 
 def worst_of(measure: Measure, several: Sequence[Any]) -> Any:
-    """Of each cell the riskiest of its scores, an array against each attacker."""
+    """Return the riskiest score of each cell. several: an array of scores against each attacker."""
     return from_risk(measure, reduce(np.fmax, (as_risk(measure, scores) for scores in several)))
 
 
 def worst_place(measure: Measure, scores: npt.NDArray[Any]) -> int:
-    """Which of the scores of one cell is the riskiest: of equal ones, and where all are unknown, the first."""
+    """Return which of the scores of one cell is the riskiest: of equal ones, or if all are unknown, the first."""
     known = np.flatnonzero(scores == scores)
     return int(known[np.argmax(as_risk(measure, scores[known]))]) if len(known) else 0
 
 
 def mean_of(several: Sequence[Any]) -> Any:
-    """Of each cell the mean of its scores, an array against each attacker: summed in float64, in their order."""
+    """Return the mean score of each cell, summed in float64. several: an array of scores against each attacker."""
     mean = _Mean(*(np.zeros_like(several[0], dtype) for dtype in (np.float64, np.int64)))
     for scores in several:
         mean.add(scores, slice(None))
     return mean.over(len(several))
 
 
-class Fold:
-    """Worst and mean scores of so many cells, of one measure, over attackers that come one after the other."""
+class WorstAndMean:
+    """The worst and the mean scores of cells, for one measure, over attackers that come one after the other."""
 
     def __init__(self, measure: Measure, cells: int) -> None:
         self._measure = measure
@@ -43,35 +43,35 @@ class Fold:
         # Zeros take no memory before anything else is written there.
         self._mean = _Mean(np.zeros(cells), np.zeros(cells, np.int64))
 
-    def add(self, scores: npt.NDArray[np.float64], part: slice) -> None:
-        """The scores of a part of the cells against one more attacker."""
-        risks = self._risks[part]
+    def add(self, scores: npt.NDArray[np.float64], cells: slice) -> None:
+        """Add the scores of some of the cells against one more attacker."""
+        risks = self._risks[cells]
         np.fmax(risks, as_risk(self._measure, scores), out=risks)
-        self._mean.add(scores, part)
+        self._mean.add(scores, cells)
 
     def worst(self) -> npt.NDArray[np.float64]:
-        """See `worst_of`."""
+        """Return the worst score of each cell, as `worst_of`."""
         worst: npt.NDArray[np.float64] = from_risk(self._measure, self._risks)
         return worst
 
     def mean(self, attackers: int) -> npt.NDArray[np.float64]:
-        """See `mean_of`; attackers: how many were added."""
+        """Return the mean score of each cell, as `mean_of`; attackers: how many were added."""
         mean: npt.NDArray[np.float64] = self._mean.over(attackers)
         return mean
 
 
 class _Mean:
-    """Sums of the known scores of each cell, and how many others there are, both in zeros that are given."""
+    """Sums of the known scores of each cell, and how many are unknown, both in arrays of zeros that are given."""
 
     def __init__(self, sums: Any, unknown: Any) -> None:
         self._sums, self._unknown = sums, unknown
 
-    def add(self, scores: Any, part: slice) -> None:
+    def add(self, scores: Any, cells: slice) -> None:
         unknown = scores != scores
         if unknown.any():
-            self._unknown[part] += unknown
+            self._unknown[cells] += unknown
             scores = np.where(unknown, 0, scores)
-        self._sums[part] += scores
+        self._sums[cells] += scores
 
     def over(self, attackers: int) -> Any:
         with np.errstate(invalid="ignore"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.engines.fold import Fold, mean_of, worst_of, worst_place
+from gpupif.engines.worst_and_mean import WorstAndMean, mean_of, worst_of, worst_place
 from gpupif.measures import as_weighted, find_measure
 from tests.helpers import naive_attack
 
@@ -39,7 +39,7 @@ def test_the_worst_and_the_mean(given):
     name, arrays = given
     measure = find_measure(name) if arrays[0].dtype.kind == "i" else as_weighted(find_measure(name))
     before = [array.copy() for array in arrays]
-    worst, mean, fold = worst_of(measure, arrays), mean_of(arrays), Fold(measure, len(arrays[0]))
+    worst, mean, fold = worst_of(measure, arrays), mean_of(arrays), WorstAndMean(measure, len(arrays[0]))
     for array in arrays:
         for part in (slice(0, 1), slice(1, len(array))):
             fold.add(array[part].astype(float), part)

@@ -28,18 +28,18 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy
-from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress
-from ..block_run import BlockRun
+from ..any_known import DistinctRun
+from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress, served
+from ..block_scoring import BlockRun
 from ..cohort_sizes import CohortSizes
-from ..known_subsets import DistinctRun
-from ..known_subsets_memory import MOST_SLOTS
+from ..memory import MOST_SLOTS
 from .scorer import CpuScoredColumns, CpuScorer
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
 # For more, rows are grouped by keys.
 SLOTS, SLOTS_PER_ROW = 1 << 22, 16
 # Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
-BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
+BATCH_BYTES, RESULT_BYTES = 1 << 28, 1 << 31
 # Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.
 SETS_PER_THREAD, SETS_PER_TASK = 16, 4
 
@@ -95,23 +95,22 @@ class AnyKnownRun(DistinctRun):
     def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
         """Worst and mean scores over the sets that each scored column is in."""
         job = self.job
-        at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
+        at_once = max(1, min(self._at_once, RESULT_BYTES // (32 * len(self._signs) * self.rows)))
         for first in range(0, len(job.scored_columns), at_once):
-            group = job.scored_columns[first : first + at_once]
-            mine = [KnownSubset(one.columns, tuple(t for t in one.scored_columns if t in group)) for one in sets]
-            self._score_group(group, [one for one in mine if one.scored_columns])
+            columns = job.scored_columns[first : first + at_once]
+            self._score_columns(columns, served(sets, columns))
         return self.results.finished(self.rows)
 
-    def _score_group(self, group: Sequence[int], sets: Sequence[KnownSubset]) -> None:
+    def _score_columns(self, columns: Sequence[int], sets: Sequence[KnownSubset]) -> None:
         """Score some scored columns on the sets that serve them, and put what is found where it belongs."""
         job, weights = self.job, self.results.weights
-        found = np.empty((len(group), len(self._signs), self.rows, 4))
+        found = np.empty((len(columns), len(self._signs), self.rows, 4))
         found[..., :2], found[..., 2:] = -np.inf, 0.0
         for batch in self._batches(sets):
             each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
             tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
             scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
-            places = [np.array([group.index(column) for column in one.scored_columns]) for one in batch]
+            places = [np.array([columns.index(column) for column in one.scored_columns]) for one in batch]
             for one, scores in zip(batch, scored, strict=True):
                 for column, weight in zip(one.scored_columns, scores.weights, strict=True):
                     weights[column].append(weight)
@@ -122,7 +121,7 @@ class AnyKnownRun(DistinctRun):
 
             self.workers.run(fold, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
-        for place, column in enumerate(group):
+        for place, column in enumerate(columns):
             for k, measure in enumerate(job.measures):
                 pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
                 highest, sums = found[place, pair, :, side], found[place, pair, :, 2 + side]
@@ -148,39 +147,39 @@ class AnyKnownRun(DistinctRun):
     def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_Scored]:
         """Score sets that have all columns but the last in common."""
         try:
-            desk = self._spare.pop()
+            buffers = self._spare.pop()
         except IndexError:
-            desk = _ThreadBuffers(self.rows)
+            buffers = _ThreadBuffers(self.rows)
         prefix, groups = np.zeros(self.rows, np.uint32), 1
         for column in sets[0].columns[:-1]:
-            prefix, groups = self._number(prefix, groups, column, desk)
+            prefix, groups = self._number(prefix, groups, column, buffers)
         scored = []
         for one in sets:
-            number, combinations = self._number(prefix, groups, one.columns[-1], desk)
-            scored.append(self._score_set(one, number, desk.first[:combinations], desk))
-        self._spare.append(desk)
+            number, combinations = self._number(prefix, groups, one.columns[-1], buffers)
+            scored.append(self._score_set(one, number, buffers.first[:combinations], buffers))
+        self._spare.append(buffers)
         return scored
 
     def _number(
-        self, left: npt.NDArray[Any], groups: int, column: int, desk: _ThreadBuffers
+        self, left: npt.NDArray[Any], groups: int, column: int, buffers: _ThreadBuffers
     ) -> tuple[npt.NDArray[Any], int]:
-        """Rows numbered by a number each has and its code in a column; desk.first gets the first row of each."""
+        """Rows numbered by a number each has and its code in a column; buffers.first gets the first row of each."""
         codes, radix = self.codes[column], self.cardinalities[column]
         if groups * radix <= self._slots:
             number = np.empty(self.rows, left.dtype)
-            slots = desk.slots_for(groups * radix)
-            found = kernels.number_pairs(left, codes, radix, slots, desk.first, number)
-            kernels.clear_slots(left, codes, radix, desk.first[:found], slots)
+            slots = buffers.slots_for(groups * radix)
+            found = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
+            kernels.clear_slots(left, codes, radix, buffers.first[:found], slots)
             return number, found
         layout = KeyLayout.of([groups, radix])
         # A thread of its own already.
         with Workers(1) as alone:
             different = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
-        first_rows(different.number, desk.first)
+        first_rows(different.number, buffers.first)
         return different.number.astype(left.dtype, copy=False), len(different.rows.keys)
 
     def _score_set(
-        self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], desk: _ThreadBuffers
+        self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
         counts = np.empty(combinations, self.times.dtype)
@@ -205,7 +204,7 @@ class AnyKnownRun(DistinctRun):
         )
         CpuScoredColumns(one.scored_columns, which, self._kernel, values, self._wanted).put_values(out)
         cohorts = CohortSizes.of(len(which), self.total, combinations)
-        memory = desk.memory_for(combinations, counts.dtype, self._wanted.kinds)
+        memory = buffers.memory_for(combinations, counts.dtype, self._wanted.kinds)
         whole = ((keys, counts, hashes), np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
         ends = np.zeros(len(which), np.int64)
@@ -213,7 +212,7 @@ class AnyKnownRun(DistinctRun):
         blocks.score_blocks(blocks.NONE_ALONE, *whole, *asked, memory, tuple(cohorts), ends, out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for scored_column, places in enumerate(out.places):
-            take_pairs(out.scores[scored_column], np.array(run.slots), places, scores[scored_column])
+            take_pairs(out.scores[scored_column], np.array(run.scored_as), places, scores[scored_column])
         if len(job.measures) % 2:
             # The second of the last pair is none.
             scores[:, -1, :, 1] = 0.0
@@ -254,15 +253,3 @@ class _ThreadBuffers:
 def _by_prefix(sets: Sequence[KnownSubset]) -> list[list[KnownSubset]]:
     """Neighbours that have all columns but the last in common."""
     return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]
-
-
-def score_any_known(
-    job: Job,
-    sets: Sequence[KnownSubset],
-    progress: Progress,
-    threads: int | None = None,
-    shares: AnyKnownShares | None = None,
-) -> AnyKnownResult:
-    """Run on the CPU; see `score_sets`. threads: default all cores."""
-    with Workers(threads if shares is None else shares.threads) as workers:
-        return AnyKnownRun(job, workers, progress, shares=shares).score(sets)

@@ -1,6 +1,6 @@
 """Attackers who know any few of the columns, on devices: each cell's worst and mean score over all of them.
 
-As on the CPU (see `cpu/known_subsets.py`), rows are collapsed to distinct ones, and for each set of columns these to
+As on the CPU (see `cpu/any_known.py`), rows are collapsed to distinct ones, and for each set of columns these to
 combinations of its values, which are scored as a table of their own; then each row takes its combination's scores.
 Devices share the scored columns, so that each scored column's sums run in the order of the sets.
 """
@@ -20,10 +20,10 @@ from ...gpu.base import DeviceMemoryError, Library
 from ...rows.distinct import Distinct, look_up_rows
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
+from ..any_known import AnyKnownScores
 from ..base import AnyKnownResult, Job, KnownSubset, Progress
-from ..known_subsets import FoldedScores
+from ..memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .grouping import Grouping, RowNumberer, collapse_table, numbering_bytes
-from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import ScoredColumnUploader, score_scored_columns
 from .whole_table import Outbox
@@ -57,7 +57,7 @@ class AnyKnownJob(NamedTuple):
     def bytes_needed(self, rows: int, scored_columns: int) -> int:
         """Bytes beside so many distinct rows, to score so many scored columns at once."""
         columns = max(len(one.columns) for one in self.sets)
-        scored = rows * row_bytes(self.job, self.grouping.name) + fixed_bytes(all_values(self.job))
+        scored = rows * row_bytes(self.job, times=True, whole=False, to_host=False) + fixed_bytes(all_values(self.job))
         accumulators = scored_columns * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
         return scored + numbering_bytes(rows, columns) + accumulators + spread
@@ -70,7 +70,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     """
     job, home = asked.job, asked.streams[0][0]
     with home.active():
-        results = FoldedScores(job, home.empty if on_device else np.empty)
+        results = AnyKnownScores(job, home.empty if on_device else np.empty)
 
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
@@ -89,7 +89,7 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
 
     Raises ScoredColumnsTooManyError.
     """
-    results = FoldedScores(asked.job)
+    results = AnyKnownScores(asked.job)
 
     def begin(device: Sequence[Library], _: Outbox) -> _DeviceRun:
         library = device[0]
@@ -135,7 +135,7 @@ class _DeviceRun:
     def __init__(
         self,
         asked: AnyKnownJob,
-        results: FoldedScores,
+        results: AnyKnownScores,
         rows: DeviceRows,
         spread: Callable[[Sequence[Any], Sequence[Any]], None],
     ) -> None:

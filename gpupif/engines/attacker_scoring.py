@@ -1,0 +1,71 @@
+"""Score a job against one attacker: who knows a list of columns, or any of several sets of columns.
+
+`score_job` is the order of the steps for a list of columns, for every engine. An engine brings two things of its own:
+how it scores rows that all count, and how it scores rows that match because values are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from .base import SILENT, AnyKnownResult, AnyKnownShares, Engine, EngineResult, Job, KnownSubset, Progress, served
+from .block_scoring import Results
+from .individual_risk import count_people, count_rows, needs_rows, with_individual_risk
+from .wildcards import columns_to_match, with_other_columns
+from .zero_weights import counted_rows, has_zero_weights, with_zero_weights
+
+ScoreCohorts = Callable[[Job, Progress], EngineResult]
+ScoreMatching = Callable[[Job, Sequence[int], Progress], EngineResult]
+
+
+def score_attacker(
+    engine: Engine,
+    job: Job,
+    sets: Sequence[KnownSubset] | None,
+    progress: Progress,
+    shares: AnyKnownShares | None = None,
+) -> EngineResult | AnyKnownResult:
+    """Score a job against an attacker who knows `job.known`, or, if there are `sets`, any of these sets of columns."""
+    return engine.score(job, progress) if sets is None else score_sets(engine, job, sets, progress, shares)
+
+
+def score_sets(
+    engine: Engine, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+) -> AnyKnownResult:
+    """Return the worst and the mean score of each cell over the attackers that the sets stand for.
+
+    sets: at least one for each scored column. Sums run in their order, and the scores depend on nothing else; the more
+    columns neighbours have in common, the faster. Sets that serve none of the job's scored columns are passed over.
+    shares: of the host's memory, if it is limited. The scores lie where the job wants them, perhaps on a device.
+    """
+    return engine.score_sets(replace(job, known=[]), served(sets, job.scored_columns), progress, shares)
+
+
+def score_job(job: Job, progress: Progress, score_cohorts: ScoreCohorts, score_matching: ScoreMatching) -> EngineResult:
+    """Score all scored columns of a job, step by step. Raises InputError for too many patterns of missing values.
+
+    score_cohorts: scores a job without wildcards in which every row counts. score_matching: scores some of the job's
+    scored columns against known columns in which missing values match every value; its arrays have room for all.
+    """
+    people = count_people(job)
+    if has_zero_weights(people):
+        # The scores of rows that count 0 are derived on the host.
+        people = replace(people, scores_on="host")
+    matching = columns_to_match(people)
+    others = [column for column in people.scored_columns if column not in matching]
+    result = score_matching(people, matching, progress) if matching else None
+    if others:
+        # The scores of all columns lie in one place, where the first ones are.
+        place = people.scores_on if result is None else result.place
+        rest = replace(people, scored_columns=others, scores_on=place)
+        counted = counted_rows(rest)
+        scored = score_cohorts(counted, progress) if counted.rows else Results(counted).finished(0)
+        scored = scored if counted is rest else with_zero_weights(rest, scored)
+        result = scored if result is None else with_other_columns(people, result, rest, scored)
+    assert result is not None
+    if needs_rows(job):
+        of_rows = score_job(count_rows(job), SILENT, score_cohorts, score_matching)
+        result = with_individual_risk(job, result, of_rows)
+    # No other size is less: a row that counts is in its own cohort.
+    return result.raised_to(job.least) if has_zero_weights(job) else result

@@ -1,0 +1,286 @@
+"""How much memory scoring takes, predicted: of the host, of a GPU, and of attackers who know any few columns.
+
+Predictions of the host's memory are upper bounds. Those of a GPU's memory are coarse: an engine that runs out of it
+tries again with less.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpupif.kernels.cohorts import Cells
+from gpupif.kernels.statistics import is_largest, is_scaled, is_walk, needs_mass
+
+from ..measures import wanted_of
+from ..rows.keys import KeyLayout, code_type
+from ..rows.partition import index_type
+from ..utils.information import SMALL_COUNTS
+from .base import AnyKnownShares, Job, KnownSubset
+from .block_scoring import SHARED_SCORES
+from .individual_risk import scores_at_once
+
+# Rows among which distinct ones are looked for at once, as a share of these.
+AT_ONCE = 0.25
+# Slots of a thread at least and at most, by which rows are numbered.
+LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
+# Of what is left when all that must be there is: for more slots, and more scores of sets at once; the rest stays free.
+SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
+
+
+# Of a GPU. The words of a sum of whole numbers: `gpupif.kernels.cuda.cohorts.PARTS`, which not all machines can import.
+SUM_WORDS = 3
+# Bytes a row for finding equal rows, beside row keys: buffers of a sort, or tables of hashes, counts, row numbers.
+FINDING_BYTES = 60
+# The most rows whose numbers take 4 bytes, see `cuda.rows.NARROW_ROWS`.
+NARROW_ROWS = (1 << 31) - 1
+# With wildcards, arrays of 8 bytes: for each row beside keys (four times) and measures (four times); for each pair of
+# an asking key and a pattern; and for each cell of the cohorts that are made at once.
+MATCHING_ARRAYS, LINK_ARRAYS, MATCH_ARRAYS = 33, 6, 24
+
+
+def working_memory(job: Job, at_once: int) -> int:
+    """Return the bytes of all arrays with one item a row that scoring takes at most; most are used by turns.
+
+    at_once: how many scored columns are scored before their scores are spread to all rows.
+    """
+    words, index = job.layout.words, np.dtype(index_type(job.total + 1)).itemsize
+    places = job.rows + max((len(job.counts[column]) for column in job.scored_columns), default=0) + SHARED_SCORES
+    scores = 8 * places * len(job.measures) * min(at_once, len(job.scored_columns))
+    return job.rows * (5 * 8 * words + 14 * index) + scores
+
+
+class AnyKnownNeeds(NamedTuple):
+    """The bytes that scoring takes against an attacker who knows any of several sets of columns.
+
+    For each distinct row:
+
+    fixed: whatever is scored.
+    collapsing: beside that, while distinct rows are found.
+    kept: for each scored column whose results are kept.
+    folded: for each scored column whose worst and mean are computed at once.
+    thread: for each thread.
+    numbering: for each thread too, if it has no slot for each possible combination.
+    number: for each set that is scored, until its scores are added.
+
+    For each combination of a set's values:
+
+    scoring: for each thread, and for each scored column at once.
+    scores: for each scored column of a set, until its scores are added.
+
+    Numbers:
+
+    combinations: that a set may have at most, were there rows enough.
+    widest: scored columns that one set serves at most.
+    """
+
+    fixed: int
+    collapsing: int
+    kept: int
+    folded: int
+    thread: int
+    numbering: int
+    number: int
+    scoring: tuple[int, int]
+    scores: int
+    combinations: int
+    widest: int
+
+    @classmethod
+    def of(cls, job: Job, rows: int, sets: Sequence[KnownSubset]) -> AnyKnownNeeds:
+        """Return the needs of a job, perhaps without codes, on a table of so many rows."""
+        sizes = job.cardinalities
+        words, index = job.layout.words, np.dtype(index_type(rows + 1)).itemsize
+        codes = sum(np.dtype(code_type(size)).itemsize for size in sizes)
+        pairs, kinds = -(-len(job.measures) // 2), len(wanted_of(job.measures).kinds)
+        most = max(len(one.columns) for one in sets)
+        keys = KeyLayout.of(sorted(sizes)[-most:]).words
+        # Keys, counts, hashes, first rows; what groups and cohorts are found with has room for twice as many.
+        scoring = 8 * keys + index + 8 + 2 * (20 + 72 + 48 + 8 * kinds)
+        return cls(
+            # Codes and counts as they come, and what the run makes of them.
+            fixed=(1 if job.distinct else 2) * codes + 16 + 2 * index,
+            collapsing=0 if job.distinct else collapsing_bytes(words, index),
+            kept=16 * scores_at_once(job),
+            folded=32 * pairs,
+            thread=20,
+            numbering=6 * 8 * 2 + 14 * index,
+            number=4,
+            # As many values of the scored column may come to the combinations.
+            scoring=(scoring, 48 * pairs + 2 * index),
+            scores=16 * pairs,
+            combinations=max(math.prod(sizes[column] for column in one.columns) for one in sets),
+            widest=max(len(one.scored_columns) for one in sets),
+        )
+
+    def slots(self, distinct: int) -> int:
+        """Return the slots of a thread: one for each possible combination, unless numbering by keys takes less."""
+        fit = self.combinations <= MOST_SLOTS and 8 * self.combinations <= self.numbering * distinct
+        return max(LEAST_SLOTS, self.combinations) if fit else LEAST_SLOTS
+
+    def bytes_of(self, distinct: int, kept: int, folded: int, threads: int) -> int:
+        """Return the bytes for so many distinct rows and threads.
+
+        kept: scored columns whose results are kept. folded: those whose worst and mean are computed at once.
+        """
+        combinations, together = min(distinct, self.combinations), min(folded, self.widest)
+        slots = self.slots(distinct)
+        thread = distinct * (self.thread + (self.numbering if slots < self.combinations else 0)) + 8 * slots
+        thread += combinations * (self.scoring[0] + self.scoring[1] * together)
+        scored = distinct * (self.fixed + self.kept * kept + self.folded * folded) + threads * thread
+        return max(scored + self.one_set(distinct, folded), distinct * (self.fixed + self.collapsing))
+
+    def one_set(self, distinct: int, folded: int) -> int:
+        """Return the bytes of one set whose scores are not yet added."""
+        together = min(folded, self.widest)
+        return distinct * self.number + min(distinct, self.combinations) * self.scores * together
+
+    def least(self, distinct: int, kept: int = 1) -> int:
+        """Return the bytes with one scored column at a time, and one thread."""
+        return self.bytes_of(distinct, kept, 1, 1)
+
+    def most_rows(self, memory: int, rows: int) -> int:
+        """Return how many of so many rows may be distinct in this memory; 0 if it is too small for any."""
+        return bisect_right(range(1, rows + 1), memory, key=self.least)
+
+
+def collapsing_bytes(words: int, index: int) -> int:
+    """Return the bytes for each distinct row while these are found, with the rows that come to them at once.
+
+    words: of a row's key. index: bytes of a number of rows.
+    """
+    return int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16))
+
+
+def share_memory(
+    needs: AnyKnownNeeds, distinct: int, scored_columns: int, threads: int, memory: int, kept: int = 0
+) -> AnyKnownShares:
+    """Return how a run on so many distinct rows uses this memory, in bytes; it takes at least what it must.
+
+    scored_columns: to score. kept: scored columns whose results are kept; 0: those that are computed at once.
+    """
+    at_once = scored_columns
+    while True:
+        used = max(1, threads)
+        while used > 1 and needs.bytes_of(distinct, kept or at_once, at_once, used) > memory:
+            used -= 1
+        # Fewer scored columns at once are more work, as columns are numbered again for the others; so are fewer
+        # threads.
+        enough = used >= threads // 2 and needs.bytes_of(distinct, kept or at_once, at_once, used) <= memory
+        if at_once == 1 or enough:
+            break
+        at_once = -(-at_once // 2)
+    left = max(0, memory - needs.bytes_of(distinct, kept or at_once, at_once, used))
+    # Only columns of so few values that there are slots enough for them are numbered by slots.
+    slots = needs.slots(distinct) + int(SLOTS_SHARE * left) // (8 * used)
+    slots = min(slots, max(needs.slots(distinct), needs.combinations), MOST_SLOTS)
+    return AnyKnownShares(at_once, used, slots, needs.one_set(distinct, at_once) + int(BATCH_SHARE * left))
+
+
+def looks_ahead(kinds: Iterable[int], accuracy: float) -> bool:
+    """Return whether a statistic needs the largest term of a cohort, or the prior mass of its values, first."""
+    of_largest = any(is_largest.py_func(kind) or is_scaled.py_func(kind) for kind in kinds)
+    return of_largest or any(needs_mass.py_func(kind, accuracy) for kind in kinds)
+
+
+def sum_bytes(statistics: int, ahead: bool) -> int:
+    """Return a GPU's bytes for the sums of a cohort, for so many statistics; ahead: see `looks_ahead`."""
+    return 8 * (SUM_WORDS * (statistics + ahead) + statistics * ahead)
+
+
+def row_bytes(job: Job, times: bool | None = None, whole: bool = True, to_host: bool = True) -> int:
+    """Return a GPU's bytes for each row while one scored column is scored, if all rows are distinct.
+
+    times: whether rows come with how often each occurs; default as in the job. whole: whether the rows are the whole
+    table, which some columns need a projection of. to_host: whether scores go to the host while the next ones are made.
+    """
+    kinds, key, place = (
+        wanted_of(job.measures, job.unit).kinds,
+        8 * job.layout.words,
+        4 if job.rows <= NARROW_ROWS else 8,
+    )
+    ahead = any(looks_ahead(kinds, job.accuracies[column]) for column in job.scored_columns)
+    # Keys, counts, and the number of each row's distinct row.
+    distinct = (key + 8 + place) * (2 if whole and _projects(job) else 1)
+    cells = Cells.of(1, walks=any(map(is_walk.py_func, kinds)))
+    scores, kept = 8 * len(job.measures), 0 if job.extremes_only else cell_bytes(job)
+    # Order, cohort of each row, starts and sizes of cohorts; cells; statistics; then sums or scores.
+    sums = 4 + sum_bytes(len(kinds), ahead)
+    scoring = 3 * place + 8 + int(sum(array.nbytes for array in cells)) + 8 * len(kinds) + max(sums, scores)
+    # The order, and while the scores of one measure go to all rows: these, row numbers, and factors applied.
+    spreading = place + scores + kept + 3 * 8
+    weighing = place + 8 + scores + (56 if job.times is not None else 32)
+    finding = 2 * key + FINDING_BYTES + (8 if (job.times is not None if times is None else times) else 0)
+    return distinct + (kept if to_host else 0) + max(finding, scoring, spreading, weighing)
+
+
+def _projects(job: Job) -> bool:
+    """Return whether a scored column is scored against other columns than those that all rows are distinct over."""
+    inside = [column for column in job.scored_columns if column in job.known]
+    return len(inside) < len(job.scored_columns) or {*inside, *job.known} != {*range(len(job.codes))}
+
+
+def fixed_bytes(values: int) -> int:
+    """Return a GPU's bytes for what does not grow with rows: priors of so many values, and logarithms."""
+    return 16 * values + 8 * SMALL_COUNTS
+
+
+def all_values(job: Job) -> int:
+    """Return how many values all columns have together."""
+    return sum(map(len, job.counts))
+
+
+def cell_bytes(job: Job) -> int:
+    """Return the bytes of the scores of a cell."""
+    return sum(np.dtype(measure.type_in(job.dtype)).itemsize for measure in job.measures)
+
+
+def score_bytes(job: Job) -> int:
+    """Return the bytes of the scores of all scored columns."""
+    return 0 if job.extremes_only else cell_bytes(job) * job.rows * len(job.scored_columns)
+
+
+def table_bytes(job: Job, scores_on: str = "host") -> int:
+    """Return a GPU's bytes for scoring the whole table, with its scores if they lie on the "device"."""
+    there = scores_on == "device"
+    return (
+        job.rows * row_bytes(job, to_host=not there) + fixed_bytes(all_values(job)) + (score_bytes(job) if there else 0)
+    )
+
+
+def scores_on(job: Job, memory: int) -> str | None:
+    """Return where the scores of a table are to lie that a GPU scores as a whole in so many bytes; None: none fit."""
+    if job.scores_on != "host" and table_bytes(job, "device") <= memory:
+        return "device"
+    return "host" if job.scores_on != "device" and table_bytes(job) <= memory else None
+
+
+def block_rows_that_fit(job: Job, memory: int) -> int:
+    """Return how many distinct rows from the host a GPU can score at once in so many bytes."""
+    values = max(map(len, job.counts))
+    return max(1, (memory - fixed_bytes(values)) // row_bytes(job, times=True, whole=False, to_host=False))
+
+
+def matching_bytes(job: Job) -> int:
+    """Return a GPU's bytes for scoring with wildcards, without those of keys that are scored at once, and of scores."""
+    row = 8 * (4 * job.layout.words + MATCHING_ARRAYS + 4 * len(job.measures))
+    return job.rows * row + fixed_bytes(all_values(job))
+
+
+def link_bytes(patterns: int) -> int:
+    """Return a GPU's bytes for finding what one key matches in so many patterns."""
+    return 8 * LINK_ARRAYS * patterns
+
+
+def match_bytes(measures: int) -> int:
+    """Return a GPU's bytes for one cell of the cohort that one key matches."""
+    return 8 * (MATCH_ARRAYS + measures) + sum_bytes(measures, ahead=True)
+
+
+def accumulator_bytes(job: Job, rows: int) -> int:
+    """Return the bytes of the worst scores and the sums of one scored column, for so many distinct rows."""
+    return 2 * 8 * rows * len(job.measures)
