@@ -6,44 +6,33 @@ Who knows any few of the columns is two: the worst and the mean over all subsets
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..attack.any_known import KnownSubsets
 from ..attack.priors import Prior
-from ..engines.base import Job
-from ..engines.partition_plan import WeightSums, computed_measure
+from ..engines.partition_plan import computed_measure
+from ..io.ipc_batches import read_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.cell_explanations import ExplainedCells
-from ..results.riskiest import RiskyCell, cell_records, riskiest
+from ..results.riskiest import RiskyCell, cell_records
 from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
 from ..results.score_outputs import MEAN
-from ..results.summary import TOP_CELLS, Summary
-from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, Figures, summary_columns
+from ..results.summary import Summary
+from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, summary_columns
 from ..rows.threads import Workers
-from ..utils.percentiles import ONCE, Pieces
+from ..utils.percentiles import ONCE, Pieces, percentiles
 from .chunks import TableChunks
-from .fold import Folding, Output, RawScores
-from .gather import Gatherer, ScoreFacts, StoredScores
+from .gather import Gatherer, StoredScores
 from .one_part import FoldRun
 from .passes import PartitionedRun
-from .summary import codes_of_row, occurring_scores, row_gain_percentiles
-
-
-class FoldFacts(ScoreFacts):
-    """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
-
-    def __init__(self, job: Job, weights: Sequence[float], folder: Path, population: PartitionedRun | None) -> None:
-        super().__init__(job, weights, folder, population)
-        self.figures: Figures | None = None
-        self.top: list[RiskyCell] = []
-
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
-        assert self.figures is not None
-        return self.figures, riskiest(self.top, TOP_CELLS)
 
 
 @dataclass(eq=False)
@@ -60,7 +49,7 @@ class AttackerRun:
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
     population_scoring: PartitionedRun | None = None
-    _gatherer: ScoreFacts = field(init=False)
+    _gatherer: Gatherer = field(init=False)
 
     def score(self) -> Gatherer:
         """Score the table in parts; the gatherer of the scores."""
@@ -68,27 +57,9 @@ class AttackerRun:
         sums = scoring.score()
         if self.population_scoring is not None:
             self.population_scoring.score()
-        self._find_weights(sums)
-        gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
-        self._gatherer = gatherer
-        return gatherer
-
-    def fold(self, folding: Folding) -> FoldFacts:
-        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled.
-
-        The sizes of cohorts in a population, by which nothing is chosen, are stored as they are.
-        """
-        self.scoring.folding, self.scoring.files = folding, folding.files
-        self._find_weights(self.scoring.score())
-        if self.population_scoring is not None:
-            self.population_scoring.files = folding.files
-            self.population_scoring.score()
-        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"), self.population_scoring)
-        self._gatherer = facts
-        return facts
-
-    def _find_weights(self, sums: WeightSums) -> None:
-        (self.weights,) = sums.by_fold(self.scoring.job, self.scoring.total).values()
+        (self.weights,) = sums.by_fold(scoring.job, scoring.total).values()
+        self._gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
+        return self._gatherer
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
@@ -134,7 +105,7 @@ class AttackerRun:
             ]
             for name, asked in questions.of_columns.items()
         }
-        return ScoreAnswers(columns, row_gain_percentiles(self._gatherer, self.chunks, questions.of_rows))
+        return ScoreAnswers(columns, self._row_gain_percentiles(questions.of_rows))
 
     def _scores(self, name: str, place: int) -> Pieces:
         """The scores of a measure of one of the scored columns, and how often each occurs."""
@@ -142,9 +113,9 @@ class AttackerRun:
         if name == POPULATION_SIZE.name:
             return partial(self._population_sizes, place)
         (measure,) = (one for one in scoring.job.measures if one.name == name)
-        raw = computed_measure(measure)
-        output = Output(RawScores("", raw), gatherer.types[name], measure.weighted)
-        return occurring_scores(scoring.values(scoring.job.scored_columns[place], raw), output, gatherer.weights[place])
+        files = scoring.values(scoring.job.scored_columns[place], computed_measure(measure))
+        weight = gatherer.weights[place] if measure.weighted else None
+        return partial(_occurring_scores, files, weight, gatherer.types[name])
 
     def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
         """Those of cohorts in the population, chunk by chunk."""
@@ -154,6 +125,18 @@ class AttackerRun:
             for number, size in enumerate(self.chunks.sizes):
                 yield stored.sizes(number, size, kind, workers)[place], ONCE
 
+    def _row_gain_percentiles(self, wanted: Sequence[float]) -> dict[float, float]:
+        """Return PIF by percentile; nothing if CIG was not scored."""
+        gatherer = self._gatherer
+        if "cig" not in gatherer.types or not wanted:
+            return {}
+
+        def pieces() -> Iterator[tuple[Any, Any]]:
+            for number in range(len(self.chunks.sizes)):
+                yield read_batch(gatherer.gains(number))[0], ONCE
+
+        return dict(zip(wanted, percentiles(pieces, wanted), strict=True))
+
     @property
     def _names(self) -> list[Hashable]:
         return [self.chunks.columns[scored_column].name for scored_column in self.scoring.job.scored_columns]
@@ -161,7 +144,7 @@ class AttackerRun:
     def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """What is seen of the riskiest cells; see `Explainer`."""
         scoring, chunks = self.scoring, self.chunks
-        asked = ExplainedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
+        asked = ExplainedCells(scoring.job, chunks.columns, cells, [_codes_of_row(chunks, cell.row) for cell in cells])
         if isinstance(scoring, FoldRun) and scoring.fold:
             whole = scoring.whole
             if scoring.fold == MEAN or self.subsets is None:
@@ -174,3 +157,22 @@ class AttackerRun:
         units = scoring.units
         counts = (asked.count(codes, None if units is None else units.times(codes[-1])) for codes in pieces)
         return asked.explain(asked.total(counts))
+
+
+def _occurring_scores(files: Sequence[Path], weight: float | None, dtype: str) -> Iterator[tuple[Any, Any]]:
+    """Yield the scores of a scored column and how often each occurs, from the files of the parts in which they occur.
+
+    weight: of the column, if the scores are to be multiplied by it. dtype: of the scores that are written.
+    """
+    for file in files:
+        values, times = read_batch(file)
+        scores = values if weight is None else weight * values
+        yield scores.astype(dtype, copy=False).astype(np.float64), times
+
+
+def _codes_of_row(chunks: TableChunks, row: int) -> list[int]:
+    """Return the codes of one row."""
+    ends = list(accumulate(chunks.sizes))
+    number = bisect_right(ends, row)
+    place = row - (ends[number] - chunks.sizes[number])
+    return [int(codes[place]) for codes in chunks.codes(number)]

@@ -45,8 +45,6 @@ FEWER_COLUMNS = "score fewer columns"
 # Of one of the riskiest cells while they are found and made a table, and of each of its scores; measured. What part of
 # the working memory they may take.
 RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
-# Of the sum of a row, and the few cells of it that are kept, where scores are folded.
-FOLDED_BYTES = 8
 # Of a score in a format of text.
 TEXT_BYTES = 18
 
@@ -207,9 +205,6 @@ def check_disk(
     scored_columns = len(request.scored_columns) * attackers
     kept = len({computed_measure(measure) for measure in request.outputs})
     scores = SCORE_BYTES * scored_columns * kept
-    if options.folds(attackers):
-        # Sums of rows, of each pass or fold; sizes of cohorts in the population are all stored.
-        scores = 2 * FOLDED_BYTES * attackers + SCORE_BYTES * scored_columns * request.has_population
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -17,7 +16,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..engines.base import Job
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.documents import parse_json
 from ..io.ipc_batches import disk_errors, write_batch
@@ -54,48 +52,6 @@ class ChunkFacts(NamedTuple):
             write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
-class ScoreFacts(ABC):
-    """What is known of the scores of a table beside them: for its summary.
-
-    weights: of the job's scored columns. folder: for facts and row information gains by chunk. types: by measure, of
-    its scores. population: the run that finds the sizes of cohorts in it, which come after all other measures.
-    """
-
-    def __init__(
-        self, job: Job, weights: Sequence[float], folder: Path, population: PartitionedRun | None = None
-    ) -> None:
-        self.job = job
-        self.folder = folder
-        self.weights = weights
-        self.population = population
-        self.types = {measure.name: measure.type_in(job.dtype) for measure in job.measures}
-        if population is not None:
-            self.types[POPULATION_SIZE.name] = population.job.measures[0].type_in(job.dtype)
-
-    @property
-    def measures(self) -> list[str]:
-        """Names of the measures, in order."""
-        return list(self.types)
-
-    @property
-    def by(self) -> str:
-        """The measure by which cells are risky."""
-        return "cig" if "cig" in self.types else self.measures[0]
-
-    def gains(self, number: int) -> Path:
-        """Where the row information gains of a chunk are kept."""
-        return self.folder / f"rig-{number:06}.arrow"
-
-    def make_folder(self) -> None:
-        """Make the place of facts."""
-        with disk_errors(self.folder):
-            private_folder(self.folder)
-
-    @abstractmethod
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
-        """Figures of all rows, and the riskiest cells, when all of so many chunks were put together."""
-
-
 class StoredScores:
     """All scores of a run, stored by its parts, read chunk by chunk of the table; a context manager."""
 
@@ -130,8 +86,12 @@ class StoredScores:
         return sizes
 
 
-class Gatherer(ScoreFacts):
-    """Puts scores together: chunk number to arrays by measure (scored columns, rows of the chunk)."""
+class Gatherer:
+    """Puts scores together: chunk number to arrays by measure (scored columns, rows of the chunk).
+
+    weights: of the job's scored columns. folder: for facts and row information gains by chunk. population: the run that
+    finds the sizes of cohorts in it, which come after all other measures.
+    """
 
     def __init__(
         self,
@@ -140,10 +100,36 @@ class Gatherer(ScoreFacts):
         folder: Path,
         population: PartitionedRun | None = None,
     ) -> None:
-        super().__init__(scoring.job, weights, folder, population)
+        self.job = job = scoring.job
+        self.weights = weights
+        self.folder = folder
+        self.population = population
+        # The type of the scores of each measure.
+        self.types = {measure.name: measure.type_in(job.dtype) for measure in job.measures}
+        if population is not None:
+            self.types[POPULATION_SIZE.name] = population.job.measures[0].type_in(job.dtype)
         self._scoring = scoring
         # So many cells as are wanted are known to be at least so risky.
         self._least = -np.inf
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures, in order."""
+        return list(self.types)
+
+    @property
+    def by(self) -> str:
+        """The measure by which cells are risky."""
+        return "cig" if "cig" in self.types else self.measures[0]
+
+    def gains(self, number: int) -> Path:
+        """Where the row information gains of a chunk are kept."""
+        return self.folder / f"rig-{number:06}.arrow"
+
+    def make_folder(self) -> None:
+        """Make the place of facts."""
+        with disk_errors(self.folder):
+            private_folder(self.folder)
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
         """The scores of the chunks `first` to `last` - 1; sizes: rows of all chunks.
@@ -178,6 +164,7 @@ class Gatherer(ScoreFacts):
         return self.folder / f"facts-{number:06}.json"
 
     def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
+        """Return the figures of all rows, and the riskiest cells, after all of so many chunks were put together."""
         facts = [ChunkFacts.read(self.facts(number)) for number in range(chunks)]
         figures = Figures.together(*(chunk.figures for chunk in facts))
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)

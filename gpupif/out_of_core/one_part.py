@@ -33,7 +33,6 @@ from ..utils.private_folder import private_folder
 from .chunks import Chunks
 from .collapse import TooManyRowsError
 from .distinct import DistinctTable
-from .fold import Folding, FoldWriter, RawScores
 from .part_scoring import multiset, score_writer
 from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned
@@ -67,8 +66,6 @@ class OnePartRun(TableRun):
     """
 
     subsets: KnownSubsets | None = None
-    # What is kept of the scores, None for all.
-    folding: Folding | None = field(init=False, default=None)
     groups: list[list[int]] = field(init=False, default_factory=list)
     distinct_rows: int = field(init=False, default=0)
 
@@ -212,24 +209,15 @@ class OnePartRun(TableRun):
             distinct=True,
         )
         result = score_attacker(self.context.engine, one, sets, self.context.report, shares)
-        by_fold = result.by_fold()
-        for fold, values in by_fold.items():
+        for fold, values in result.by_fold().items():
             folder = self.context.store.fresh(self.step(f"group-{number}{fold}"))
-            if self.folding is None:
-                self._spread(fold, values, group, folder)
+            self._spread(fold, values, group, folder)
             counted = self.context.counted(self.fold_job(fold)) if self.asked is None else ()
             with Workers() as workers:
                 for measure in counted:
                     for scored_column, scores in zip(group, values[measure], strict=True):
                         self._write_values(self.values_folder(fold, number, scored_column, measure), scores, workers)
         weights = WeightSums.of(result, group, in_one_part=True).weights
-        if self.folding is not None:
-            first = next(iter(by_fold))
-            of_group = {
-                fold: [found.get(scored_column, np.nan) for scored_column in self.job.scored_columns]
-                for fold, found in weights.items()
-            }
-            self._fold(self.folding.weighted(of_group), by_fold, group, self.file(f"group-{number}{first}"))
         if isinstance(result, AnyKnownResult):
             for scored_column, of_sets in zip(group, result.weights, strict=True):
                 write_batch(self._weights_file(scored_column), {"weight": of_sets})
@@ -239,26 +227,11 @@ class OnePartRun(TableRun):
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
         arrays = [array[place] for place in range(len(group)) for array in values.values()]
         out = Partitioned(folder, [self.table.sizes]).scores(0)
-        with score_writer(out, self.fold_job(fold), group, arrays) as writer:
-            self._write_rows(arrays, writer)
-
-    def _fold(self, folding: Folding, by_fold: dict[str, dict[str, Any]], group: Sequence[int], folder: Path) -> None:
-        """Keep of the scores of all rows, over all folds, what is needed."""
-        several = {
-            RawScores(fold, measure.name): values[measure.name]
-            for fold, values in by_fold.items()
-            for measure in part_measures(self.fold_job(fold))
-        }
-        arrays = [array[place] for place in range(len(group)) for array in several.values()]
-        kinds = {kind: str(array.dtype) for kind, array in several.items()}
-        places = [self.job.scored_columns.index(scored_column) for scored_column in group]
-        out = Partitioned(folder, [self.table.sizes]).scores(0)
-        with FoldWriter(out, folding, kinds, places, self.table.sizes) as writer:
-            self._write_rows(arrays, writer)
-
-    def _write_rows(self, arrays: Sequence[npt.NDArray[Any]], writer: Any) -> None:
-        """Write what distinct rows have, as all rows have it, chunk by chunk of the table."""
-        with self.table.numbers() as numbers, Workers() as workers:
+        with (
+            score_writer(out, self.fold_job(fold), group, arrays) as writer,
+            self.table.numbers() as numbers,
+            Workers() as workers,
+        ):
             for rows in numbers:
                 writer.write(workers.run(lambda array, rows=rows: array[rows], [(array,) for array in arrays]))
 
@@ -286,7 +259,6 @@ class FoldRun(PartitionedRun):
     def score(self) -> WeightSums:
         """Score the table, unless that is done for the other fold."""
         whole, store = self.whole, self.context.store
-        whole.folding = self.folding
         groups = whole.score()
         self.passes = [Pass(group, []) for group in groups]
         sizes = list(self.chunks.sizes[: self.asked])

@@ -11,7 +11,6 @@ from ..errors import InputError
 from ..io.base import Source
 from ..io.formats import WRITTEN_ENDINGS
 from ..io.score_files import is_file
-from ..measures import POPULATION_SIZE
 from ..results.cell_selection import Selection
 from ..results.score_distribution import ScoreQuestions
 from ..utils.config import resources
@@ -84,16 +83,6 @@ class OutputOptions:
     def all_scores(self) -> bool:
         """Whether the scores of all cells are written."""
         return self.selection is None and not self.summary_only
-
-    def folds(self, attackers: int) -> bool:
-        """Whether each part of a table keeps what is needed of its scores, in place of all of them.
-
-        What several attackers see of a cell that is to be chosen is in several parts, and its cohort in a population is
-        in another one.
-        """
-        if self.selection is None:
-            return self.summary_only
-        return attackers == 1 and not any(POPULATION_SIZE.name in name for name in self.selection.names)
 
     def within(self, folder: Path) -> OutputOptions:
         """The same with output and temporary files in a folder."""

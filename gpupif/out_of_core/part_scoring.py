@@ -10,7 +10,7 @@ import contextlib
 import math
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,20 +26,57 @@ from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..engines.shared_scores import take_scored_column
 from ..io.ipc_batches import BatchWriter, arrow_type
-from ..measures import resolve_measures
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from ..utils.information import entropy_of_counts
+from ..utils.information import LogSum, entropy_of_counts
 from ..utils.private_folder import fresh_folder
 from ..utils.repeated import Repeated, kept_small
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
-from .fold import Folding, FoldWriter, RawScores
-from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
+
+# Distinct values and their multiplicities.
+Multiset = tuple[Any, Any]
+
+
+@dataclass
+class PartResult:
+    """Results of a part beside its scores.
+
+    sums: for the weights. values: by scored column and measure the distinct scores with multiplicities, for
+    percentiles and the like. rows: distinct rows over all columns, where they are known.
+    """
+
+    sums: WeightSums = field(default_factory=WeightSums)
+    values: dict[tuple[int, str], Multiset] = field(default_factory=dict)
+    rows: int | None = None
+
+    def add(self, other: PartResult) -> None:
+        """Add the result of another part, for the same scored columns or others."""
+        self.sums = WeightSums.total(self.sums, other.sums)
+        for key, (values, times) in other.values.items():
+            before = self.values.get(key, (values[:0], times[:0]))
+            self.values[key] = (np.concatenate([before[0], values]), np.concatenate([before[1], times]))
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the values, ready for JSON."""
+        listed = {
+            what: {scored_column: one.units for scored_column, one in by.items()}
+            for what, by in (("cohorts", self.sums.cohorts), ("distinct", self.sums.distinct))
+        }
+        return {**listed, "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> PartResult:
+        """From what `as_json` made."""
+        cohorts, distinct = (
+            {int(scored_column): LogSum(units) for scored_column, units in by.items()}
+            for by in (facts["cohorts"], facts["distinct"])
+        )
+        return cls(WeightSums(cohorts, distinct), rows=facts["rows"])
 
 
 def score_columns(job: Job, scored_columns: Sequence[int]) -> dict[str, str]:
@@ -49,11 +86,6 @@ def score_columns(job: Job, scored_columns: Sequence[int]) -> dict[str, str]:
         for scored_column in scored_columns
         for measure in part_measures(job)
     }
-
-
-def sizes_only(job: Job) -> Job:
-    """The job of finding the sizes of cohorts, of which weights are made, without scores of cells."""
-    return replace(job, measures=resolve_measures("cohort_size"), extremes_only=True)
 
 
 # A column of scores.
@@ -89,29 +121,16 @@ class PartScorer:
         self,
         chunks: Chunks,
         one: Pass,
-        out: Path | None,
+        out: Path,
         folder: Path,
         hashes: HashRange,
         forced: bool = False,
-        folding: Folding | None = None,
     ) -> PartResult:
-        """Write the scores of a part, chunk by chunk, to `out`; None where only what is found beside is asked for.
+        """Write the scores of a part, chunk by chunk, to `out`; return what was found beside the scores.
 
-        folder: for what is cut again. forced: it cannot be cut any more. folding: what is kept of them, if not all.
+        folder: for what is cut again. forced: it cannot be cut any more.
         """
-        writer: OpenWriter | None = None
-        if out is not None and folding is None:
-            writer = partial(score_writer, out, self.job, one.scored_columns)
-        elif out is not None and folding is not None:
-            kinds = {RawScores("", measure.name): measure.type_in("float64") for measure in part_measures(self.job)}
-            places = [self.job.scored_columns.index(scored_column) for scored_column in one.scored_columns]
-            fold = partial(FoldWriter, out, folding, kinds, places, chunks.sizes)
-
-            def open_fold(_: Sequence[Scores]) -> FoldWriter:
-                return fold()
-
-            writer = open_fold
-
+        writer = partial(score_writer, out, self.job, one.scored_columns)
         if chunks.rows <= self.limit and self.asked is None:
             return self._score_whole(chunks, one, writer)
         used = sorted({*self.job.known, *one.scored_columns})
@@ -136,13 +155,11 @@ class PartScorer:
         shutil.rmtree(finer.folder)
         return total
 
-    def _score_whole(self, chunks: Chunks, one: Pass, open_writer: OpenWriter | None) -> PartResult:
+    def _score_whole(self, chunks: Chunks, one: Pass, open_writer: OpenWriter) -> PartResult:
         columns = range(len(self.job.cardinalities))
         codes = chunks.all_codes()
         weights = None if self.units is None else self.units.times(codes.pop())
         result, found = self._run(one, columns, codes, None, weights, self.progress)
-        if open_writer is None:
-            return found
         with open_writer(result) as writer:
             start = 0
             for size in chunks.sizes:
@@ -151,15 +168,12 @@ class PartScorer:
         return found
 
     def _score_collapsed(
-        self, chunks: Chunks, one: Pass, open_writer: OpenWriter | None, used: Sequence[int], collapsed: DistinctRows
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
         packing = self._packing(used)
         codes = packing.layout.unpack(collapsed.keys)
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
-        if open_writer is None:
-            self.progress.advance(sum(chunks.sizes[: self.asked]) * len(one.scored_columns))
-            return found
         with open_writer(result) as writer, Workers() as workers:
             for piece in packed_chunks(chunks, packing, lambda: self.limit, workers, self.asked):
                 both = np.concatenate([collapsed.keys, piece.keys])
@@ -172,7 +186,7 @@ class PartScorer:
         return found
 
     def _score_cut(
-        self, chunks: Chunks, one: Pass, open_writer: OpenWriter | None, folder: Path, hashes: HashRange
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, folder: Path, hashes: HashRange
     ) -> PartResult:
         found = PartResult()
         parts = -(-2 * chunks.rows // self.limit)
@@ -190,10 +204,8 @@ class PartScorer:
                 # One cohort cannot be cut; it has no more distinct rows than its column has values.
                 forced = len(halves) == 1 and piece.rows == chunks.rows
                 place = pieces.folder / f"{part}"
-                out = None if open_writer is None else pieces.scores(part)
-                found.add(self.score(piece, half, out, place, inner, forced))
-        if open_writer is not None:
-            self._put_together(chunks, one, halves, cuts, open_writer)
+                found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
+        self._put_together(chunks, one, halves, cuts, open_writer)
         for pieces in cuts:
             shutil.rmtree(pieces.folder)
         return found

@@ -21,9 +21,7 @@ from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
 from .chunks import Chunks
-from .fold import Folding
-from .part_result import PartResult
-from .part_scoring import PartScorer, sizes_only
+from .part_scoring import PartResult, PartScorer
 from .shuffle import HashRange, Partitioned, hash_partition
 
 
@@ -83,30 +81,17 @@ class PartitionedRun(TableRun):
 
     passes: list[Pass] = field(init=False, default_factory=list)
     cuts: list[Partitioned] = field(init=False, default_factory=list)
-    # What is kept of the scores, None for all.
-    folding: Folding | None = field(init=False, default=None)
-    # Files of a part that are read together, see `Budget.planned_rows`; None where all scores are stored.
-    files: int | None = field(init=False, default=None)
 
     def score(self) -> WeightSums:
-        """Partition the table and score its parts, once for each pass; what weights are made of.
-
-        Where scores are folded, and cells are chosen by weights, these are found in all parts before.
-        """
+        """Partition the table and score its parts, once for each pass; return what weights are made of."""
         job, chunks, budget = self.job, self.chunks, self.context.budget
         limit = budget.part_rows(job)
-        # Scores against all attackers are put together at the same time, unless they are folded.
-        files = budget.together if self.files is None else self.files
         planned = self.context.store.once(
-            self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), files)
+            self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts), budget.together)
         )
         self.passes = plan_shuffles(job, chunks.rows, planned)
-        if self.folding is not None and self.folding.by_weights:
-            found = [self._weigh_pass(number, self._cut_pass(number, planned), limit) for number in self._numbers]
-            sums = WeightSums.total(*found)
-            self.folding = self.folding.weighted(sums.by_fold(job, self.total))
         found = []
-        for number in self._numbers:
+        for number in range(len(self.passes)):
             pieces = self._cut_pass(number, planned)
             found.append(self._score_pass(number, pieces, limit))
             self.cuts.append(pieces)
@@ -122,11 +107,6 @@ class PartitionedRun(TableRun):
         """Number of distinct rows of the table."""
         steps = [self.step(f"scored-0-{part}") for part in range(self.cuts[0].parts)]
         return sum(self.context.store.done(step)["rows"] for step in steps)
-
-    @property
-    def _numbers(self) -> range:
-        """Of the passes."""
-        return range(len(self.passes))
 
     def _which(self, number: int) -> str:
         """Which pass that is, in words."""
@@ -161,27 +141,6 @@ class PartitionedRun(TableRun):
         timed("score", started)
         return WeightSums.total(*found)
 
-    def _weigh_pass(self, number: int, pieces: Partitioned, limit: int) -> WeightSums:
-        """What weights are made of, from the parts of a pass, which stay; no cell is scored."""
-        one, (engine, store, _, report, timed, *_) = self.passes[number], self.context
-        started = time.perf_counter()
-        report.stage(f"weigh{self._which(number)}", self._cells_of(one), "cells")
-        scorer = PartScorer(engine, sizes_only(self.job), limit, report, self.units, self.asked)
-
-        def weigh() -> dict[str, Any]:
-            found = PartResult()
-            for _, chunks, hashes in pieces.each():
-                inner = store.fresh(self.step(f"pass-{number}"), "inner")
-                found.add(scorer.score(chunks, one, None, inner, hashes))
-            store.drop(self.step(f"pass-{number}"), "inner")
-            return found.as_json()
-
-        if store.done(self.step(f"weighed-{number}")) is not None:
-            report.advance(self._cells_of(one))
-        sums = PartResult.from_json(store.once(self.step(f"weighed-{number}"), weigh)).sums
-        timed("score", started)
-        return sums
-
     def _cells_of(self, one: Pass) -> int:
         """How many cells a pass scores."""
         return sum(self.chunks.sizes[: self.asked]) * len(one.scored_columns)
@@ -200,8 +159,7 @@ class PartitionedRun(TableRun):
         chunks = pieces.part(part)
         inner = store.fresh(self.step(f"pass-{number}"), "inner")
         hashes = HashRange(part, pieces.parts)
-        given = (chunks, one, pieces.scores(part), inner, hashes)
-        found = scorer.score(*given, folding=self.folding) if chunks.rows else PartResult(rows=0)
+        found = scorer.score(chunks, one, pieces.scores(part), inner, hashes) if chunks.rows else PartResult(rows=0)
         if number == 0 and found.rows is None and self.asked is None:
             found.rows = scorer.count_distinct(chunks, inner)
         for (scored_column, measure), (values, times) in found.values.items():

@@ -19,7 +19,6 @@ from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
-from ..results.cell_selection import CellQuery
 from ..results.in_files import FileBacking
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
@@ -31,18 +30,15 @@ from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget
-from .cell_search import CellSearch
 from .chunks import SomeColumns, TableChunks
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
-from .fold import Folding
-from .folded import FoldedGatherer
 from .gather import AttackerGatherers
 from .one_part import runs_by_fold
 from .options import OutputOptions, PopulationFiles
 from .passes import PartitionedRun, RunContext
 from .population import EncodedPopulation
-from .write import ScoreWriter
+from .write import CellSearch, ScoreWriter
 
 # By attacker, one without a name under None, and fold: "", or those over subsets of columns.
 AttackerRuns = dict[str | None, dict[str, AttackerRun]]
@@ -153,18 +149,6 @@ class Steps:
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.scored_columns]
-        foldings = self._foldings(query, view)
-        if foldings is not None:
-            folded = [FoldedGatherer(runs[name], folding) for name, folding in foldings.items()]
-            started = time.perf_counter()
-            if query is not None:
-                self.report.stage("write", chunks.rows, "rows")
-                self.writer.write_cells(folded[0].tables(chunks, places, self.report), outputs[0], describe)
-                return started
-            self.report.stage("put together", chunks.rows * len(folded), "rows")
-            for one in folded:
-                one.put_together(chunks, places, self.report)
-            return started
         gatherers = AttackerGatherers(
             [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
         )
@@ -173,12 +157,6 @@ class Steps:
             self.writer.search = CellSearch(query, chunks, places)
         self.writer.write(gatherers, chunks.sizes, outputs, describe)
         return started
-
-    def _foldings(self, query: CellQuery | None, view: ScoreView) -> dict[str | None, Folding] | None:
-        """What is kept of the scores against each attacker, by name; None where all scores are needed."""
-        if not self.options.folds(len(view.attackers)):
-            return None
-        return {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
         """All attackers, in order."""

@@ -1,4 +1,4 @@
-"""The view of an attacker on single cells: the cohort of a cell, found among the codes of rows, and what follows from it.
+"""The view of an attacker on single cells: the cohort of a cell, found among the codes of rows, and its consequences.
 
 An attacker who knows any few columns is replaced by the one against whom the cell is worst off.
 """
@@ -17,11 +17,11 @@ from gpupif.kernels.log_units import LOG_BITS
 
 from ..attack.any_known import KnownSubsets
 from ..encoding.column import Column
+from ..engines.attacker_scoring import score_sets
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
-from ..engines.worst_and_mean import worst_place
 from ..engines.individual_risk import individual_risk
-from ..engines.attacker_scoring import score_sets
+from ..engines.worst_and_mean import worst_place
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from ..rows.threads import Workers
 from ..utils.arrays import is_on_device
+from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, count_repeated, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
-from ..utils.exact_sums import sum_rows
 from .backing import QueryResult, ScoreQuery
 from .riskiest import RiskyCell, riskiest, riskiest_in
 from .score_distribution import ColumnAnswer, ColumnQuery, answer_column, answer_on_device

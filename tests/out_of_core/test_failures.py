@@ -24,7 +24,7 @@ FAILURES = [
     "gpupif.out_of_core.part_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
     "gpupif.out_of_core.write.write_groups",
-    "gpupif.out_of_core.attacker_run.codes_of_row",
+    "gpupif.out_of_core.attacker_run._codes_of_row",
 ]
 
 

@@ -41,13 +41,9 @@ def test_disk_that_is_planned_for(tmp_path):
         return budget.check_disk(table, arguments.make_request(table.names), tmp_path, tmp_path, options, others)
 
     some, none = {"selection": Selection.of("wcig > 3")}, {"summary_only": True}
-    assert planned(some) == planned(none) < planned({}) / 2
-    assert planned(none, **several) < planned({}, **several) / 2
-    assert planned(some, **several) == planned({}, **several)
-    by_size = {"selection": Selection.of("population_size < 3")}
-    assert planned(by_size, population=True) == planned({}, population=True)
-    for how in (some, none):
-        assert planned(how) < planned(how, population=True) < planned(by_size, population=True) * 0.8
+    assert planned(some) == planned(none) == planned({})
+    assert planned({}) < planned({}, population=True)
+    assert planned({}) < planned({}, **several) < 2 * planned({})
 
 
 def test_too_many_of_the_riskiest(tmp_path, monkeypatch):

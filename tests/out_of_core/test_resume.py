@@ -53,9 +53,11 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     assert "going on with a run that was ended" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["folded", "weighted", "any"])
+@pytest.mark.parametrize(
+    ("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["riskiest", "weighted", "any"]
+)
 def test_cells_go_on(tmp_path, monkeypatch, known, by):
-    """What is kept of the scores for cells and a summary is kept over a kill; other cells are another run."""
+    """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
     asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
     with in_pieces(30, 40), monkeypatch.context() as patch:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpupif.engines.cohort_sizes import SMALL_COHORTS, CohortSizes
 from gpupif.engines.partition_plan import WeightSums
-from gpupif.out_of_core.part_result import PartResult
+from gpupif.out_of_core.part_scoring import PartResult
 from gpupif.utils.information import LogSum, Sizes, log2_counts
 
 GROUPS = st.lists(st.integers(1, 2**61) | st.integers(1, 9), max_size=30)

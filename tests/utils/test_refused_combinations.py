@@ -30,7 +30,9 @@ ASKED = {
     refused_combinations.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
     refused_combinations.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
     # Of the command line, where one option does not go with the other; the function has no weights.
-    refused_combinations.WEIGHTS_RATIOS: [lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())],
+    refused_combinations.WEIGHTS_RATIOS: [
+        lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())
+    ],
 }
 
 

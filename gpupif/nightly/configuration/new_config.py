@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic.fields import FieldInfo
 
 from ...errors import InputError
+from ...io.documents import WIDTH, toml_comment, toml_key, toml_value
 from ...io.paths import find_input
 from ...io.write import check_output, write_text
 from ...utils.display import as_percent
-from ...io.documents import WIDTH, toml_comment, toml_key, toml_value
 from ...utils.validation import check_path
 from ..gates.findings import measure_table
 from ..gates.gate_kinds import GATES

@@ -194,5 +194,3 @@ def number_changes(document: Mapping[str, Any], before: Mapping[str, Any] | None
         for name, now in amounts(document).items()
         if name in then and then[name].value != now.value
     ]
-
-
