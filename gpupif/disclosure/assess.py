@@ -16,16 +16,14 @@ from ..frames.open import device_for, open_table
 from ..out_of_core.temporary_table import in_streams
 from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
-from .cells import as_score_request
-from .findings import Stopwatch
 from .out_of_core import assess_files
+from .partition_search import Partition, Stopwatch
 from .request import RiskRequest
-from .search import Assessed, RiskSearch, assess_parts
-from .table_part import TablePart
+from .risk_search import Assessment, RiskSearch, search_partitions
 from .with_population import population_classes
 
 
-def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
+def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessment:
     """Find what is asked of a table, and its classes in a population.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
@@ -45,13 +43,17 @@ def assess(table: Any, request: RiskRequest, population: Population | None = Non
             orders = frame.orders()
             with frame.active():
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.
-                score_request = replace(as_score_request(request, orders), used=request.columns)
+                score_request = replace(request.score_request(orders), used=request.columns)
                 encoded, weighted = encode_frame(frame, score_request, report)
-                search = RiskSearch.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
-        part = TablePart.whole(search.job)
-        found = assess_parts(search, [part], engine, report, watch)
+                search = RiskSearch.from_columns(
+                    request, encoded.columns, frame.rows, orders, weighted, frame.scores_on
+                )
+        part = Partition.from_table(search.job)
+        found = search_partitions(search, [part], engine, report, watch)
         if population is None:
             return found
         with watch("population"):
-            classes = population_classes(encoded.columns[: search.known], population, request, engine, report)
+            classes = population_classes(
+                encoded.columns[: len(request.quasi_identifiers)], population, request, engine, report
+            )
         return replace(found, in_population=classes, seconds=watch.seconds)

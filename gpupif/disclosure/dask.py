@@ -39,24 +39,21 @@ from ..encoding.merge import ValueCounts
 from ..frames.dask_frame import check_dask_frame, known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import about_distance, as_score_request, check_columns, with_households
-from .findings import ByAttribute, Stopwatch, combine
-from .journalist import MatchedClasses
+from .partition_search import ByAttribute, Partition, Stopwatch, combine_findings
+from .population_risks import MatchedClasses
 from .presence import PresenceRanking
-from .request import RiskRequest
-from .search import Assessed, RiskSearch, SecondLook
-from .search_part import SearchTools
-from .table_part import TablePart
+from .request import RiskRequest, about_distance, with_households
+from .risk_search import Assessment, RiskSearch, SecondSearch
 from .with_population import classes_of_matched
 
 
-def assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessed:
+def assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessment:
     """`gpupif.disclosure.assess.assess` of a Dask frame; computes at once."""
     check_dask_frame(table)
     request.pick(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
-    score_request = as_score_request(request, known_orders(table, walked))
+    score_request = request.score_request(known_orders(table, walked))
     people = None if population is None else open_dask_population(population.table, request.quasi_identifiers)
     graph = Graph()
     encoded = graph.each("encode", encode_rows, request, score_request, graph.take(table[request.read]))
@@ -83,7 +80,7 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
         last = graph.one("with-classes", with_classes, last, settled, classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
-        found: Assessed = compute(graph.value(last), report)
+        found: Assessment = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 
 
@@ -100,12 +97,12 @@ def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result,
     arrived = graph.shuffle("out", graph.each("send", send, planned, route, count, rows))
     parts = (planned, search, route, count, arrived)
     groups = request.groups
-    first = graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts))
+    first = graph.tree("findings", partial(combine_findings, groups), graph.each("find", find_part, *parts))
     second = graph.one("second", RiskSearch.second, search, first)
     again: Any = ByAttribute()
     if request.may_look_again:
         several = graph.each("find-again", find_part, *parts, second)
-        again = graph.tree("findings-again", partial(combine, groups), several)
+        again = graph.tree("findings-again", partial(combine_findings, groups), several)
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
@@ -127,7 +124,7 @@ def compare_classes(
     return lacking, classes_of_matched(people.columns, ranking, met.rows, task_engine(plan.device))
 
 
-def with_classes(found: Assessed, settled: PopulationPlan, classes: MatchedClasses) -> Assessed:
+def with_classes(found: Assessment, settled: PopulationPlan, classes: MatchedClasses) -> Assessment:
     """What is found with the classes in the population, which lacks nothing of the table."""
     return replace(found, in_population=classes)
 
@@ -169,8 +166,8 @@ def plan_risk(
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
         plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
-    plan = replace(plan, job=with_households(plan.job, request.household_place))
-    check_columns(_columns(score_request, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
+    plan = replace(plan, job=with_households(plan.job, request.household_column))
+    request.check_columns(_columns(score_request, plan, totals), plan.rows, warn_clients)
     return plan
 
 
@@ -204,18 +201,17 @@ def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.Da
 
 
 def find_part(
-    plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame, second: SecondLook | None = None
+    plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame, second: SecondSearch | None = None
 ) -> ByAttribute:
     """What is found in a part; second: at a second look, if one is needed."""
     if second is not None and not second.measures:
         return {}
     with task_workers() as workers:
-        tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        again = () if second is None else second.measures
-        return search.look(_table_parts(plan, search, ways, part, frame), tools, again)
+        partitions = _table_parts(plan, search, ways, part, frame)
+        return search.search(partitions, task_engine(plan.device), workers, () if second is None else second.measures)
 
 
-def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:
+def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[Partition]:
     """What the rows that reached a part are looked at in: those of each cut for its attributes."""
     columns = list(range(len(search.columns)))
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
@@ -229,9 +225,11 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
             )
         )
         people = None if plan.weights is None else by_people.counts
-        yield TablePart.of(search.job, ways.cuts[cut].scored_columns, columns, rows.keys, rows.counts, people)
+        yield Partition.from_keys(search.job, ways.cuts[cut].scored_columns, columns, rows.keys, rows.counts, people)
 
 
-def conclude(plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:
+def conclude(
+    plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondSearch, again: ByAttribute
+) -> Assessment:
     """What goes to the client."""
     return search.conclude(first, second, again, plan.devices, {})

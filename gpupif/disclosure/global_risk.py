@@ -14,9 +14,9 @@ from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
 from ..utils.docs import documented_as
 from ..utils.undefined import WILDCARD_GLOBAL_RISK
 from ..utils.validation import Columns, as_columns, share
-from .anonymity import k_anonymity
 from .cell_counts import CellCounts
 from .log_linear import expected_people, parameters, resolve_interactions
+from .privacy_models import k_anonymity
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,16 +16,16 @@ from ..engines.base import Engine
 from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.temporary_table import open_temporary_table
 from ..utils.progress import Reporter
-from .findings import Stopwatch
+from .partition_search import Stopwatch
 from .parts import Parts
 from .request import RiskRequest
-from .search import Assessed, RiskSearch, assess_parts
+from .risk_search import Assessment, RiskSearch, search_partitions
 from .with_population import population_classes_of_files
 
 
 def assess_files(
     table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None
-) -> Assessed:
+) -> Assessment:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
     missing, joined = request.kept_missing, population is not None
@@ -38,12 +38,12 @@ def assess_files(
             place = request.read.index(request.weights)
             units, weighted = weigh_chunks(chunks, place, used)
             weights = units, place
-        search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
+        search = RiskSearch.from_columns(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
             parts = Parts(search.job, chunks, stream.budget, folder, report, weights=weights)
         with contextlib.closing(parts):
-            found = assess_parts(search, parts, engine, report, watch)
+            found = search_partitions(search, parts, engine, report, watch)
         if population is None:
             return found
         with watch("population"):

@@ -18,7 +18,7 @@ from ..out_of_core.shuffle import HashRange, Partitioned, hash_partition
 from ..rows.threads import Workers
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
-from .table_part import TablePart
+from .partition_search import Partition
 
 
 class Parts:
@@ -50,7 +50,7 @@ class Parts:
         with Workers() as workers:
             self._whole, self._cut = self._prepare(workers)
 
-    def __iter__(self) -> Iterator[TablePart]:
+    def __iter__(self) -> Iterator[Partition]:
         if self._whole is not None:
             yield self._whole
         if self._cut is not None:
@@ -62,7 +62,7 @@ class Parts:
         if self._cut is not None:
             shutil.rmtree(self._cut.folder)
 
-    def _prepare(self, workers: Workers) -> tuple[TablePart | None, Partitioned | None]:
+    def _prepare(self, workers: Workers) -> tuple[Partition | None, Partitioned | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
         self._report.stage("collapse", self._table.rows, "rows")
         with contextlib.suppress(TooManyRowsError):
@@ -77,7 +77,7 @@ class Parts:
 
     def _pieces(
         self, pieces: Partitioned, scored_columns: Sequence[int], span: HashRange, workers: Workers
-    ) -> Iterator[TablePart]:
+    ) -> Iterator[Partition]:
         """What the parts of a cut are looked at in; span: of what was cut."""
         for part, piece, place in pieces.each(span):
             yield from self._part(piece, scored_columns, place, pieces.folder / f"{part}", workers)
@@ -90,7 +90,7 @@ class Parts:
         folder: Path,
         workers: Workers,
         tried: bool = False,
-    ) -> Iterator[TablePart]:
+    ) -> Iterator[Partition]:
         """What a part is looked at in. tried: it cannot be cut by the quasi-identifiers any more."""
         # One attribute of one class has not many more rows than it has values.
         limit = math.inf if tried and len(scored_columns) == 1 else self._limit
@@ -131,14 +131,14 @@ class Parts:
         limit: float,
         workers: Workers,
         done: Callable[[int], None] = lambda rows: None,
-    ) -> TablePart:
+    ) -> Partition:
         """A part with some of the scored columns; raises TooManyRowsError where it has more than `limit` distinct
         rows.
         """
         used = [*self._job.known, *scored_columns]
         packing = Packing.of(self._job.cardinalities, used, *self._weights)
         rows = collapse(chunks, packing, self._limit // 2, workers, limit, done=done)
-        return TablePart.of(self._job, scored_columns, used, rows.keys, *rows.sums)
+        return Partition.from_keys(self._job, scored_columns, used, rows.keys, *rows.sums)
 
 
 def too_many_to_compare(limit: int, rows: int) -> InputError:

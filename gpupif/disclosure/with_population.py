@@ -35,8 +35,8 @@ from ..rows.threads import Workers
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
-from .journalist import MatchedClasses, PopulationClasses
 from .parts import too_many_to_compare
+from .population_risks import MatchedClasses, PopulationClasses
 from .presence import PresenceRanking
 from .request import RiskRequest
 

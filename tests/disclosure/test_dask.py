@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.dask import shuffle as routes
-from gpupif.disclosure.cells import NONE
+from gpupif.disclosure.request import NO_ATTRIBUTE
 from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
 from gpupif.utils.progress import Reporter
 from tests.helpers.dask_frames import COLUMNS, cut, of_parts
@@ -214,7 +214,7 @@ def test_progress_counts_tasks(monkeypatch):
 
 
 def test_what_takes_the_place_of_an_attribute_is_the_same_in_every_process():
-    assert pickle.loads(pickle.dumps(NONE)) is NONE
+    assert pickle.loads(pickle.dumps(NO_ATTRIBUTE)) is NO_ATTRIBUTE
 
 
 def test_orders_that_dask_does_not_know():

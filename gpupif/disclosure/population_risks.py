@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..utils.display import Record
 from ..utils.validation import MOST, share
+from .class_risks import AttackRisk
 from .class_sizes import size_array
-from .classes import AttackRisk
 from .presence import Presence, RankedClass
 
 # Classes that are sorted by size at a time.
