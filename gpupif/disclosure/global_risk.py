@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..encoding.column import Column, amounts
+from ..engines.counting import Counter
 from ..errors import InputError
+from ..marginals.open_counts import open_counts
+from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetRequest, Total
 from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
 from ..utils.docs import documented_as
+from ..utils.progress import Reporter, announce_compilation
 from ..utils.undefined import WILDCARD_GLOBAL_RISK
 from ..utils.validation import Columns, as_columns, share
-from .cell_counts import CellCounts
 from .log_linear import expected_people, parameters, resolve_interactions
 from .privacy_models import k_anonymity
 
@@ -153,10 +160,10 @@ def global_risk(
         raise InputError(f"weights: column {weights!r} is a quasi-identifier too. Name it in one of them only.")
     fraction = 1.0 if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
     terms = resolve_interactions(interactions, known)
-    cells = CellCounts.of(table, known, weights, missing)
+    cells = count_cells(table, known, weights, missing)
     people = cells.people / fraction
     alone = cells.rows == 1
-    missed = (expected_people(cells, people, terms) * (1 - cells.rows / people))[alone]
+    missed = (expected_people(cells.codes, cells.values, people, terms) * (1 - cells.rows / people))[alone]
     uniques = int(alone.sum())
     tau1 = math.fsum(np.exp(-missed))
     tau2 = math.fsum(np.divide(-np.expm1(-missed), missed, out=np.ones(uniques), where=missed > 0))
@@ -175,3 +182,69 @@ def global_risk(
         tau2_share=tau2 / uniques if uniques else math.nan,
         device=cells.device,
     )
+
+
+class CellCounts(NamedTuple):
+    """The cells of a contingency table that occur: combinations of values of the quasi-identifiers.
+
+    values: the number of values of each quasi-identifier. codes: (quasi-identifiers, cells), ascending. rows: of the
+    sample in each cell; people: the sum of their sampling weights, without weights the rows. device: which counted.
+    """
+
+    values: Sequence[int]
+    codes: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    people: npt.NDArray[np.float64]
+    device: str
+
+
+def count_cells(table: Any, known: Sequence[Hashable], weights: Hashable, missing: str) -> CellCounts:
+    """Return the cells of a table of any kind; raises InputError, TableReadError, OutputError, DeviceError."""
+    columns = [*known, *([] if weights is None else [weights])]
+    request = CountRequest(columns, missing=missing, argument="quasi_identifiers")
+    places = list(range(len(columns)))
+    asked = SetRequest(places, places[: len(known)])
+    with Reporter() as report, announce_compilation(), open_counts(table, request, report) as counts:
+        result = counts.count([asked], partial(_FindCells, len(known)))
+        device = counts.device
+    if weights is not None:
+        _check_weights(result.columns[-1])
+    codes, rows, people = (np.concatenate(arrays, axis=-1) for arrays in zip(*result.found[0], strict=True))
+    order = np.lexsort(codes[::-1])
+    values = [column.cardinality for column in result.columns[: len(known)]]
+    return CellCounts(values, codes[:, order], rows[order], people[order], device)
+
+
+class _FindCells:
+    """Finds the cells of a partition, from combinations of values that have the weight last, if there are weights."""
+
+    def __init__(self, known: int, columns: Sequence[Column], total: Total) -> None:
+        self._known = known
+        self._weights = amounts(columns[-1]) if len(columns) > known else None
+
+    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[npt.NDArray[Any], ...]:
+        found = counter.combinations(place)
+        codes = np.stack([own.astype(np.int64) for own in found.codes[: self._known]])
+        if self._weights is None or not len(found.counts):
+            return codes, found.counts, found.counts.astype(np.float64)
+        first = np.flatnonzero(np.append(True, (codes[:, 1:] != codes[:, :-1]).any(axis=0)))
+        # Sums in the order of the weights do not depend on how weights are numbered.
+        weights = self._weights[found.codes[-1]]
+        cell = np.cumsum(np.isin(np.arange(len(weights)), first)) - 1
+        order = np.lexsort((weights, cell))
+        people = np.add.reduceat((found.counts * weights)[order], first)
+        return codes[:, first], np.add.reduceat(found.counts, first), people
+
+
+def _check_weights(column: Column) -> None:
+    """Raise InputError for a weight that is not a number of 1 or more."""
+    weights = amounts(column)
+    with np.errstate(invalid="ignore"):
+        wrong = np.flatnonzero(~((weights >= 1) & (weights < np.inf)))
+    if len(wrong):
+        (value,) = column.values([int(wrong[0])])
+        came = "a missing value" if value is None else repr(value)
+        raise InputError(
+            f"weights: column {column.name!r}: expected numbers of 1 or more, the people of the population that each "
+            f"row stands for; got {came}. Correct such weights, or drop the rows: one of weight 0 is in no sample."
+        )

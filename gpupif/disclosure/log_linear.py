@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from ..errors import InputError, warn
 from ..utils.validation import brief, check_exist
-from .cell_counts import CellCounts
 
 # Columns whose interaction a term is, by their places; terms of one column are main effects.
 Term = tuple[int, ...]
@@ -60,30 +59,31 @@ def _term(given: Any, names: Sequence[Hashable]) -> Term:
     return tuple(sorted({names.index(name) for name in given}))
 
 
-def expected_people(cells: CellCounts, people: npt.NDArray[np.float64], terms: Sequence[Term]) -> npt.NDArray[Any]:
-    """How many people a model expects in each of the cells that occur, if they are as many as these.
+def expected_people(
+    codes: npt.NDArray[np.int64], values: Sequence[int], people: npt.NDArray[np.float64], terms: Sequence[Term]
+) -> npt.NDArray[Any]:
+    """Return how many people a model expects in each of the cells that occur.
+
+    codes: (columns, cells); values: the number of values of each column; people: in each cell.
 
     Main effects alone have a closed form, the product of the shares of the values; other models are fitted to all cells
-    that are possible. Raises InputError for a table with too many; warns where a fit does not settle.
+    that are possible. Raises InputError for a table with too many cells; warns if a fit does not settle.
     """
     if all(len(term) == 1 for term in terms):
         total = math.fsum(people)
-        shares = [
-            np.bincount(codes, people, values)[codes] / total
-            for codes, values in zip(cells.codes, cells.values, strict=True)
-        ]
+        shares = [np.bincount(own, people, number)[own] / total for own, number in zip(codes, values, strict=True)]
         return np.asarray(total * np.prod(shares, axis=0))
-    possible = math.prod(cells.values)
+    possible = math.prod(values)
     if possible > MOST_CELLS:
         raise InputError(
             f"quasi_identifiers: a model with interactions is fitted to all cells that are possible, {possible:.3g} "
             f"combinations of values; expected at most {MOST_CELLS:,}. Name fewer quasi-identifiers, bin those with "
             "many values, or leave interactions= out."
         )
-    table = np.zeros(tuple(cells.values))
-    table[tuple(cells.codes)] = people
+    table = np.zeros(tuple(values))
+    table[tuple(codes)] = people
     margins = [term for term in terms if not any(set(term) < set(other) for other in terms)]
-    return np.asarray(fit_margins(table, margins)[tuple(cells.codes)])
+    return np.asarray(fit_margins(table, margins)[tuple(codes)])
 
 
 def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.NDArray[np.float64]:

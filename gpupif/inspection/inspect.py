@@ -13,9 +13,9 @@ from ..marginals.request import CountRequest
 from ..utils.display import Displayable, as_json, json_value
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
-from .open import find_facts
 from .proposal import may_name_persons, propose
 from .report import print_inspection
+from .table_facts import find_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
             "unique_share": one.unique_share,
             "alpha_distinction": one.alpha_distinction,
             "entropy": one.entropy,
-            "looks_like": None if proposal.look is None else proposal.look.what,
+            "looks_like": None if proposal.meaning is None else proposal.meaning.what,
             "hipaa": proposal.hipaa or None,
             "role": proposal.role,
             "evidence": proposal.evidence,

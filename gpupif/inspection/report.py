@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..attack.roles import ROLES
+from ..attack.roles import ROLES, Roles
 from ..utils.display import Heading, as_percent, as_text, draw_table, plural
 
 if TYPE_CHECKING:
@@ -60,10 +62,32 @@ def print_inspection(rows: int, seconds: float, columns: pd.DataFrame, console: 
 
 def _look(record: dict[str, Any]) -> str | None:
     """What a column looks like, with the letter of HIPAA's kind of identifier."""
-    look: str | None = record["looks_like"]
-    return look if look is None or not record["hipaa"] else f"{look} ({record['hipaa']})"
+    meaning: str | None = record["looks_like"]
+    return meaning if meaning is None or not record["hipaa"] else f"{meaning} ({record['hipaa']})"
 
 
 def _marked(records: list[dict[str, Any]]) -> list[tuple[bool, dict[str, Any]]]:
     """Each with whether it is the first."""
     return [(place == 0, record) for place, record in enumerate(records)]
+
+
+SCORES, FOLDER = "scores.parquet", "scores"
+
+
+def next_commands(
+    table: str, roles: Roles, file: str, written: bool, options: Sequence[str] = (), on_cluster: bool = False
+) -> list[str]:
+    """Commands about a table, in an order that makes sense, each as a shell takes it.
+
+    table: its path. file: of its roles; written: whether it is there. options: how the table is read, which all
+    commands have to be told. on_cluster: scores are written to a folder.
+    """
+    how = [*options]
+    commands = [] if written else [["inspect", table, "-o", file, *how]]
+    with_roles = [table, "--roles", file, *how]
+    if roles.quasi_identifiers:
+        commands += [["risk", *with_roles], ["suda", *with_roles]]
+        if len(roles.quasi_identifiers) > 1:
+            commands.append(["toxic", *with_roles])
+        commands.append(["score", *with_roles, "-o", FOLDER if on_cluster else SCORES])
+    return [shlex.join(["gpupif", *command]) for command in commands]

@@ -29,8 +29,8 @@ from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .request import CountRequest
+from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
 
 class ColumnsRead(NamedTuple):

@@ -30,8 +30,8 @@ from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from ..utils.progress import Reporter
-from .base import CountResult, Find, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .request import CountRequest
+from .set_counts import CountResult, Find, MakeFind, SetCounts, SetRequest, Total, with_counts
 
 # Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
 # they take so many times what they take from chunk to chunk; more where several sets are counted from them.

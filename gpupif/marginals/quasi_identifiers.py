@@ -15,9 +15,9 @@ from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_word, share, whole_number
-from .open import open_counts
+from .count_statistics import Separation
+from .open_counts import open_counts
 from .request import CountRequest
-from .separation import Separation
 from .smallest_sets import Criterion, SmallestSets, find_smallest_sets
 
 if TYPE_CHECKING:

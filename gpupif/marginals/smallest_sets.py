@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from ..encoding.column import Column
 from ..engines.counting import Counter
-from .base import SetCounts, SetRequest, Total
-from .separation import Separation
+from .count_statistics import Separation
+from .set_counts import SetCounts, SetRequest, Total
 
 ColumnSet = tuple[int, ...]
 
@@ -75,7 +75,7 @@ def find_smallest_sets(counts: SetCounts, criterion: Criterion, max_size: int) -
     values = [column.cardinality for column in columns]
     found: dict[ColumnSet, Separation] = {}
     known: dict[ColumnSet, Separation] = {
-        (place,): Separation.of_counts(columns[place].counts, rows) for place in every
+        (place,): Separation.from_counts(columns[place].counts, rows) for place in every
     }
     at_best: dict[ColumnSet, int] = {}
     sets = 1
@@ -101,7 +101,7 @@ def make_separation(columns: Sequence[Column], total: Total) -> Any:
     """Finds how a set of columns tells rows apart (see `base.MakeFind`)."""
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> Separation:
-        return Separation.of_counts(counter.counts(place), total.rows)
+        return Separation.from_counts(counter.counts(place), total.rows)
 
     return find
 

@@ -145,7 +145,7 @@ def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     wanted = gpupif.residual_entropy(frame)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.marginals.open.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.marginals.open_counts.MemoryCounts", None)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
 
 

@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     pd.DataFrame(many_values()).to_parquet(path)
     wanted = toxic_pairs(path)
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.marginals.open.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.marginals.open_counts.MemoryCounts", None)
     found = toxic_pairs(path)
     pd.testing.assert_frame_equal(found.pairs, wanted.pairs, check_exact=True)
     pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)

@@ -1,4 +1,4 @@
-"""What the columns of a table in memory hold; of each column the codes of rows go as soon as its values are counted."""
+"""The way to look at the columns of a table: in memory, from files in streams, or with Dask."""
 
 from __future__ import annotations
 
@@ -10,11 +10,26 @@ from ..encoding.device import DeviceColumn, encode_on_device
 from ..encoding.encode import encode_column
 from ..encoding.merge import ValueCounts, label_array
 from ..errors import ColumnTypeError
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..marginals.request import CountRequest
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .facts import OTHER, ColumnFacts
+from .column_facts import OTHER, ColumnFacts
+from .facts_on_disk import facts_in_streams
+
+
+def find_facts(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
+    """The facts of the columns of a table of any kind, or of a path, in streams where it is too large.
+
+    Raises InputError, TableReadError, OutputError, DeviceError.
+    """
+    if is_dask(table):
+        from .dask import facts_on_dask
+
+        return facts_on_dask(table, request, report)
+    find = facts_in_streams if request.in_streams(table) else facts_in_memory
+    return find(table, request, report)
 
 
 def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:

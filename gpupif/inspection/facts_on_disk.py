@@ -30,7 +30,7 @@ from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter
-from .facts import OTHER, ColumnFacts, value_hashes
+from .column_facts import OTHER, ColumnFacts, value_hashes
 
 # Of the memory for the values of a column what a chunk may take: all of its columns may be of values that differ.
 CHUNKS = 3
