@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.request import warn_of_unique
-from ..dask import partition as partition_tasks
 from ..dask.graph import Graph
 from ..engines.choose import DeviceRequest
 from ..frames.arrow_frame import FileFrame
@@ -23,6 +22,7 @@ from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts
+from ..pipeline import encoded_chunk as chunk_tasks
 from .dask_search import count_sets, search_pairs
 from .request import SudaRequest
 from .result import SpecialUniques
@@ -38,8 +38,8 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
-    index = partition_tasks.PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
-    return partition_tasks.frame_of(every, index, names)
+    index = chunk_tasks.ChunkIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+    return chunk_tasks.frame_of(every, index, names)
 
 
 class DaskSpecialUniques(SpecialUniques):
@@ -76,8 +76,8 @@ class DaskSpecialUniques(SpecialUniques):
         tasks = [
             graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
         ]
-        meta = partition_tasks.frame_of(
-            np.empty((len(names), 0), values.dtype), partition_tasks.empty_index(self._table._meta), names
+        meta = chunk_tasks.frame_of(
+            np.empty((len(names), 0), values.dtype), chunk_tasks.empty_index(self._table._meta), names
         )
         return graph.frame("rows", tasks, meta, self._table.divisions)
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dask.graph import Graph
-from ..dask.partition import EncodedPartition, PartitionIndex
 from ..dask.watch import compute
-from ..dask.worker import task_memory, task_slots, task_workers
 from ..encoding.column import Column
 from ..marginals.dask import DaskCounts, TablePlan
+from ..pipeline.encoded_chunk import ChunkIndex, EncodedChunk
+from ..pipeline.task_resources import task_memory, task_slots, task_workers
 from ..rows.keys import KeyLayout
 from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter
@@ -68,7 +68,7 @@ class KeyTable:
         self.units = None if weights is None else sample_units(whole.columns[weights])
 
 
-def count_distinct(encoded: tuple[EncodedPartition, PartitionIndex]) -> int:
+def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
     """The distinct rows of a partition."""
     return len(encoded[0].times)
 
@@ -89,7 +89,7 @@ def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> 
 
 
 def gather_part(
-    table: KeyTable, together: bool, encoded: tuple[EncodedPartition, PartitionIndex]
+    table: KeyTable, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
 ) -> tuple[int, PartRows] | None:
     """How many rows a partition has, and the distinct ones; None where they are not to be brought together."""
     if not together:
@@ -179,7 +179,7 @@ def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaReque
     return DaskUniques(found.columns, starts, assemble(found, hits, request))
 
 
-def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedPartition, PartitionIndex]) -> tuple[int, Hits]:
+def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, ChunkIndex]) -> tuple[int, Hits]:
     """How many rows a partition has, and by set of columns those with a minimal combination."""
     local, index = encoded
     hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
