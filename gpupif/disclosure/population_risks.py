@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..attack.joined_columns import JoinedColumns
+from ..attack.population import MatchedRows, class_sizes_there
+from ..engines.base import Engine
 from ..errors import InputError
 from ..utils.display import Record
 from ..utils.validation import MOST, share
 from .class_risks import AttackRisk
 from .class_sizes import size_array
-from .presence import Presence, RankedClass
+from .presence import Presence, PresenceRanking, RankedClass
 
 # Classes that are sorted by size at a time.
 BLOCK = 1 << 16
@@ -202,6 +205,20 @@ class MatchedClasses(NamedTuple):
 
     sizes: PopulationClasses
     present: Sequence[RankedClass]
+
+    @classmethod
+    def from_matched(
+        cls, columns: JoinedColumns, ranking: PresenceRanking, matched: MatchedRows, engine: Engine
+    ) -> MatchedClasses:
+        """Return the classes of the rows of a partition; if missing values match every value, of all rows."""
+        if not any(columns.wildcards):
+            sizes = PopulationClasses.of(matched.sampled, matched.in_population)
+            return cls(sizes, ranking.first(columns, matched))
+        if not len(matched.keys):
+            return cls(PopulationClasses.of_rows(matched.sampled, matched.in_population), [])
+        codes = columns.layout.unpack(matched.keys)
+        people = class_sizes_there(columns, codes, matched.in_population, engine)
+        return cls(PopulationClasses.of_rows(matched.sampled, people), [])
 
     @classmethod
     def total(cls, most: int, *parts: MatchedClasses) -> MatchedClasses:

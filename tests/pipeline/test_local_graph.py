@@ -12,7 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.attack.arguments import Arguments
-from gpupif.disclosure import dask as risk_tasks
+from gpupif.disclosure.risk_tasks import RiskTasks
 from gpupif.encoding.encode import encode_column
 from gpupif.engines.choose import requested_device
 from gpupif.marginals.dask import ColumnsRead, add_found, count_part, plan_table, send_combinations
@@ -85,17 +85,9 @@ def test_risk_as_in_memory(graph, weights, on_cpu):
     expected = gpupif.risk(table, known, sensitive, weights=weights)
 
     def assess(table, request, population):
-        names = list(table)
-        asked = request.score_request({})
-        encoded = graph.each(
-            "encode", risk_tasks.encode_rows, request, asked, graph.take(chunks_of(table[request.read]))
-        )
-        local = graph.each("local", itemgetter(0), encoded)
-        totals, weighing = count_values(graph, asked, names, local)
-        planned = graph.one("plan", risk_tasks.plan_risk, request, asked, names, totals, *weighing)
-        search = graph.one("search", risk_tasks.plan_search, request, asked, planned, totals)
-        found = graph.value(risk_tasks._search(graph, request, planned, search, local))
-        return replace(found, seconds={})
+        chunks = graph.take(chunks_of(table[request.read]))
+        tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), list(table), chunks)
+        return replace(graph.value(tasks.add_search()), seconds={})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpupif.disclosure.risk.assess", assess)
@@ -133,7 +125,9 @@ def test_chunks_and_partitions_follow_the_memory(tmp_path):
 
     def partitions(working):
         with LocalGraph(tmp_path / "graph", Budget(400, working)) as graph:
-            return graph.partitions(8, graph.given("plan", type("Plan", (), {"job": job, "rows": 10**8})))
+            return graph.partitions(
+                8, graph.given("plan", type("Plan", (), {"job": job, "rows": 10**8, "in_one_partition": False}))
+            )
 
     assert partitions(1 << 28) > 2 * partitions(1 << 30) > 1
 
