@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..attack.population import Population, encode_population, match_population, open_population
+from ..attack.weights import TableWeights, Units
 from ..encoding.column import Column
 from ..engines.base import Engine
 from ..engines.choose import choose_engine
@@ -21,7 +22,9 @@ from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import device_for, open_table
 from ..io.base import Source
 from ..out_of_core.budget import Budget
-from ..out_of_core.chunks import MemoryChunks
+from ..out_of_core.chunks import MemoryChunks, TableChunks
+from ..out_of_core.collapse import Packing, TooManyRowsError, collapse
+from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..pipeline.local_graph import LocalGraph
 from ..rows.threads import Workers
@@ -33,7 +36,7 @@ from .population_risks import MatchedClasses
 from .presence import PresenceRanking
 from .request import RiskRequest
 from .risk_search import Assessment, RiskSearch, search_partitions
-from .risk_tasks import RiskTasks
+from .risk_tasks import RiskTasks, too_many_to_compare
 
 # The stages of a graph that are shown as progress, and what each counts.
 SHOWN = {"totals": "chunks", "out": "chunks", "findings": "partitions", "findings-again": "partitions"}
@@ -82,18 +85,51 @@ def _assess_files(
     with contextlib.ExitStack() as files:
         stream = files.enter_context(opened)
         graph = files.enter_context(_local_graph(stream.folder / "graph", stream.budget, report))
-        tasks = RiskTasks.from_chunks(
-            graph, request, request.score_request({}), stream.names, graph.take(stream.chunks)
-        )
-        with watch("score"):
-            found: Assessment = graph.value(tasks.add_search())
-        found = replace(found, device=engine.device, seconds=watch.seconds)
+        chunks, used = stream.chunks, len(request.columns)
+        weighed = None
+        if request.weights is not None:
+            weighed = weigh_chunks(chunks, request.read.index(request.weights), used)
+        weighted = None if weighed is None else weighed[1]
+        search = RiskSearch.from_columns(request, chunks.columns[:used], chunks.rows, {}, weighted)
+        tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), stream.names, chunks, weighed)
+        with watch("collapse"):
+            collapsed = _collapse(search, chunks, stream.budget.part_rows(search.job), weighed, report)
+        if collapsed is not None:
+            found = search_partitions(search, [collapsed], engine, report, watch)
+            del collapsed
+        else:
+            with watch("score"):
+                found = graph.value(tasks.add_search())
+            found = replace(found, device=engine.device, seconds=watch.seconds)
         if population is None:
             return found
         with watch("population"):
             people = files.enter_context(_population_chunks(population, request, report, stream.budget))
             classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people), population.lacks))
-        return replace(found, in_population=classes)
+        return replace(found, in_population=classes, seconds=watch.seconds)
+
+
+def _collapse(
+    search: RiskSearch,
+    chunks: TableChunks,
+    limit: int,
+    weighed: tuple[Units, TableWeights] | None,
+    report: Reporter,
+) -> Partition | None:
+    """Return the distinct rows of a table as one partition; None if they are more than the limit.
+
+    Raises InputError for too many rows if missing values match every value, since no cut keeps classes whole then.
+    """
+    columns, request = range(len(search.request.columns)), search.request
+    weights = () if weighed is None else (weighed[0], request.read.index(request.weights))
+    packing = Packing.of([column.cardinality for column in chunks.columns], columns, *weights)
+    report.stage("collapse", chunks.rows, "rows")
+    with contextlib.suppress(TooManyRowsError), Workers() as workers:
+        rows = collapse(chunks, packing, limit // 2, workers, limit, done=report.advance)
+        return Partition.from_keys(search.job, search.job.scored_columns, columns, rows.keys, *rows.sums)
+    if search.job.wildcards:
+        raise too_many_to_compare(limit, chunks.rows)
+    return None
 
 
 def _assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessment:
@@ -109,7 +145,7 @@ def _assess_dask(table: Any, request: RiskRequest, population: Population | None
     known = request.quasi_identifiers
     people = None if population is None else open_dask_population(population.table, known)
     graph = Graph()
-    tasks = RiskTasks.from_chunks(graph, request, score_request, list(table.columns), graph.take(table[request.read]))
+    tasks = RiskTasks.from_chunks(graph, request, score_request, list(table.columns), table[request.read])
     last = tasks.add_search()
     if population is not None:
         classes = tasks.add_population(population_chunks(graph, people, known), population.lacks)
@@ -137,8 +173,8 @@ def _population_classes(
         with _open_population(population, request, report, None) as people:
             score_request = replace(request.score_request({}), used=known, scored_columns=[], known=known, weights=None)
             with _local_graph(people.folder / "graph", people.budget, report) as graph:
-                chunks = graph.take(MemoryChunks(columns, people.budget.chunk_rows))
-                tasks = RiskTasks.from_chunks(graph, request, score_request, known, chunks)
+                table = MemoryChunks(columns, people.budget.chunk_rows)
+                tasks = RiskTasks.from_chunks(graph, request, score_request, known, table)
                 found: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
                 return found
     matched = match_population(open_population(population.table, known), columns, request.missing, population.lacks)

@@ -8,7 +8,7 @@ which its rows meet the rows of the table.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -21,26 +21,28 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.request import ScoreRequest
+from ..attack.weights import TableWeights, Units
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts
 from ..errors import InputError
+from ..out_of_core.chunks import TableChunks
 from ..pipeline import encoded_chunk as chunk_tasks
 from ..pipeline import routes as route_tasks
 from ..pipeline import table_plan as plans
 from ..pipeline.encoded_chunk import EncodedChunk
-from ..pipeline.fitting_rows import PartitionRows, TooManyRowsError
+from ..pipeline.fitting_rows import PartitionRows
 from ..pipeline.graph import Graph, Result
 from ..pipeline.parcels import unpack
 from ..pipeline.population import AbsentRowTotals, MetRows, find_absent_rows
 from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
 from ..pipeline.routes import Routes
 from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, WeightedCounts, Weights
-from ..pipeline.task_resources import task_engine, task_rows, task_workers, warn_clients
+from ..pipeline.task_resources import task_engine, task_rows, task_workers, warn_clients, worker_device
 from ..rows.partition import Rows
 from .partition_search import ByAttribute, Partition, combine_findings
 from .population_risks import MatchedClasses
 from .presence import PresenceRanking
-from .request import RiskRequest, about_distance, with_households
+from .request import NO_ATTRIBUTE, RiskRequest, about_distance, with_households
 from .risk_search import Assessment, RiskSearch, SecondSearch
 
 # Of the distinct rows that fit into memory, this share may be rows of a table and its population: they are matched.
@@ -53,6 +55,7 @@ class RiskTasks:
 
     names: of all columns of the table. local, number: for each chunk its `EncodedChunk`, and which distinct row each of
     its rows is. totals: the `ChunkTotals` of the table; weighing: its weights and their sums by value, or None twice.
+    encoded_before: whether the table was encoded, and checked, before.
     """
 
     graph: Graph
@@ -63,6 +66,7 @@ class RiskTasks:
     number: list[Result]
     totals: Result
     weighing: tuple[Any, Any]
+    encoded_before: bool
 
     @classmethod
     def from_chunks(
@@ -71,23 +75,40 @@ class RiskTasks:
         request: RiskRequest,
         score_request: ScoreRequest,
         names: Sequence[Hashable],
-        chunks: list[Result],
+        table: Any,
+        weighed: tuple[Units, TableWeights] | None = None,
     ) -> RiskTasks:
-        """Return the tasks that encode the chunks of a table; score_request: `RiskRequest.score_request`."""
-        encoded = graph.each("encode", encode_rows, request, score_request, chunks)
+        """Return the tasks that encode the chunks of a table.
+
+        score_request: `RiskRequest.score_request`. table: a table for `Graph.take`, with the columns that are read. If
+        it is `TableChunks`, its columns were checked before, its values are known without a pass over its chunks, and
+        `weighed` holds its weights.
+        """
+        encoded = graph.each("encode", encode_rows, request, score_request, graph.take(table))
         local, number = (graph.each(what, itemgetter(place), encoded) for place, what in enumerate(("local", "number")))
-        totals, weighing = chunk_tasks.count_values(graph, score_request, list(names), local)
-        return cls(graph, request, score_request, list(names), local, number, totals, weighing)
+        encoded_before = isinstance(table, TableChunks)
+        if encoded_before:
+            whole = table_totals(request, score_request, table)
+            totals = graph.given("totals", whole)
+            weighing = table_weights(score_request, whole, weighed)
+        else:
+            totals, weighing = chunk_tasks.count_values(graph, score_request, list(names), local)
+        return cls(graph, request, score_request, list(names), local, number, totals, weighing, encoded_before)
 
     def add_search(self) -> Result:
         """Add the tasks that search the table; returns the result that is its `Assessment`."""
         graph, request, asked, local = self.graph, self.request, self.score_request, self.local
-        planned = graph.one("plan", plan_risk, request, asked, self.names, self.totals, *self.weighing)
+        warns = None if self.encoded_before else warn_clients
+        planned = graph.one("plan", plan_risk, request, asked, self.names, warns, self.totals, *self.weighing)
         search = graph.one("search", plan_search, request, asked, planned, self.totals)
         rows = graph.each("rows", counted_rows, planned, local)
-        sample = graph.tree("samples", route_tasks.add_samples, graph.each("sample", sample_rows, rows))
         chunks, partitions = len(local), graph.partitions(len(local), planned)
-        route = graph.one("routes", plan_routes, planned, chunks, partitions, sample)
+        if self.encoded_before:
+            # Partitions need not be of the same size: those that are too large are cut finer.
+            route = graph.one("routes", routes_by_hash, planned, chunks, partitions)
+        else:
+            sample = graph.tree("samples", route_tasks.add_samples, graph.each("sample", sample_rows, rows))
+            route = graph.one("routes", route_tasks.plan_routes, planned, chunks, chunks, partitions, sample)
         sent = graph.each("send", send, planned, route, range(chunks), rows)
         found = (planned, search, route, range(partitions), graph.shuffle("out", sent, partitions))
         combine = partial(combine_findings, request.groups)
@@ -127,8 +148,7 @@ def encode_rows(request: RiskRequest, score_request: ScoreRequest, chunk: Any) -
     local, index = chunk_tasks.encode_chunk(replace(score_request, used=request.columns), request.device, chunk)
     if request.sensitive or not score_request.scored_columns:
         return local, index.number
-    rows, place = int(local.times.sum()), len(request.columns)
-    constant = ValueCounts(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
+    constant, place = constant_values(int(local.times.sum())), len(request.columns)
     local = local._replace(
         codes=[*local.codes[:place], np.zeros(len(local.times), np.uint8), *local.codes[place:]],
         values=[*local.values[:place], constant, *local.values[place:]],
@@ -137,19 +157,49 @@ def encode_rows(request: RiskRequest, score_request: ScoreRequest, chunk: Any) -
     return local, index.number
 
 
+def constant_values(rows: int) -> ValueCounts:
+    """Return the values of the column that takes the place of an attribute."""
+    return ValueCounts(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
+
+
+def table_totals(request: RiskRequest, score_request: ScoreRequest, table: TableChunks) -> ChunkTotals:
+    """Return the totals of a table that was encoded before; how many of its rows differ is not known."""
+    values: list[ValueCounts | Column] = list(table.columns)
+    if not request.sensitive and score_request.scored_columns:
+        values.insert(len(request.columns), constant_values(table.rows))
+    devices = frozenset([worker_device(request.device)])
+    return ChunkTotals(table.rows, table.rows, values, [-1] * len(values), devices)
+
+
+def table_weights(
+    score_request: ScoreRequest, totals: ChunkTotals, weighed: tuple[Units, TableWeights] | None
+) -> tuple[Weights | None, WeightedCounts | None]:
+    """Return the weights of a table that was encoded before, and their sums by value; None twice without weights."""
+    if weighed is None:
+        return None, None
+    units, weighted = weighed
+    counts: WeightedCounts = {NO_ATTRIBUTE: np.array([weighted.total]), **weighted.counts}
+    return Weights(plans.merged_columns(score_request.read, totals.values), units), counts
+
+
 def plan_risk(
     request: RiskRequest,
     score_request: ScoreRequest,
     names: list[Hashable],
+    warns: Callable[[str, type[Warning]], None] | None,
     totals: ChunkTotals,
     weights: Weights | None,
     counts: WeightedCounts | None,
 ) -> Plan:
-    """Return the plan that all partitions have to know; raises InputError, DeviceError; warns."""
+    """Return the plan that all partitions have to know; raises InputError, DeviceError.
+
+    warns: warns of columns; None if they were checked before.
+    """
     with about_distance():
         plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
     plan = replace(plan, job=with_households(plan.job, request.household_column))
-    request.check_columns(_columns(score_request, plan, totals), plan.rows, warn_clients)
+    if warns is not None:
+        request.check_columns(_columns(score_request, plan, totals), plan.rows, warns)
     return plan
 
 
@@ -177,15 +227,11 @@ def sample_rows(rows: tuple[Rows, ...]) -> route_tasks.Sample:
     return route_tasks.sample_rows(rows[0])
 
 
-def plan_routes(plan: Plan, chunks: int, partitions: int, sample: route_tasks.Sample) -> Routes:
-    """Return which rows go to which partition.
-
-    If missing values match every value, all go to one; within a memory limit `search_partition` counts them.
-    """
-    if plan.has_wildcards and task_rows(plan.job) < np.inf:
-        whole = route_tasks.RoutedPass(list(plan.job.scored_columns), [], np.zeros(1, np.int32), [])
-        return Routes([whole], [0], partitions, chunks, chunks)
-    return route_tasks.plan_routes(plan, chunks, chunks, partitions, sample)
+def routes_by_hash(plan: Plan, chunks: int, partitions: int) -> Routes:
+    """Return routes to partitions by the hash of the quasi-identifiers."""
+    places = np.arange(partitions, dtype=np.int32)
+    by_known = route_tasks.RoutedPass(list(plan.job.scored_columns), list(plan.job.known), places, [])
+    return Routes([by_known], [0], partitions, chunks, chunks)
 
 
 def send(plan: Plan, routes: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
@@ -208,15 +254,11 @@ def search_partition(
     with task_workers() as workers:
         found: ByAttribute = {}
         for rows, scored_columns in _rows_by_cut(plan, routes, partition, arrived, workers):
-            try:
-                for own in rows.fitting(scored_columns, together=plan.has_wildcards):
-                    columns = list(range(len(search.columns)))
-                    fitting = Partition.from_keys(search.job, own.scored_columns, columns, own.keys, *own.counts)
-                    found = combine_findings(
-                        search.request.groups, found, search.search([fitting], engine, workers, again)
-                    )
-            except TooManyRowsError:
-                raise too_many_to_compare(int(rows.limit), plan.rows) from None
+            for own in rows.fitting(scored_columns):
+                columns = list(range(len(search.columns)))
+                fitting = Partition.from_keys(search.job, own.scored_columns, columns, own.keys, *own.counts)
+                more = search.search([fitting], engine, workers, again)
+                found = combine_findings(search.request.groups, found, more)
         return found
 
 

@@ -36,8 +36,8 @@ class FittingRows(NamedTuple):
     counts: list[npt.NDArray[np.int64]]
 
 
-class TooManyRowsError(Exception):
-    """There are more distinct rows than fit into memory."""
+class _TooManyRowsError(Exception):
+    """There are more distinct rows than fit."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,11 @@ class PartitionRows:
     limit: float
     workers: Workers
 
-    def fitting(self, scored_columns: Sequence[int], together: bool = False) -> Iterator[FittingRows]:
-        """Return the rows in as few parts as fit into memory, each once for each of the scored columns.
-
-        together: all rows have to be in one part; raises TooManyRowsError if they do not fit.
-        """
+    def fitting(self, scored_columns: Sequence[int]) -> Iterator[FittingRows]:
+        """Return the rows in as few parts as fit into memory, each once for each of the scored columns."""
         if sum(row_count(own[0]) for own in self.parcels) <= self.limit:
             several = [rows_in(same, self.layout.words) for same in zip(*self.parcels, strict=True)]
             yield FittingRows(list(scored_columns), several[0].keys, [_counts(rows) for rows in several])
-            return
-        if together:
-            found = self._collapse(scored_columns, _Span(1, 0), self.limit)
-            yield FittingRows(list(scored_columns), found.keys, list(found.sums))
             return
         yield from self._fit(list(scored_columns), _Span(1, 0), tried=False)
 
@@ -79,7 +72,7 @@ class PartitionRows:
         limit = math.inf if tried and len(scored_columns) == 1 else self.limit
         try:
             found = self._collapse(scored_columns, span, limit)
-        except TooManyRowsError:
+        except _TooManyRowsError:
             found = None
         if found is not None:
             yield FittingRows(scored_columns, found.keys, list(found.sums))
@@ -108,7 +101,7 @@ class PartitionRows:
         return [_Span(span.of * times, span.place * times + int(place)) for place in np.flatnonzero(sizes)]
 
     def _collapse(self, scored_columns: Sequence[int], span: _Span, limit: float) -> DistinctRows:
-        """Return the distinct rows of a span; raises TooManyRowsError for more than the limit."""
+        """Return the distinct rows of a span; raises _TooManyRowsError for more than the limit."""
         needed = self.layout.masks({*self.known, *scored_columns})
         rows = DistinctRows(self.layout.words, len(self.parcels[0]), self.workers)
         waiting: list[list[npt.NDArray[Any]]] = []
@@ -128,7 +121,7 @@ class PartitionRows:
         keys, *counts = (np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
         rows.add(keys, *counts)
         if len(rows) > limit:
-            raise TooManyRowsError
+            raise _TooManyRowsError
 
     def _rows_of(self, span: _Span) -> Iterator[list[Any]]:
         """Return the keys, and the counts, of the rows of a span, sender by sender."""

@@ -19,6 +19,7 @@ from gpupif.marginals.dask import ColumnsRead, add_found, count_part, plan_table
 from gpupif.marginals.set_counts import SetRequest
 from gpupif.out_of_core.budget import Budget
 from gpupif.out_of_core.chunks import MemoryChunks
+from gpupif.out_of_core.encode import weigh_chunks
 from gpupif.pipeline.encoded_chunk import count_values, encode_chunk
 from gpupif.pipeline.fitting_rows import PartitionRows
 from gpupif.pipeline.local_graph import LocalGraph
@@ -85,8 +86,10 @@ def test_risk_as_in_memory(graph, weights, on_cpu):
     expected = gpupif.risk(table, known, sensitive, weights=weights)
 
     def assess(table, request, population):
-        chunks = graph.take(chunks_of(table[request.read]))
-        tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), list(table), chunks)
+        chunks = chunks_of(table[request.read])
+        used = len(request.columns)
+        weighed = None if weights is None else weigh_chunks(chunks, used, used)
+        tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), list(table), chunks, weighed)
         return replace(graph.value(tasks.add_search()), seconds={})
 
     with pytest.MonkeyPatch.context() as patch:
