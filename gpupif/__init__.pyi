@@ -23,10 +23,10 @@ from .disclosure.global_risk import global_risk as global_risk
 from .disclosure.household_risk import household_risk as household_risk
 from .disclosure.households import HouseholdRisks as HouseholdRisks
 from .disclosure.population_risks import PopulationRisks as PopulationRisks
+from .disclosure.population_risks import Presence as Presence
 from .disclosure.population_risks import population_risks as population_risks
 from .disclosure.population_uniques import PopulationUniques as PopulationUniques
 from .disclosure.population_uniques import population_uniques as population_uniques
-from .disclosure.presence import Presence as Presence
 from .disclosure.privacy_models import AlphaK as AlphaK
 from .disclosure.privacy_models import Recursive as Recursive
 from .disclosure.privacy_models import alpha_k_anonymity as alpha_k_anonymity

@@ -15,7 +15,7 @@ from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..io.temporary_folder import temporary_folder
 from ..marginals.coded_table import code_columns
-from ..marginals.out_of_core import ChunkCounts
+from ..marginals.counts_on_disk import ChunkCounts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetCounts
 from ..out_of_core.budget import plan_reading

@@ -32,8 +32,7 @@ from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import check_exist
 from .partition_search import Partition, Stopwatch
-from .population_risks import MatchedClasses
-from .presence import PresenceRanking
+from .population_risks import MatchedClasses, PresenceRanking
 from .request import RiskRequest
 from .risk_search import Assessment, RiskSearch, search_partitions
 from .risk_tasks import RiskTasks, too_many_to_compare

@@ -13,9 +13,8 @@ from .estimated_risks import EstimatedRisks
 from .homogeneous_classes import Group
 from .households import HouseholdRisks
 from .models import MODELS
-from .population_risks import PopulationRisks
+from .population_risks import PopulationRisks, Presence, PresenceBand, PresentClass
 from .population_uniques import PopulationUniques
-from .presence import Presence, PresenceBand, PresentClass
 from .risk_threshold import RiskThreshold
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from .estimated_risks import EstimatedRisks
 from .homogeneous_classes import Group
 from .households import HouseholdRisks
 from .models import MODELS, resolve_models
-from .population_risks import PopulationRisks
+from .population_risks import PopulationRisks, PresentClass
 from .population_uniques import PopulationUniques, population_uniques
-from .presence import PresentClass
 from .privacy_models import k_anonymity
 from .request import RiskRequest
 from .risk_search import Assessment

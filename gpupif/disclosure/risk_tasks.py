@@ -40,8 +40,7 @@ from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, WeightedCou
 from ..pipeline.task_resources import task_engine, task_rows, task_workers, warn_clients, worker_device
 from ..rows.partition import Rows
 from .partition_search import ByAttribute, Partition, combine_findings
-from .population_risks import MatchedClasses
-from .presence import PresenceRanking
+from .population_risks import MatchedClasses, PresenceRanking
 from .request import NO_ATTRIBUTE, RiskRequest, about_distance, with_households
 from .risk_search import Assessment, RiskSearch, SecondSearch
 

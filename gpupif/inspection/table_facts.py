@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import contextlib
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from ..encoding.column import Column
 from ..encoding.device import DeviceColumn, encode_on_device
 from ..encoding.encode import encode_column
-from ..encoding.merge import ValueCounts, label_array
+from ..encoding.merge import ColumnMerger, ValueCounts, encode_part, label_array
 from ..errors import ColumnTypeError
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
+from ..io.base import Source
+from ..io.common import check_rows
+from ..io.ipc_batches import BatchReader, BatchWriter, disk_errors
+from ..io.read import in_chunks, open_source
+from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
+from ..out_of_core.budget import plan_reading
+from ..out_of_core.encode import PIECES, rows_read
+from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
+from ..utils.config import resources
 from ..utils.progress import Reporter
-from .column_facts import OTHER, ColumnFacts
-from .facts_on_disk import facts_in_streams
+from .column_facts import OTHER, ColumnFacts, value_hashes
 
 
 def find_facts(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
@@ -59,3 +73,131 @@ def _encode(name: Hashable, array: Any) -> Column:
     if isinstance(array, DeviceColumn):
         return encode_on_device([name], [array], encode_column)[0]
     return encode_column(name, array)
+
+
+# Of the memory for the values of a column what a chunk may take: all of its columns may be of values that differ.
+CHUNKS = 3
+# Parts that the values of a column are merged in, at most.
+MOST_PARTS = 1 << 9
+
+
+@dataclass
+class _Stored:
+    """The values of a column on disk, by chunk. nbytes: of their labels in memory; missing: rows without a value."""
+
+    name: Hashable
+    file: Path
+    nbytes: int = 0
+    missing: int = 0
+
+
+def facts_in_streams(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
+    """The facts of the columns of files, within the memory limit; raises InputError, TableReadError, OutputError."""
+    source, here = open_source(table), resources()
+    names = request.choose(source)
+    budget = plan_reading(here.memory, len(names))
+    memory = budget.values_bytes()
+    with contextlib.ExitStack() as files:
+        folder = files.enter_context(temporary_folder(here.temp))
+        files.enter_context(disk_errors(folder))
+        plain = [name for name in names if _is_plain(source, name)]
+        stored = [_Stored(name, folder / f"values-{place}.arrow") for place, name in enumerate(plain)]
+        rows = _store(source, stored, names, budget.chunk_rows, memory, report)
+        check_rows(source.found.path, rows, source.names)
+        report.stage("look at", len(stored), "columns")
+        facts: dict[Hashable, ColumnFacts] = dict.fromkeys(names, ColumnFacts(OTHER, rows=rows))
+        for column in stored:
+            facts[column.name] = _look_at(source, column, memory)
+            column.file.unlink()
+            report.advance()
+    return facts
+
+
+def _is_plain(source: Source, name: Hashable) -> bool:
+    """Whether the values of a column can be compared."""
+    try:
+        encode_part(name, source.nothing().column(name))
+    except ColumnTypeError:
+        return False
+    return True
+
+
+def _store(
+    source: Source, stored: Sequence[_Stored], names: Sequence[Any], chunk_rows: int, memory: int, report: Reporter
+) -> int:
+    """Read the table; store the values of its plain columns. Returns how many rows there are."""
+    # Rows are counted by any column.
+    read: list[Any] = [column.name for column in stored] or [names[0]]
+    done, rows = rows_read(source, report), 0
+    pieces = (piece for _, piece in source.read(read, chunk_rows, memory // PIECES))
+    writers: list[BatchWriter] = []
+    with contextlib.ExitStack() as files, Workers() as workers:
+        for chunk in in_chunks(pieces, chunk_rows, memory // CHUNKS):
+            parts: list[ValueCounts] = workers.run(_values, [(one.name, chunk.column(one.name)) for one in stored])
+            if not writers:
+                writers = [
+                    files.enter_context(_writer(column.file, part.labels.type))
+                    for column, part in zip(stored, parts, strict=True)
+                ]
+            for column, writer, part in zip(stored, writers, parts, strict=True):
+                writer.write([part.labels, part.counts])
+                column.nbytes += part.labels.nbytes
+                column.missing += part.missing
+            rows += chunk.num_rows
+            done(chunk.num_rows)
+    return rows
+
+
+def _values(name: Hashable, array: Any) -> ValueCounts:
+    """The different values of some rows of a column; their codes go at once."""
+    return encode_part(name, array).values
+
+
+def _writer(file: Path, kind: pa.DataType) -> BatchWriter:
+    return BatchWriter(file, {"label": kind, "count": pa.int64()})
+
+
+def _look_at(source: Source, column: _Stored, memory: int) -> ColumnFacts:
+    """The facts of a column."""
+    parts = min(MOST_PARTS, -(-MERGING * column.nbytes // memory))
+    if parts <= 1:
+        [values] = _merged(column.name, [column.file])
+        return ColumnFacts.of(ValueCounts(source.labels(values.labels), values.counts, column.missing))
+    files = _cut(source, column.file, parts)
+    labels = source.labels_in_parts(lambda: (values.labels for values in _merged(column.name, files)))
+    counts = _merged(column.name, files)
+    missing = [column.missing, *([0] * (parts - 1))]
+    facts = [
+        ColumnFacts.of(ValueCounts(own, values.counts, absent))
+        for own, values, absent in zip(labels, counts, missing, strict=True)
+    ]
+    for file in files:
+        file.unlink()
+    return ColumnFacts.total(facts)
+
+
+def _merged(name: Hashable, files: Sequence[Path]) -> Iterator[ValueCounts]:
+    """The different values in each of these files."""
+    for file in files:
+        merger = ColumnMerger(name)
+        with BatchReader(file) as reader:
+            for number in range(len(reader)):
+                labels, counts = reader.columns(number)
+                merger.add(ValueCounts(labels, counts.to_numpy(), 0))
+        merger.flush()
+        yield merger.values
+
+
+def _cut(source: Source, file: Path, parts: int) -> list[Path]:
+    """Files of the values in a file, cut by their hashes, so that equal ones are in one."""
+    files = [file.with_suffix(f".{part}") for part in range(parts)]
+    with BatchReader(file) as reader, contextlib.ExitStack() as opened:
+        writers: list[BatchWriter] = []
+        for number in range(len(reader)):
+            labels, counts = reader.columns(number)
+            writers = writers or [opened.enter_context(_writer(part, labels.type)) for part in files]
+            part_of = (value_hashes(source.part_key(labels)) % np.uint64(parts)).astype(np.int64)
+            for part, writer in enumerate(writers):
+                own = pa.array(np.flatnonzero(part_of == part))
+                writer.write([labels.take(own), counts.take(own)])
+    return files

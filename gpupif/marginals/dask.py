@@ -123,7 +123,7 @@ def plan_table(
     weighted = TableWeights(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
-    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), device, (place, units))
+    return TablePlan(weights.columns, columns, Total.from_weights(totals.rows, weighted), device, (place, units))
 
 
 def send_combinations(

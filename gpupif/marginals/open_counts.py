@@ -14,7 +14,7 @@ from ..frames.open import device_for
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .coded_table import code_columns
-from .out_of_core import ChunkCounts
+from .counts_on_disk import ChunkCounts
 from .request import CountRequest
 from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
@@ -47,7 +47,7 @@ class MemoryCounts(SetCounts):
             self._counting = opened.enter_context(engine.counting(workers))
             self._opened = opened.pop_all()
         self._coded = coded
-        self._columns, self._total = with_counts(coded.columns, weighted), Total.of(coded.rows, weighted)
+        self._columns, self._total = with_counts(coded.columns, weighted), Total.from_weights(coded.rows, weighted)
         self._times = None if weighted is None else weighted.times
         self.names = coded.names
         self.orders = coded.frame.orders()

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.inspection import column_facts, facts_on_disk
+from gpupif.inspection import column_facts, table_facts
 from tests.helpers.counting_ways import OTHERS, in_memory
 
 ROWS = 200
@@ -156,8 +156,8 @@ def same(one, other):
 @pytest.mark.parametrize("parts", [1, 3])
 def test_the_same_anywhere(monkeypatch, found, way, parts):
     """Also where the values of a column are merged in parts, and more differ than are looked at."""
-    monkeypatch.setattr(facts_on_disk, "MOST_PARTS", parts)
-    monkeypatch.setattr(facts_on_disk, "MERGING", 10**9)
+    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MERGING", 10**9)
     monkeypatch.setattr(column_facts, "LOOKED_AT", 20)
     same(way(gpupif.inspect, TABLE), in_memory(gpupif.inspect, TABLE))
 
@@ -180,8 +180,8 @@ def test_csv_in_streams(tmp_path, monkeypatch, parts):
         *("number", "text", "number", "text", "whole number", "date")
     ]
     assert whole.columns.set_index("column").loc["twice", "values"] == 2
-    monkeypatch.setattr(facts_on_disk, "MOST_PARTS", parts)
-    monkeypatch.setattr(facts_on_disk, "MERGING", 10**9)
+    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MERGING", 10**9)
     with gpupif.config(memory_limit="16GiB"):
         same(gpupif.inspect(file), whole)
 

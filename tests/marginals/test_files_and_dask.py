@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif import toxic_pairs
 from gpupif.engines.cpu import count_tables as subset_tables
-from gpupif.marginals import out_of_core as counting
+from gpupif.marginals import counts_on_disk as counting
 from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.pieces import in_parts, write_parts
