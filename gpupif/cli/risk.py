@@ -13,7 +13,7 @@ from .option_values import FileRoles, as_distances, as_names, as_population
 from .options import ClusterOptions, compiling_ahead, game_option, option, table_option
 
 if TYPE_CHECKING:
-    from ..disclosure.game import Game
+    from ..disclosure.attack_game import Game
 
 
 def risk(
@@ -117,7 +117,7 @@ def _cells(models: list[str] | None) -> list[str]:
 
 def _game(**amounts: float | None) -> Game | None:
     """Return the game of some amounts, others being the defaults of `gpupif.models.Game`; None if none is given."""
-    from ..disclosure.game import Game
+    from ..disclosure.attack_game import Game
 
     given = {name: amount for name, amount in amounts.items() if amount is not None}
     return Game(**given) if given else None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..utils.information import Sizes
 from ..utils.validation import MOST, brief, is_whole, whole_number
-from .risk_threshold import RiskLevels
+from .risk_threshold import KeyedSums
 
 
 def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int64]:
@@ -117,10 +117,10 @@ class ClassSizes:
         """Rows of the smallest class."""
         return min(self.rows_of_size)
 
-    def risk_levels(self) -> RiskLevels:
-        """The risks 1 / size of the rows."""
+    def rows_of_risk(self) -> KeyedSums:
+        """Return the number of rows by their risk, 1 / size."""
         sizes, rows = (np.array(list(found), np.int64) for found in zip(*self.rows_of_size.items(), strict=True))
-        return RiskLevels.of(1 / sizes, rows)
+        return KeyedSums.from_amounts(1 / sizes, rows)
 
     @property
     def classes_of_size(self) -> dict[int, int]:

@@ -17,10 +17,9 @@ from ..scoring.score import score
 from ..utils.arrays import on_host
 from ..utils.docs import documented_as
 from ..utils.validation import Columns
-from .anonymity import k_anonymity
-from .cells import check_households
-from .households import HouseholdSums
-from .request import RiskRequest
+from .households import risks_by_code, sum_households
+from .privacy_models import k_anonymity
+from .request import RiskRequest, check_households
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +83,9 @@ def household_risk(
     [0.5, 1.0, 1.0]
 
     """
-    request = RiskRequest.of(table, quasi_identifiers, None, (), weights=weights, missing=missing, household=household)
+    request = RiskRequest.from_arguments(
+        table, quasi_identifiers, None, (), weights=weights, missing=missing, household=household
+    )
     known = request.quasi_identifiers
 
     def risks_of(table: Any) -> Scores:
@@ -100,7 +101,7 @@ def household_risk(
         column = encode_column(household, frame.column(frame.names.index(household))).on_host()
     check_households(household, column.missing_rows)
     risks = on_host(risks_of(frame).array(MEASURE)[0])
-    by_code = HouseholdSums.of(risks, np.ones(len(risks), np.int64), column.codes).by_code()
+    by_code = risks_by_code(sum_households(risks, np.ones(len(risks), np.int64), column.codes))
     with frame.active():
         return frame.series(by_code[column.codes], NAME)
 

@@ -7,15 +7,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..utils.display import Heading, as_found, as_percent, as_text, draw_table, plural
-from .classes import AttackRisk, ClassRisks
-from .estimated import EstimatedRisks
-from .game import Payoffs
-from .homogeneity import Group
+from .attack_game import Payoffs
+from .class_risks import AttackRisk, ClassRisks
+from .estimated_risks import EstimatedRisks
+from .homogeneous_classes import Group
 from .households import HouseholdRisks
-from .journalist import PopulationRisks
 from .models import MODELS
+from .population_risks import PopulationRisks, Presence, PresenceBand, PresentClass
 from .population_uniques import PopulationUniques
-from .presence import Presence, PresenceBand, PresentClass
 from .risk_threshold import RiskThreshold
 
 if TYPE_CHECKING:

@@ -13,20 +13,19 @@ from ..errors import InputError
 from ..utils.display import Displayable, draw_line, plural
 from ..utils.docs import documented_as
 from ..utils.validation import Columns, brief, whole_number
-from .anonymity import k_anonymity
 from .assess import assess
-from .classes import ClassRisks, check_limits, risks_of
-from .estimated import EstimatedRisks
-from .game import Game, Payoffs
-from .homogeneity import Group
+from .attack_game import Game, Payoffs
+from .class_risks import ClassRisks, check_limits, risks_of
+from .estimated_risks import EstimatedRisks
+from .homogeneous_classes import Group
 from .households import HouseholdRisks
-from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
+from .population_risks import PopulationRisks, PresentClass
 from .population_uniques import PopulationUniques, population_uniques
-from .presence import PresentClass
+from .privacy_models import k_anonymity
 from .request import RiskRequest
+from .risk_search import Assessment
 from .risk_threshold import RiskThreshold
-from .search import Assessed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,7 +244,7 @@ def risk(
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    request = RiskRequest.of(
+    request = RiskRequest.from_arguments(
         table,
         quasi_identifiers,
         sensitive,
@@ -296,7 +295,7 @@ def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> N
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
 
 
-def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | None:
+def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
     """People who are unique in the population, where its size is known."""
     if all(value is None for value in people.values()):
         return None
@@ -306,13 +305,13 @@ def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | 
         raise InputError(str(error).replace("population:", "population_size:", 1)) from None
 
 
-def _attacked_sizes(found: Assessed) -> dict[str, Mapping[int, int]]:
+def _attacked_sizes(found: Assessment) -> dict[str, Mapping[int, int]]:
     """By attacker the rows of the table by how many they are told apart from: of the table, or of the population."""
     sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
     return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
 
 
-def _attributes(found: Assessed) -> pd.DataFrame:
+def _attributes(found: Assessment) -> pd.DataFrame:
     """One row a sensitive attribute."""
     import pandas as pd
 

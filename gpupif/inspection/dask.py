@@ -16,7 +16,7 @@ from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.request import CountRequest
 from ..utils.progress import Reporter
-from .facts import OTHER, ColumnFacts
+from .column_facts import OTHER, ColumnFacts
 
 
 class PartitionValues(NamedTuple):

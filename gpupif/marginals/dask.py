@@ -30,8 +30,8 @@ from ..pipeline.table_plan import ChunkTotals, WeightedCounts, Weights
 from ..pipeline.task_resources import task_engine, task_workers
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .request import CountRequest
+from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
 
 class ColumnsRead(NamedTuple):
@@ -123,7 +123,7 @@ def plan_table(
     weighted = TableWeights(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
-    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), device, (place, units))
+    return TablePlan(weights.columns, columns, Total.from_weights(totals.rows, weighted), device, (place, units))
 
 
 def send_combinations(

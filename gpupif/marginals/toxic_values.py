@@ -18,10 +18,8 @@ from ..encoding.column import Column, value_order
 from ..engines.base import Counter
 from ..engines.cpu.count_tables import Combinations
 from ..utils.information import LogSum
-from .base import Total
-from .count_sums import CountSums
-from .independence import NEARLY_NONE, as_often_as_parts
-from .separation import Separation
+from .count_statistics import NEARLY_NONE, CountSums, Separation, as_often_as_parts
+from .set_counts import Total
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,8 @@ class MeasuredSets:
         self._columns = columns
         self._total = total
         self._top = top
-        self._whole = CountSums.of(np.array([total.units])).logs.sum_log()
-        self._alone = [self._whole - CountSums.of(column.counts).logs.sum_log() for column in columns]
+        self._whole = CountSums.from_counts(np.array([total.units])).logs.sum_log()
+        self._alone = [self._whole - CountSums.from_counts(column.counts).logs.sum_log() for column in columns]
         self._records: list[dict[str, Any]] = []
         self._rare: list[Rare] = []
         self._subsets: list[Sequence[int]] = []
@@ -90,7 +88,7 @@ class MeasuredSets:
         kept = rare[:several]
         self._highest = _highest(np.concatenate([self._highest, times[kept]]), self._top)
         return SetPart(
-            CountSums.of(counts, self._total.alone),
+            CountSums.from_counts(counts, self._total.alone),
             len(counts),
             independent,
             self._rarest(subset, Rare(times[kept], counts[kept], [codes[kept] for codes in found.codes])),

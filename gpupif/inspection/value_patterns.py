@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from . import looks
-from .looks import Look
+from . import column_meanings as meanings
+from .column_meanings import Meaning
 
 # Of numbers with a check digit a part is right by chance: so many different ones are needed to tell.
 CHECKED = 8
@@ -33,7 +33,7 @@ class Pattern(NamedTuple):
     how many different values are needed to tell. name: whether only a column of such a name is believed to hold it.
     """
 
-    look: Look
+    meaning: Meaning
     fits: Callable[[str], bool]
     strong: bool = True
     least: int = 1
@@ -151,21 +151,21 @@ _FILE = r"\.(jpe?g|png|gif|bmp|tiff?|heic|webp|dcm)"
 
 # In this order; of those that fit as many values the first.
 PATTERNS: Sequence[Pattern] = (
-    Pattern(looks.EMAIL, _matches(r"(mailto:)?[^@\s<>]+@[^@\s<>.]+(\.[^@\s<>.]+)+")),
-    Pattern(looks.PHOTO, _matches(rf"\S.*{_FILE}|data:image/.*")),
-    Pattern(looks.WEB_ADDRESS, _matches(r"((https?|ftp)://|www\.)\S+")),
-    Pattern(looks.IP_ADDRESS, is_ip_address),
-    Pattern(looks.DEVICE, _matches(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}")),
-    Pattern(looks.SOCIAL_SECURITY, is_ssn),
-    Pattern(looks.IBAN, is_iban),
-    Pattern(looks.CARD, is_card, least=CHECKED),
-    Pattern(looks.VEHICLE, is_vin, least=CHECKED),
-    Pattern(looks.CODE, _matches(r"\{?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\}?")),
-    Pattern(looks.CODE, _matches(r"(?=.*[a-f])(?=.*\d)([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")),
-    Pattern(looks.PHONE, is_phone, strong=False),
-    Pattern(looks.DATE, is_written_date, strong=False),
+    Pattern(meanings.EMAIL, _matches(r"(mailto:)?[^@\s<>]+@[^@\s<>.]+(\.[^@\s<>.]+)+")),
+    Pattern(meanings.PHOTO, _matches(rf"\S.*{_FILE}|data:image/.*")),
+    Pattern(meanings.WEB_ADDRESS, _matches(r"((https?|ftp)://|www\.)\S+")),
+    Pattern(meanings.IP_ADDRESS, is_ip_address),
+    Pattern(meanings.DEVICE, _matches(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}")),
+    Pattern(meanings.SOCIAL_SECURITY, is_ssn),
+    Pattern(meanings.IBAN, is_iban),
+    Pattern(meanings.CARD, is_card, least=CHECKED),
+    Pattern(meanings.VEHICLE, is_vin, least=CHECKED),
+    Pattern(meanings.CODE, _matches(r"\{?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\}?")),
+    Pattern(meanings.CODE, _matches(r"(?=.*[a-f])(?=.*\d)([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")),
+    Pattern(meanings.PHONE, is_phone, strong=False),
+    Pattern(meanings.DATE, is_written_date, strong=False),
     Pattern(
-        looks.ADDRESS,
+        meanings.ADDRESS,
         _matches(
             r"\d+\w?,? +.*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|square|rue)\b.*"
             r"|.*(straße|strasse|str\.|weg|platz|allee|gasse) ?\d+ ?\w?(,.*)?|(rue|avenue|calle|via|plaza) .*\d.*"
@@ -173,56 +173,56 @@ PATTERNS: Sequence[Pattern] = (
         strong=False,
     ),
     Pattern(
-        looks.POSTCODE,
+        meanings.POSTCODE,
         # United Kingdom, Canada, the Netherlands, United States with four more digits.
         _matches(r"[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}|[a-z]\d[a-z] ?\d[a-z]\d|[1-9]\d{3} ?[a-z]{2}|\d{5}-\d{4}"),
         strong=False,
         least=CHECKED,
     ),
     Pattern(
-        looks.DIAGNOSIS,
+        meanings.DIAGNOSIS,
         _matches(r"[A-TV-Z]\d[0-9AB]\.[0-9A-TV-Z]{1,4}|[A-TV-Z]\d[0-9AB]"),
         strong=False,
         least=CHECKED,
     ),
     # What only a name tells from other numbers.
-    Pattern(looks.PHONE, is_phone_digits, strong=False, by_name_only=True),
-    Pattern(looks.FAX, is_phone_digits, strong=False, by_name_only=True),
-    Pattern(looks.DATE, is_date_digits, strong=False, by_name_only=True),
-    Pattern(looks.SOCIAL_SECURITY, is_nine_digits, strong=False, by_name_only=True),
+    Pattern(meanings.PHONE, is_phone_digits, strong=False, by_name_only=True),
+    Pattern(meanings.FAX, is_phone_digits, strong=False, by_name_only=True),
+    Pattern(meanings.DATE, is_date_digits, strong=False, by_name_only=True),
+    Pattern(meanings.SOCIAL_SECURITY, is_nine_digits, strong=False, by_name_only=True),
 )
 
 
-def shares(texts: Sequence[str], look: Look | None) -> Mapping[Look, float]:
+def shares(texts: Sequence[str], meaning: Meaning | None) -> Mapping[Meaning, float]:
     """By look the share of values, at least one, that fit a pattern of it; look: by the column's name.
 
     Where there are too few different values to tell, a pattern is not looked at, unless the name says the same.
     """
-    found: dict[Look, float] = {}
+    found: dict[Meaning, float] = {}
     plain = [text.strip() if len(text) <= LONGEST else "" for text in texts]
     for pattern in PATTERNS:
-        named = pattern.look == look
+        named = pattern.meaning == meaning
         if (pattern.by_name_only or len(plain) < pattern.least) and not named:
             continue
         share = sum(map(pattern.fits, plain)) / len(plain)
-        if share > found.get(pattern.look, 0.0):
-            found[pattern.look] = share
+        if share > found.get(pattern.meaning, 0.0):
+            found[pattern.meaning] = share
     return found
 
 
-STRONG = frozenset(pattern.look for pattern in PATTERNS if pattern.strong)
+STRONG = frozenset(pattern.meaning for pattern in PATTERNS if pattern.strong)
 
 # What a longer text may hold: each is looked for anywhere in it.
-HELD: Mapping[Look, re.Pattern[str]] = {
-    looks.EMAIL: re.compile(r"[^@\s<>]{1,64}@[^@\s<>.]{1,63}\.[^@\s<>.]"),
-    looks.WEB_ADDRESS: re.compile(r"(https?://|www\.)\S+"),
-    looks.SOCIAL_SECURITY: re.compile(r"(?<!\d)(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?!\d)"),
-    looks.PHONE: re.compile(r"\+\d[\d\s().\-/]{6,16}\d|\(\d{3}\) ?\d{3}-\d{4}|(?<!\d)\d{3}-\d{3}-\d{4}(?!\d)"),
-    looks.DATE: re.compile(r"(?<!\d)((1[89]|20)\d\d-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./](1[89]|20)\d\d)(?!\d)"),
+HELD: Mapping[Meaning, re.Pattern[str]] = {
+    meanings.EMAIL: re.compile(r"[^@\s<>]{1,64}@[^@\s<>.]{1,63}\.[^@\s<>.]"),
+    meanings.WEB_ADDRESS: re.compile(r"(https?://|www\.)\S+"),
+    meanings.SOCIAL_SECURITY: re.compile(r"(?<!\d)(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?!\d)"),
+    meanings.PHONE: re.compile(r"\+\d[\d\s().\-/]{6,16}\d|\(\d{3}\) ?\d{3}-\d{4}|(?<!\d)\d{3}-\d{3}-\d{4}(?!\d)"),
+    meanings.DATE: re.compile(r"(?<!\d)((1[89]|20)\d\d-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./](1[89]|20)\d\d)(?!\d)"),
 }
 
 
-def held_in(texts: Sequence[str]) -> Mapping[Look, int]:
+def held_in(texts: Sequence[str]) -> Mapping[Meaning, int]:
     """By look in how many texts something like it stands; looks that none has are left out."""
-    found = {look: sum(pattern.search(text) is not None for text in texts) for look, pattern in HELD.items()}
-    return {look: count for look, count in found.items() if count}
+    found = {meaning: sum(pattern.search(text) is not None for text in texts) for meaning, pattern in HELD.items()}
+    return {meaning: count for meaning, count in found.items() if count}

@@ -77,8 +77,8 @@ class Ranking(NamedTuple):
     orders: Sequence[npt.NDArray[np.int64]]
     most: int
 
-    def of(self, codes: Sequence[npt.NDArray[Any]]) -> Ranking:
-        """The same with these codes of the columns."""
+    def with_codes(self, codes: Sequence[npt.NDArray[Any]]) -> Ranking:
+        """Return the ranking with these codes of the columns."""
         return self._replace(
             columns=[replace(column, codes=on_host(own)) for column, own in zip(self.columns, codes, strict=True)]
         )

@@ -25,7 +25,7 @@ class Total(NamedTuple):
     unit: float | None = None
 
     @classmethod
-    def of(cls, rows: int, weighted: TableWeights | None) -> Total:
+    def from_weights(cls, rows: int, weighted: TableWeights | None) -> Total:
         """Of a table of so many rows, with or without weights."""
         return cls(rows, rows) if weighted is None else cls(rows, weighted.total, weighted.unit)
 
