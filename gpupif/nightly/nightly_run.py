@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
 import resource
@@ -150,7 +151,7 @@ def _logged(event: str) -> Iterator[None]:
     try:
         yield
     except OutputError as error:
-        event_log.warn(event, str(error))
+        event_log.say(event, str(error), logging.WARNING)
 
 
 def _check_places(config: Config, state: Path) -> None:
@@ -239,13 +240,10 @@ class _Run:
                     finished = self._finished(begun, ended)
                     on_record(finished)
                 left = self._tidied(finished)
-        is_good, failed = (
-            finished.status is Status.PASSED,
-            [gate.name for gate in finished.gates if gate.verdict.holds_back],
-        )
+        failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
         said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
-        say, number = event_log.say if is_good else event_log.fail, finished.number
-        say("ended", f"run {number} {finished.status}: {said}", run=number, status=finished.status)
+        level, number = logging.INFO if finished.status is Status.PASSED else logging.ERROR, finished.number
+        event_log.say("ended", f"run {number} {finished.status}: {said}", level, run=number, status=finished.status)
         untold = notify(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         if left or untold:
             with _logged("not on record"):
@@ -436,6 +434,6 @@ class _Run:
             remove_expired(self.record, self.settings.keep, utc_now())
         except (GpupifError, OSError) as error:
             left = f"What is no longer needed could not be removed: {self._without_secrets(error)}"
-            event_log.warn("not tidied", left)
+            event_log.say("not tidied", left, logging.WARNING)
             return [left]
         return []

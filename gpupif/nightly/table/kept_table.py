@@ -6,16 +6,17 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import pyarrow as pa
 
 from ...errors import InputError
 from ...io.base import Input
 from ...io.common import Pick, denied
+from ...io.databases.base import QueryTable
 from ...io.databases.open import open_query
 from ...io.formats import FEATHER
 from ...io.ipc_batches import disk_errors
@@ -40,17 +41,6 @@ from .table_changes import InputChanges, InputFile, input_changes
 PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
 # The name of a file of scores for a table that came from no file.
 STREAM_FILE = Path("query.feather")
-
-
-class Batches(Protocol):
-    """A table that is read in streams, such as the result of a query."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns."""
-
-    def batches(self) -> Iterable[pa.RecordBatch]:
-        """Return the rows, read when they are asked for."""
 
 
 class KeptTable(KeptSource):
@@ -122,7 +112,7 @@ class KeptTable(KeptSource):
     @classmethod
     def of_batches(
         cls,
-        batches: Batches,
+        batches: QueryTable,
         name: str,
         folder: Path,
         columns: Sequence[str] | Pick | None = None,
