@@ -31,7 +31,7 @@ from ...utils.config import resources
 from ...utils.progress import Reporter
 from ...utils.validation import check_exist
 from ..configuration.config import Config
-from ..configuration.settings import AnyKnownSettings, Known, Settings
+from ..configuration.settings import Settings, columns_known
 from ..run_outcome import ColumnProfile
 from .file_digests import FileIndex
 from .kept_values import KeptValues
@@ -308,18 +308,12 @@ def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
     score, risk = settings.score, settings.risk
     yield "input.row_key", settings.input.row_key
     yield "score.columns", score.columns or ()
-    yield "score.known", _columns_known(score.known)
+    yield "score.known", columns_known(score.known)
     for name, known in (score.attackers or {}).items():
-        yield f"score.attackers.{name}", _columns_known(known)
+        yield f"score.attackers.{name}", columns_known(known)
     yield "score.weights", () if score.weights is None else (score.weights,)
     yield "score.distances", list(score.distances)
     yield "risk.quasi_identifiers", risk.quasi_identifiers
     yield "risk.sensitive", risk.sensitive
     for number, gate in enumerate(settings.gates):
         yield f"gates.{number}.column", () if gate.column is None else (gate.column,)
-
-
-def _columns_known(known: Known | None) -> Sequence[str]:
-    if isinstance(known, AnyKnownSettings):
-        return known.among or ()
-    return known if isinstance(known, list) else ()
