@@ -216,7 +216,7 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
     try:
         found = list(gate.kind.find(gate.settings, findings))
     except GpupifError as error:
-        # What it says may quote values of the table.
+        # The text of the error may quote values of the table.
         return replace(result, why=f"It could not be evaluated: {type(error).__name__}.")
     unknown = [value for value in found if value.value is None or math.isnan(value.value)]
     if unknown or not found:

@@ -244,10 +244,10 @@ class Record:
             rows = self._connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY number").fetchall()
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def documents(self) -> list[RunDocument]:
-        """Return the documents of all runs in order, also of removed ones. Raises TableReadError for a damaged one."""
+    def documents(self) -> Iterator[RunDocument]:
+        """Yield the documents of all runs in order, also of removed ones. Raises TableReadError for a damaged one."""
         with self.snapshot():
-            return [*map(self._document, self._numbers("1"))]
+            yield from map(self._document, self._numbers("1"))
 
     def check_table(self, identity: str) -> None:
         """Raise InputError if the last run that came to results is of another table."""
@@ -369,7 +369,7 @@ class Record:
     def _salvage(self, highest: int) -> tuple[list[RunDocument], int]:
         """Return the runs that are whole, up to the highest number, and how many are known to be damaged."""
         whole, lost = [], 0
-        # One by one: a walk over all ends at the first damaged page.
+        # Runs are read one by one: a query for all of them ends at the first damaged page.
         for number in range(1, highest + 1):
             try:
                 with _said(self.file, "read"):

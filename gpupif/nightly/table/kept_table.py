@@ -265,7 +265,7 @@ def table_identity(config: Config) -> str:
     """Return the identity of the table, without secrets: its path, or the database and the query."""
     given = config.document["input"]
     if config.table is not None:
-        # As it is written where it is from the environment.
+        # A path from the environment may be secret: the reference is shown.
         return given["path"] if "${" in given["path"] else str(config.table)
     return f"{given['connection']}: {given['query']}"
 
