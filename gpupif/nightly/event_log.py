@@ -19,22 +19,8 @@ from ..errors import printable
 LOG = logging.getLogger("gpupif.nightly")
 
 
-def say(event: str, text: str, **fields: Any) -> None:
+def say(event: str, text: str, level: int = logging.INFO, **fields: Any) -> None:
     """Log an event. text: one line for people. fields: values for programs, as JSON has them."""
-    _log(logging.INFO, event, text, fields)
-
-
-def warn(event: str, text: str, **fields: Any) -> None:
-    """Log an event that somebody should see to; see `say`."""
-    _log(logging.WARNING, event, text, fields)
-
-
-def fail(event: str, text: str, **fields: Any) -> None:
-    """Log the failure of a run; see `say`."""
-    _log(logging.ERROR, event, text, fields)
-
-
-def _log(level: int, event: str, text: str, fields: dict[str, Any]) -> None:
     LOG.log(level, "%s", text, extra={"event": event, "fields": fields})
 
 

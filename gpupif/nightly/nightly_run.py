@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
 import resource
@@ -51,7 +52,7 @@ class RefusedError(InputError):
     """The error of a table that a run refuses; its message has no value of the table."""
 
 
-# Errors of the configuration or the table; all others are of the machine.
+# Errors of the configuration or the table; all others, and a database that cannot be reached, are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
 # Errors that quote names of columns, words of the configuration and paths, and no value of a table.
 WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DatabaseUnavailableError, DeviceError, OutputError, OSError)
@@ -150,7 +151,7 @@ def _logged(event: str) -> Iterator[None]:
     try:
         yield
     except OutputError as error:
-        event_log.warn(event, str(error))
+        event_log.say(event, str(error), logging.WARNING)
 
 
 def _check_places(config: Config, state: Path) -> None:
@@ -239,13 +240,10 @@ class _Run:
                     finished = self._finished(begun, ended)
                     on_record(finished)
                 left = self._tidied(finished)
-        is_good, failed = (
-            finished.status is Status.PASSED,
-            [gate.name for gate in finished.gates if gate.verdict.holds_back],
-        )
+        failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
         said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
-        say, number = event_log.say if is_good else event_log.fail, finished.number
-        say("ended", f"run {number} {finished.status}: {said}", run=number, status=finished.status)
+        level, number = logging.INFO if finished.status is Status.PASSED else logging.ERROR, finished.number
+        event_log.say("ended", f"run {number} {finished.status}: {said}", level, run=number, status=finished.status)
         untold = notify(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
         if left or untold:
             with _logged("not on record"):
@@ -260,9 +258,8 @@ class _Run:
             self._keep_no_scores(begun)
             # The facts take most of the room.
             self.facts = {}
-            broken = self._ended_as(
-                begun, Status.BROKEN, " ".join(filter(None, [ended.error, self._without_secrets(error)]))
-            )
+            errors = f"{ended.error} {self._without_secrets(error)}".lstrip()
+            broken = self._ended_as(begun, Status.BROKEN, errors)
         with _logged("not on record"):
             return self.record.finish(broken)
         return broken
@@ -275,16 +272,12 @@ class _Run:
         try:
             let_signals_through()
             status = self._measure(begun, before)
-        except DatabaseUnavailableError as failure:
+        except (GpupifError, OSError) as failure:
             error = self._without_secrets(failure)
-        except REFUSED_FOR as refusal:
-            status, error = Status.REFUSED, self._without_secrets(refusal)
-        except GpupifError as failure:
-            error = self._without_secrets(failure)
+            if isinstance(failure, REFUSED_FOR) and not isinstance(failure, DatabaseUnavailableError):
+                status = Status.REFUSED
         except MemoryError:
             error = "not enough memory for this table: raise run.memory_limit, or score fewer columns."
-        except OSError as failure:
-            error = self._without_secrets(failure)
         except BaseException as failure:
             # An interruption, or a fault of this package: it is put on record, and raised.
             broken = isinstance(failure, Exception)
@@ -323,8 +316,7 @@ class _Run:
 
     def _measure(self, begun: RunOutcome, before: RunOutcome | None) -> Status:
         """Read the table, measure it, evaluate the gates, keep scores and values, and return how that ended."""
-        table = self._read()
-        self._describe(table, before)
+        table = self._read(before)
         self._check_schema()
         self._check_keys(table)
         with _blamed(self.config.file):
@@ -359,8 +351,8 @@ class _Run:
         self.seconds["keep"] = time.perf_counter() - measured
         return Status.PASSED if held else Status.FAILED
 
-    def _read(self) -> KeptTable:
-        """Open the table, until the run is on record, and return it."""
+    def _read(self, before: RunOutcome | None) -> KeptTable:
+        """Open the table, until the run is on record, put its files and columns into the facts, and return it."""
         with Reporter() as report:
             table = self.table = self.closing.enter_context(opened_table(self.config, self.state, report))
         self.notes += table.notes
@@ -369,10 +361,6 @@ class _Run:
         self.seconds |= table.seconds
         self.types = table.schema
         self.words |= {*self.types, *(file.path for file in table.files)}
-        return table
-
-    def _describe(self, table: KeptTable, before: RunOutcome | None) -> None:
-        """Put the files and columns of the table, and their changes, into the facts."""
         changes = table.changes([] if before is None else before.files)
         self.facts |= {"rows": table.rows, "files": table.files, "changes": changes}
         self.facts["columns"] = table.profile(None if before is None else before.number)
@@ -380,6 +368,7 @@ class _Run:
         event_log.say(
             "read", f"{read:,} of {files:,} {plural(files, 'file')} read", read=read, files=files, rows=table.rows
         )
+        return table
 
     def _check_schema(self) -> None:
         """Raise InputError if columns came, went or changed their type, unless that is accepted."""
@@ -436,6 +425,6 @@ class _Run:
             remove_expired(self.record, self.settings.keep, utc_now())
         except (GpupifError, OSError) as error:
             left = f"What is no longer needed could not be removed: {self._without_secrets(error)}"
-            event_log.warn("not tidied", left)
+            event_log.say("not tidied", left, logging.WARNING)
             return [left]
         return []

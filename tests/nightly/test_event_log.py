@@ -16,8 +16,8 @@ def redact(text):
 def test_text(capsys):
     with log.logged_to_stderr("text", redact):
         log.say("read", "read 3 of 100 files (300,000 rows)", files=3)
-        log.warn("not told", "tell.webhooks[0]: s3cret\nforged \x1b[31mline")
-        log.fail("end", "50 % of s3cret")
+        log.say("not told", "tell.webhooks[0]: s3cret\nforged \x1b[31mline", logging.WARNING)
+        log.say("end", "50 % of s3cret", logging.ERROR)
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
@@ -30,7 +30,7 @@ def test_text(capsys):
 def test_quiet(capsys):
     with log.logged_to_stderr("text", redact, quiet=True):
         log.say("read", "read it")
-        log.warn("not told", "s3cret could not be told")
+        log.say("not told", "s3cret could not be told", logging.WARNING)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("warning *** could not be told")
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# How many cells and rows are listed.
+# The number of cells and rows that are listed.
 LISTED = 20
-# How many files, and figures of columns, are listed of each kind.
+# The number of files of each kind, and of figures of columns, that are printed.
 LISTED_FILES, LISTED_FIGURES = 5, 20
 LAST, GOOD = "last", "good"
 # A figure of the summary that the profile of a column has, too.
@@ -311,7 +311,7 @@ def _gates(before: RunOutcome, after: RunOutcome) -> list[GateChange]:
     """Return the gates of both runs, in the order of the later run; gates that it lacks come last."""
     waiting = list(before.gates)
     past: dict[str, GateResult] = {}
-    # What measures the same is the same gate, whatever it is called; of several first the one of the same name.
+    # Gates that measure the same are the same gate, whatever their names; if several do, the name decides.
     for named in (True, False):
         for gate in after.gates:
             same = [

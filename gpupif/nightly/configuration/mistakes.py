@@ -86,30 +86,27 @@ def _sections_in(annotation: Any) -> Iterator[type[Section]]:
 def _sentence(
     kind: str, message: str, context: Mapping[str, Any], location: Location, document: Mapping[str, Any]
 ) -> str:
-    came, section = value_at(document, location), section_of(location)
+    """Return a mistake as a sentence. kind, message, context: of pydantic's error. document: as it is written."""
+    came, section, key = value_at(document, location), section_of(location), str(location[-1])
     if kind == FAULT:
         return str(context["said"])
+    if kind == "missing" and key == "input":
+        return "expected a table [input], got none. Add it, with path = 'data/*.parquet', say."
     if kind == "missing":
-        return _of_missing(section, str(location[-1]))
+        examples = section.model_fields[key].examples
+        such = f", such as {key} = {toml_text(examples[0])}" if examples else ""
+        return f"expected it, got nothing. Add it{such}."
     if kind == "extra_forbidden":
-        return _of_unknown(section, str(location[-1]), location)
+        return _unknown_key(section, key, location)
     if kind == "literal_error":
-        words = get_args(section.model_fields[str(location[-1])].annotation)
-        hint = did_you_mean(came, words) if isinstance(came, str) else ""
-        return f"expected one of {', '.join(map(repr, words))}; got {said(came)}.{hint}"
+        choices = get_args(section.model_fields[key].annotation)
+        hint = did_you_mean(came, choices) if isinstance(came, str) else ""
+        return f"expected one of {', '.join(map(repr, choices))}; got {said(came)}.{hint}"
     expected = message if kind == EXPECTED else WANTED[kind].format(**context)
     return f"expected {expected}{';' if ',' in expected else ','} got {said(came)}.{_mend(kind, came, location)}"
 
 
-def _of_missing(section: type[BaseModel], key: str) -> str:
-    if key == "input":
-        return "expected a table [input], got none. Add it, with path = 'data/*.parquet', say."
-    field = section.model_fields[key]
-    such = f", such as {key} = {toml_text(field.examples[0])}" if field.examples else ""
-    return f"expected it, got nothing. Add it{such}."
-
-
-def _of_unknown(section: type[BaseModel], key: str, location: Location) -> str:
+def _unknown_key(section: type[BaseModel], key: str, location: Location) -> str:
     """Return the sentence for an unknown key, with a similar key, or another table with a key of this name."""
     own = list(section.model_fields)
     hint = did_you_mean(key, own)

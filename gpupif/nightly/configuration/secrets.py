@@ -38,9 +38,9 @@ SHOWN = (
     ("keep",),
     ("gates",),
 )
-# Of shorter secrets only whole words are hidden: else a single letter would be hidden everywhere.
+# Shorter secrets are hidden only as whole words: else a single letter would be hidden everywhere.
 SHORT = 4
-# So many signs behind the scheme of a URL give a secret away in a text that is cut short.
+# The first signs of a secret, behind the scheme of a URL: a text with them that is cut short gives the secret away.
 HEAD = 8
 
 

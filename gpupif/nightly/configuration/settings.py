@@ -145,6 +145,15 @@ Known = Annotated[
         "a list of columns, how many of any columns, or a table such as {any = 2, among = ['sex', 'age']}",
     ),
 ]
+
+
+def columns_known(known: Known | None) -> list[str]:
+    """Return the columns that an attacker names; none for an attacker who knows any or all columns."""
+    if isinstance(known, AnyKnownSettings):
+        return known.among or []
+    return known if isinstance(known, list) else []
+
+
 Distance = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[list[str], Tag(LIST)],
     _one_of({str: TEXT, list: LIST}, "'ordered', 'nominal', a list of values in order, or the path of a hierarchy"),

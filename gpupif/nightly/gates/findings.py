@@ -8,14 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..configuration.settings import AnyKnownSettings, Known, ScoreSettings, Settings
+from ...attack.any_known import AnyKnown
+from ...attack.arguments import Arguments
+from ...attack.hierarchy_files import names_file
+from ...attack.population import Population
+from ...out_of_core.options import OutputOptions
+from ...results.cell_selection import Selection
+from ...results.score_distribution import ColumnAnswer, ScoreQuestions
+from ..configuration.settings import AnyKnownSettings, Known, ScoreSettings, Settings, columns_known
 from ..run_outcome import ColumnProfile
 
 if TYPE_CHECKING:
-    from ...attack.arguments import Arguments
     from ...disclosure.risk import DisclosureRisk
-    from ...out_of_core.options import OutputOptions
-    from ...results.score_distribution import ColumnAnswer, ScoreQuestions
     from ...results.scores import Scores
 
 # A function that turns a path of the configuration into one that can be opened.
@@ -109,25 +113,33 @@ def measure_table(
     """
     from ...scoring.files import score_file
 
+    keep = settings.keep
+    if keep.scores == "none":
+        options = OutputOptions.from_arguments(None, summary_only=True)
+    else:
+        selection = Selection.of(keep.where) if keep.scores == "cells" else None
+        options = OutputOptions.from_arguments(scores_to, selection=selection)
     arguments = score_arguments(settings, [column.name for column in columns], resolve)
-    options = _output_options(settings, questions, scores_to)
-    scores = score_file(table, arguments, options).scores
+    scores = score_file(table, arguments, replace(options, questions=questions)).scores
     risk = _risk(table, settings, resolve)
-    return Findings(scores.rows, columns, scores, risk, options.questions, settings.input.row_key)
+    return Findings(scores.rows, columns, scores, risk, questions, settings.input.row_key)
 
 
 def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) -> Arguments:
     """Return what is asked of the scores of a table with columns `names`. Raises InputError."""
-    from ...attack.arguments import Arguments
-
-    score, used = settings.score, _used(settings.score, names)
-    # Those of columns that are sensitive alone are for the classes.
+    score = settings.score
+    attackers = [score.known] if score.attackers is None else list(score.attackers.values())
+    known = {column for attacker in attackers for column in columns_known(attacker)}
+    used = (known | set(names if score.columns is None else score.columns)) - {score.weights}
+    # The distances of columns that are only sensitive are for the classes.
     apart = [column for column in score.distances if column in used or column not in settings.risk.sensitive]
     return Arguments.of(
         score.measures,
         score.columns,
         known=_known(score.known),
-        attackers=None if score.attackers is None else {name: _known(one) for name, one in score.attackers.items()},
+        attackers=None
+        if score.attackers is None
+        else {name: _known(attacker) for name, attacker in score.attackers.items()},
         priors=_file(score.priors, resolve),
         accuracies=_file(score.accuracies, resolve),
         distances=_distances(score, apart, resolve),
@@ -136,21 +148,6 @@ def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) 
         missing=score.missing,
         dtype=score.dtype,
     )
-
-
-def _output_options(
-    settings: Settings, questions: ScoreQuestions, scores_to: str | os.PathLike[str] | None
-) -> OutputOptions:
-    from ...out_of_core.options import OutputOptions
-    from ...results.cell_selection import Selection
-
-    kept = settings.keep
-    if kept.scores == "none":
-        options = OutputOptions.from_arguments(None, summary_only=True)
-    else:
-        selection = Selection.of(kept.where) if kept.scores == "cells" else None
-        options = OutputOptions.from_arguments(scores_to, selection=selection)
-    return replace(options, questions=questions)
 
 
 def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | None:
@@ -167,7 +164,7 @@ def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | 
         distance=_distances(score, asked.sensitive, resolve),
         k=asked.k,
         threshold=asked.threshold,
-        # They hold values of the table, and take a pass of their own.
+        # The riskiest classes hold values of the table, and take a pass of their own.
         groups=10 if settings.run.show_values else 0,
         population=_population(score, resolve),
         weights=score.weights,
@@ -177,26 +174,13 @@ def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | 
 
 def _known(known: Known | None) -> Any:
     """Return the known columns of an attacker as `gpupif.score` takes them."""
-    from ...attack.any_known import AnyKnown
-
     if not isinstance(known, AnyKnownSettings):
         return known
     return AnyKnown(known.any, among=known.among, subsets=known.subsets, seed=known.seed or 0)
 
 
-def _used(score: ScoreSettings, names: Sequence[str]) -> list[str]:
-    """Return the columns that are scored or known."""
-    several = [score.known] if score.attackers is None else list(score.attackers.values())
-    used = list(names if score.columns is None else score.columns)
-    for known in several:
-        used += (known.among if isinstance(known, AnyKnownSettings) else known if isinstance(known, list) else []) or []
-    return [name for name in dict.fromkeys(used) if name != score.weights]
-
-
 def _distances(score: ScoreSettings, columns: Sequence[str], resolve: Resolve) -> Mapping[str, Any] | None:
     """Return the distances of some columns, which are the same for scores and classes; None without any."""
-    from ...attack.hierarchy_files import names_file
-
     found = {
         column: str(resolve(what)) if isinstance(what, str) and names_file(what) else what
         for column, what in score.distances.items()
@@ -210,7 +194,5 @@ def _file(path: str | None, resolve: Resolve) -> str | None:
 
 
 def _population(score: ScoreSettings, resolve: Resolve) -> Any:
-    from ...attack.population import Population
-
     path = _file(score.population, resolve)
     return None if path is None else Population(path, score.population_lacks)

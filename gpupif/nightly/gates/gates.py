@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +95,11 @@ def _names_and_keys(settings: Settings) -> tuple[list[str], list[Key]]:
     """Return the names of the gates, and for each gate the function that names its keys in errors."""
     names = gate_names([gate.model_dump() for gate in settings.gates])
     document = {"gates": [{"name": name} for name in names]}
-    return names, [partial(lambda number, key: key_of(("gates", number, key), document), n) for n in range(len(names))]
+
+    def namer(number: int) -> Key:
+        return lambda key: key_of(("gates", number, key), document)
+
+    return names, [namer(number) for number in range(len(names))]
 
 
 def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:
@@ -216,7 +219,7 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
     try:
         found = list(gate.kind.find(gate.settings, findings))
     except GpupifError as error:
-        # What it says may quote values of the table.
+        # The text of the error may quote values of the table.
         return replace(result, why=f"It could not be evaluated: {type(error).__name__}.")
     unknown = [value for value in found if value.value is None or math.isnan(value.value)]
     if unknown or not found:

@@ -184,9 +184,15 @@ class Record:
         with self._changing():
             if outcome.number not in self._numbers("status = ?", Status.RUNNING):
                 raise InputError(f"run {outcome.number}: expected a run that is on, of {self.file}.")
-            recorded = replace(outcome, notes=(*outcome.notes, *self._clock_note(outcome)))
-            self._put(recorded)
-        return recorded
+            query = "SELECT number, started FROM runs WHERE number < ? ORDER BY number DESC LIMIT 1"
+            number, started = self._connection.execute(query, (outcome.number,)).fetchone() or (0, None)
+            # A damaged time of the run before is no reason for this run to fail.
+            before, began = time_of(started), time_of(outcome.started)
+            if before is not None and began is not None and began < before:
+                note = f"this run began at {outcome.started}, run {number} before it at {started}."
+                outcome = replace(outcome, notes=(*outcome.notes, f"The clock was set back: {note}"))
+            self._put(outcome)
+        return outcome
 
     def add_notes(self, number: int, notes: Sequence[str]) -> None:
         """Add notes to a run that is on record. Raises OutputError if the record cannot be written."""
@@ -238,10 +244,10 @@ class Record:
             rows = self._connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY number").fetchall()
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def documents(self) -> list[RunDocument]:
-        """Return the documents of all runs in order, also of removed ones. Raises TableReadError for a damaged one."""
+    def documents(self) -> Iterator[RunDocument]:
+        """Yield the documents of all runs in order, also of removed ones. Raises TableReadError for a damaged one."""
         with self.snapshot():
-            return [*map(self._document, self._numbers("1"))]
+            yield from map(self._document, self._numbers("1"))
 
     def check_table(self, identity: str) -> None:
         """Raise InputError if the last run that came to results is of another table."""
@@ -270,11 +276,12 @@ class Record:
         """Return a sentence for each series of runs that began once and are not in the record, not even as removed."""
         with self.snapshot():
             there = [0, *self._numbers("1"), self._highest() + 1]
+        lost = [(before + 1, after - 1) for before, after in pairwise(there) if after > before + 1]
         return [
-            f"{self.file}: {_runs(before + 1, after - 1)} not there: deleted, or lost when the record was damaged. "
-            "Keep a copy of the record that has it, or one that was put aside (record.damaged-*.sqlite)."
-            for before, after in pairwise(there)
-            if after > before + 1
+            f"{self.file}: {f'run {first} is' if first == last else f'runs {first} to {last} are'} not there: deleted, "
+            "or lost when the record was damaged. Keep a copy of the record that has it, or one that was put aside "
+            "(record.damaged-*.sqlite)."
+            for first, last in lost
         ]
 
     # The methods below are called within a transaction.
@@ -328,15 +335,6 @@ class Record:
     def _put(self, outcome: RunOutcome) -> None:
         _insert(self._connection, RunDocument.from_outcome(outcome))
 
-    def _clock_note(self, outcome: RunOutcome) -> list[str]:
-        query = "SELECT number, started FROM runs WHERE number < ? ORDER BY number DESC LIMIT 1"
-        found = self._connection.execute(query, (outcome.number,)).fetchone()
-        # A damaged time of the run before is no reason for this run to fail.
-        before, began = None if found is None else time_of(found[1]), time_of(outcome.started)
-        if before is None or began is None or began >= before:
-            return []
-        return [f"The clock was set back: this run began at {outcome.started}, run {found[0]} before it at {found[1]}."]
-
     def _is_whole(self) -> bool:
         """Return whether SQLite finds nothing wrong, the file is a record, and all runs in it are as recorded.
 
@@ -371,7 +369,7 @@ class Record:
     def _salvage(self, highest: int) -> tuple[list[RunDocument], int]:
         """Return the runs that are whole, up to the highest number, and how many are known to be damaged."""
         whole, lost = [], 0
-        # One by one: a walk over all ends at the first damaged page.
+        # Runs are read one by one: a query for all of them ends at the first damaged page.
         for number in range(1, highest + 1):
             try:
                 with _said(self.file, "read"):
@@ -434,10 +432,6 @@ def _read_document(connection: sqlite3.Connection, number: int) -> tuple[RunDocu
     query = "SELECT file FROM run_files JOIN file_versions USING (version) WHERE run = ? ORDER BY place"
     document = RunDocument.from_texts(found[-2], [file for (file,) in connection.execute(query, (number,))])
     return document, (*document.row, document.digest) == found
-
-
-def _runs(first: int, last: int) -> str:
-    return f"run {first} is" if first == last else f"runs {first} to {last} are"
 
 
 def _no_runs(folder: Path) -> InputError:

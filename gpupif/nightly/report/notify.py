@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,5 +62,5 @@ def notify(
 
     failed = [redact(problem) for problem in problems()]
     for problem in failed:
-        event_log.warn("not told", problem)
+        event_log.say("not told", problem, logging.WARNING)
     return failed

@@ -24,10 +24,14 @@ FACETS = {
 def event(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event of a run: COMPLETE if all gates were evaluated, whether they hold or not; else FAIL."""
     completed = document["status"] in ("passed", "failed")
+    facets = {"processing_engine": _facet("ProcessingEngineRunFacet", name="gpupif", version=__version__)}
+    if not completed:
+        said = document["error"] or document["status"]
+        facets["errorMessage"] = _facet("ErrorMessageRunFacet", message=said, programmingLanguage="Python")
     return {
         "eventType": "COMPLETE" if completed else "FAIL",
         "eventTime": document["finished"] or document["started"],
-        "run": {"runId": run_id(document), "facets": _run_facets(document, completed)},
+        "run": {"runId": run_id(document), "facets": facets},
         "job": {"namespace": "gpupif", "name": f"nightly {document['table']}"},
         "inputs": [_input(document)],
         "outputs": [],
@@ -45,14 +49,6 @@ def run_id(document: Mapping[str, Any]) -> str:
 def _facet(name: str, /, **facts: Any) -> dict[str, Any]:
     schema = f"https://openlineage.io/spec/facets/{FACETS[name]}/{name}.json#/$defs/{name}"
     return {"_producer": PRODUCER, "_schemaURL": schema, **facts}
-
-
-def _run_facets(document: Mapping[str, Any], completed: bool) -> dict[str, Any]:
-    facets = {"processing_engine": _facet("ProcessingEngineRunFacet", name="gpupif", version=__version__)}
-    if not completed:
-        said = document["error"] or document["status"]
-        facets["errorMessage"] = _facet("ErrorMessageRunFacet", message=said, programmingLanguage="Python")
-    return facets
 
 
 def _input(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,13 +75,12 @@ def _input(document: Mapping[str, Any]) -> dict[str, Any]:
         }
         input_facets["dataQualityMetrics"] = _facet("DataQualityMetricsInputDatasetFacet", **metrics)
     if document["gates"]:
-        # A gate that had nothing to compare with asserts nothing.
-        assertions = [_assertion(gate) for gate in document["gates"] if gate["verdict"] != "not applied"]
+        assertions = []
+        for gate in document["gates"]:
+            column = {} if gate["column"] is None else {"column": gate["column"]}
+            waiting = {"notApplied": gate["not_applied"]} if gate["not_applied"] else {}
+            assertion = {"assertion": gate["name"], "success": gate["verdict"] == "passed", **column, **waiting}
+            # A gate that had nothing to compare with asserts nothing.
+            assertions += [assertion] if gate["verdict"] != "not applied" else []
         input_facets["dataQualityAssertions"] = _facet("DataQualityAssertionsDatasetFacet", assertions=assertions)
     return {"namespace": namespace, "name": name, "facets": facets, "inputFacets": input_facets}
-
-
-def _assertion(gate: Mapping[str, Any]) -> dict[str, Any]:
-    column = {} if gate["column"] is None else {"column": gate["column"]}
-    waiting = {"notApplied": gate["not_applied"]} if gate["not_applied"] else {}
-    return {"assertion": gate["name"], "success": gate["verdict"] == "passed", **column, **waiting}

@@ -6,16 +6,17 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import pyarrow as pa
 
 from ...errors import InputError
 from ...io.base import Input
 from ...io.common import Pick, denied
+from ...io.databases.base import QueryTable
 from ...io.databases.open import open_query
 from ...io.formats import FEATHER
 from ...io.ipc_batches import disk_errors
@@ -30,7 +31,7 @@ from ...utils.config import resources
 from ...utils.progress import Reporter
 from ...utils.validation import check_exist
 from ..configuration.config import Config
-from ..configuration.settings import AnyKnownSettings, Known, Settings
+from ..configuration.settings import Settings, columns_known
 from ..run_outcome import ColumnProfile
 from .file_digests import FileIndex
 from .kept_values import KeptValues
@@ -40,17 +41,6 @@ from .table_changes import InputChanges, InputFile, input_changes
 PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
 # The name of a file of scores for a table that came from no file.
 STREAM_FILE = Path("query.feather")
-
-
-class Batches(Protocol):
-    """A table that is read in streams, such as the result of a query."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns."""
-
-    def batches(self) -> Iterable[pa.RecordBatch]:
-        """Return the rows, read when they are asked for."""
 
 
 class KeptTable(KeptSource):
@@ -122,7 +112,7 @@ class KeptTable(KeptSource):
     @classmethod
     def of_batches(
         cls,
-        batches: Batches,
+        batches: QueryTable,
         name: str,
         folder: Path,
         columns: Sequence[str] | Pick | None = None,
@@ -275,7 +265,7 @@ def table_identity(config: Config) -> str:
     """Return the identity of the table, without secrets: its path, or the database and the query."""
     given = config.document["input"]
     if config.table is not None:
-        # As it is written where it is from the environment.
+        # A path from the environment may be secret: the reference is shown.
         return given["path"] if "${" in given["path"] else str(config.table)
     return f"{given['connection']}: {given['query']}"
 
@@ -318,18 +308,12 @@ def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
     score, risk = settings.score, settings.risk
     yield "input.row_key", settings.input.row_key
     yield "score.columns", score.columns or ()
-    yield "score.known", _columns_known(score.known)
+    yield "score.known", columns_known(score.known)
     for name, known in (score.attackers or {}).items():
-        yield f"score.attackers.{name}", _columns_known(known)
+        yield f"score.attackers.{name}", columns_known(known)
     yield "score.weights", () if score.weights is None else (score.weights,)
     yield "score.distances", list(score.distances)
     yield "risk.quasi_identifiers", risk.quasi_identifiers
     yield "risk.sensitive", risk.sensitive
     for number, gate in enumerate(settings.gates):
         yield f"gates.{number}.column", () if gate.column is None else (gate.column,)
-
-
-def _columns_known(known: Known | None) -> Sequence[str]:
-    if isinstance(known, AnyKnownSettings):
-        return known.among or ()
-    return known if isinstance(known, list) else ()
