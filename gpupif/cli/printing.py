@@ -1,4 +1,4 @@
-"""Printing of the command line, without errors: lines, JSON documents, and the sentence about an interrupted command."""
+"""Printing of the command line, without errors: lines, JSON documents, and the sentence if a signal ends a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view of an attacker on single cells: the cohort of a cell, found among the codes of rows, and what follows from it.
+"""The view of an attacker on single cells: the cohort of a cell, found among the codes of rows, and what follows.
 
 An attacker who knows any few columns is replaced by the one against whom the cell is worst off.
 """
