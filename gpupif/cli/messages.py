@@ -21,11 +21,9 @@ DECIMAL_COMMA = re.compile(r"([+-]?)(\d*),(\d+)")
 # Arguments of Python whose options have another name.
 OTHER_NAMES = {
     "attackers": "--attacker",
-    "criteria": "--require",
     "distances": "--distance",
     "key": "--key-file",
     "lacks": "--population-lacks",
-    "weights": "--weight",
 }
 # Arguments whose values in a message are whole numbers.
 NUMBERS = ("subsets", "seed", "max_size")

@@ -50,7 +50,7 @@ def protect(
             "--cells",
         ),
     ] = False,
-    weight: Annotated[
+    importance: Annotated[
         list[str] | None, option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated.")
     ] = None,
     time_limit: Annotated[
@@ -98,7 +98,7 @@ def protect(
         attackers = as_attackers(attacker, attacker_any, int)
         find = partial(
             find_plan,
-            criteria=require,
+            require=require,
             hierarchies=hierarchies,
             quasi_identifiers=known,
             sensitive=attributes,
@@ -107,7 +107,7 @@ def protect(
             keep=kept,
             attackers=attackers,
             distances=as_distances(distance),
-            weights=as_numbers("--weight", weight or (), "age=2") or None,
+            importance=as_numbers("--importance", importance or (), "age=2") or None,
             suppress=suppress,
             cells=cells,
             time_limit=None if time_limit == float("inf") else time_limit,

@@ -15,19 +15,10 @@ from .printing import as_document, interruption
 if TYPE_CHECKING:
     from ..io.base import Input
 
-Plan = Annotated[
-    Path,
-    option("PLAN.toml", "The plan: .toml, .json or .yaml.", "--plan", show_default=False),
-]
-KeyFile = Annotated[
-    Path | None,
-    option("FILE", "The secret key by which random treatments draw: 32 bytes.", "--key-file"),
-]
-
 
 def treat(
     table: options.Table,
-    plan: Plan,
+    plan: Annotated[Path, option("PLAN.toml", "The plan: .toml, .json or .yaml.", show_default=False)],
     output: Annotated[
         Path,
         output_option(
@@ -35,7 +26,9 @@ def treat(
         ),
     ],
     roles: options.RolesFile = None,
-    key_file: KeyFile = None,
+    key_file: Annotated[
+        Path | None, option("FILE", "The secret key by which random treatments draw: 32 bytes.")
+    ] = None,
     seed: Annotated[int | None, option("S", "In place of a key, for tests only: anyone can find it.")] = None,
     record: Annotated[Path | None, output_option("FILE.json", "What was done, with all counts.")] = None,
     public_record: Annotated[Path | None, output_option("FILE.json", "The same without counts that reveal.")] = None,

@@ -1,4 +1,7 @@
-"""The printed summary: its tables, made from plain frames and numbers, and their width."""
+"""The printed summary: its tables, made from plain frames and numbers, as wide as the console allows.
+
+`utils/display.py` says how wide a console is that is no terminal.
+"""
 
 from __future__ import annotations
 

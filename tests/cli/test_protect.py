@@ -40,7 +40,7 @@ def test_plan_is_written_and_meets_the_criteria(run, table):
 
 
 def test_json_is_what_python_gives(run, table):
-    ended = run(*BASE, "--require", "k>=4", "--suppress", "0.05", "--weight", "age=2", "--json")
+    ended = run(*BASE, "--require", "k>=4", "--suppress", "0.05", "--importance", "age=2", "--json")
     assert ended.code == 0, ended.err
     document = json.loads(ended.out)
     found = gpupif.protect(
@@ -56,15 +56,18 @@ REFUSED = [
     (("--require", "k<=3"), "k is safe where it is high: write k>=3"),
     (("--require", "k>=300"), "--require: no treatment meets them. 'k>=300' is not even met"),
     (
-        ("--require", "k>=3", "--weight", "agee=2"),
-        "--weight: column 'agee' is no quasi-identifier. Did you mean 'age'?",
+        ("--require", "k>=3", "--importance", "agee=2"),
+        "--importance: column 'agee' is no quasi-identifier. Did you mean 'age'?",
     ),
     (
         ("--require", "known=age,hair: k>=3", "--quasi-identifiers", "age"),
         "criterion 'known=age,hair: k>=3': no column 'hair'",
     ),
-    (("--require", "k>=3", "--weight", "age"), "--weight: expected COLUMN=NUMBER"),
-    (("--require", "k>=3", "--weight", "age=1", "--weight", "age=2"), "--weight: column 'age' is named twice"),
+    (("--require", "k>=3", "--importance", "age"), "--importance: expected COLUMN=NUMBER"),
+    (
+        ("--require", "k>=3", "--importance", "age=1", "--importance", "age=2"),
+        "--importance: column 'age' is named twice",
+    ),
     (("--require", "k>=3", "--suppress", "4"), "--suppress: expected a share of the rows"),
     (("--require", "k>=3", "--attacker", "age"), "--attacker: expected NAME=COLUMN,COLUMN"),
     (("--require", "k>=3", "--attacker-any", "nb=age"), "--attacker-any: expected NAME=NUMBER"),

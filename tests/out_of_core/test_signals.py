@@ -71,7 +71,7 @@ def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch,
     source = census_folder(tmp_path / "in", rows=150)
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])
-    monkeypatch.setattr("gpupif.cli.score.show_scores", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("gpupif.cli.options.PrintOptions.show", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     handlers = [signal.getsignal(number) for number in SIGNALS]
     try:
         with pytest.raises(SystemExit) as ended:

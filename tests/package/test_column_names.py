@@ -30,7 +30,7 @@ WITH = {
     "score_files": {"known": ["sex", "home"]},
     "risk": {"quasi_identifiers": ["sex", "home"]},
     "compare": {"after": TABLE.assign(sex="f"), "quasi_identifiers": ["sex", "home"]},
-    "protect": {"criteria": "k>=2", "quasi_identifiers": ["sex", "home"], "suppress": 0.5},
+    "protect": {"require": "k>=2", "quasi_identifiers": ["sex", "home"], "suppress": 0.5},
     "advise": {},
     "global_risk": {"sampling_fraction": 0.5},
     "household_risk": {"household": "home"},
@@ -155,7 +155,7 @@ ATTACKED = {
     ),
     "protect": lambda known: outcome(
         gpupif.protect,
-        {"criteria": "a: k>=2", "quasi_identifiers": ["sex", "religion"], "attackers": {"a": known}},
+        {"require": "a: k>=2", "quasi_identifiers": ["sex", "religion"], "attackers": {"a": known}},
         None,
     ),
     "Suppress": lambda known: outcome(

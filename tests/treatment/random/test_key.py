@@ -58,7 +58,7 @@ def test_what_is_no_key(tmp_path):
     table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.treatments.RandomizedResponse("x", keep=0.5)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(InputError, match=r"' is a folder\. gpupif\.Key\.new"):
+        with pytest.raises(InputError, match=r"' is a folder\. gpupif\.treatments\.Key\.new"):
             gpupif.treat(table, plan, key=tmp_path)
     with pytest.raises(InputError, match=r"and 'beef' cannot be read"):
         gpupif.treatments.Key.of("beef")
