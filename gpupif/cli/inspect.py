@@ -42,7 +42,7 @@ def inspect(
     from ..errors import InputError
     from ..inspection.commands import next_commands
     from ..inspection.inspect import inspect as look_at
-    from ..io.common import every_column
+    from ..io.base import every_column
     from ..io.paths import find_input
     from .cluster import find_anywhere
 

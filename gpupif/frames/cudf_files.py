@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError, reason_of
 from ..gpu.base import FrameLibrary
-from ..io.base import Input
-from ..io.common import Pick, check_rows, decode, pandas_index_names, unreadable
+from ..io.base import Input, Pick, check_rows, decode, pandas_index_names
 from ..io.csv_files import Head, has_any, read_head, typed_texts
+from ..io.file_errors import unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
 from ..io.read import read_table
 from . import cudf_frame

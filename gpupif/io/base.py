@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
 from ..errors import InputError, TableReadError
+from ..utils.arrays import validate
 from ..utils.config import AUTO, resources
 from ..utils.validation import check_unique
-from .common import Pick, Stamp, check_unchanged, stamps_of, unreadable
+from .documents import parse_json
+from .file_errors import denied, unreadable
 from .row_group import RowGroup
 
 # Of a cell of a file that does not say how many rows it has.
@@ -23,8 +26,31 @@ PACKED = 6
 # Rows that are read at once at most.
 PIECE_ROWS = 1 << 16
 
+# Columns that were read as dictionaries to save time, though they are none in the file, and which of them are large.
+ENCODED = b"gpupif.encoded"
+# From the names that a file has, which columns to read (None: all); may raise.
+Pick = Callable[[Sequence[str]], list[str] | None]
 # What goes into the metadata of a file.
 Describe = Callable[[], Mapping[bytes, bytes]]
+
+
+def every_column(_: Sequence[str]) -> list[str] | None:
+    """The `Pick` that reads all columns."""
+    return None
+
+
+class Stamp(NamedTuple):
+    """What tells a file from one that took its place."""
+
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: Path) -> Stamp:
+        """That of a file as it is now."""
+        status = file.stat()
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class FileFormat(ABC):
@@ -203,3 +229,85 @@ class Source(ABC):
     @abstractmethod
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         """The columns of one file, in pieces of so many rows and bytes, as far as they can be chosen."""
+
+
+def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
+    """Raise TableReadError for a table without rows."""
+    if rows == 0 and names:
+        raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(names)}).")
+
+
+def mark_encoded(table: pa.Table, names: Iterable[str], large: Container[str] = ()) -> pa.Table:
+    """Note in the table which columns `decode` is to turn back; large: those of large_string in the file."""
+    said = json.dumps({name: name in large for name in names}).encode()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: said})
+
+
+def decode(table: pa.Table) -> pa.Table:
+    """Return the table with the types that its file has."""
+    metadata = dict(table.schema.metadata or {})
+    encoded = parse_json(metadata.pop(ENCODED, b"{}"))
+    for position, name in enumerate(table.column_names):
+        column = table.column(position)
+        if name in encoded and pa.types.is_dictionary(column.type):
+            kind = pa.large_string() if encoded[name] else column.type.value_type
+            table = table.set_column(position, name, column.cast(kind))
+    return table.replace_schema_metadata(metadata or None)
+
+
+def pandas_index_names(schema: pa.Schema) -> list[str]:
+    """Columns that pandas stored as its index: labels of rows, not values of persons.
+
+    Raises pyarrow.ArrowInvalid where its note is damaged.
+    """
+    try:
+        index = parse_json((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error
+
+
+def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
+    """Raise pyarrow.ArrowInvalid, which names the column, for data that do not hold together."""
+    for name, column in columns:
+        try:
+            validate(column)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
+
+
+def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
+    """Raise TableReadError where files differ in a column's name or type."""
+    first: Mapping[str, object] = {}
+    for file in files:
+        fields = fields_of(file)
+        first = first or fields
+        for name in [*first, *fields]:
+            if first.get(name) != fields.get(name):
+                raise TableReadError(
+                    f"{file}: column {name!r} is {fields.get(name, 'not there')}, in {files[0].name} it is "
+                    f"{first.get(name, 'not there')}. Expected files with the same columns; write one of them anew."
+                )
+
+
+def stamps_of(files: Iterable[Path]) -> dict[Path, Stamp]:
+    """What tells each file from one that takes its place. Raises TableReadError for one that is not there."""
+    try:
+        return {file: Stamp.of(file) for file in files}
+    except OSError as error:
+        raise denied(Path(error.filename), error) from error
+
+
+def check_unchanged(
+    stamps: Mapping[Path, Stamp], said: str = "the file changed since it was opened to be scored. Score it again."
+) -> None:
+    """Raise TableReadError where a file is not what it was when these stamps were taken; said: of such a file."""
+    for file, stamp in stamps.items():
+        try:
+            unchanged = Stamp.of(file) == stamp
+        except FileNotFoundError:
+            unchanged = False
+        except OSError as error:
+            raise denied(file, error) from error
+        if not unchanged:
+            raise TableReadError(f"{file}: {said}")

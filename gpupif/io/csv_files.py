@@ -21,10 +21,10 @@ from pyarrow import csv as arrow_csv
 from ..errors import InputError, OutputError, TableReadError
 from ..rows.threads import Workers
 from ..utils.validation import check_unique
-from .base import Describe, FileFormat, Input, Source
-from .common import Pick, check_alike, mark_encoded, misnamed_file, unreadable
+from .base import Describe, FileFormat, Input, Pick, Source, check_alike, mark_encoded
 from .csv_pieces import TEXT, Fields, is_packed, read_pieces, stream_pieces
 from .csv_writer import CsvWriter
+from .file_errors import misnamed_file, unreadable
 from .row_group import RowGroup
 
 SEPARATORS = ",;\t|"

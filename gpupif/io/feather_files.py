@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from ..rows.threads import default_threads
-from .base import Describe, FileFormat, Input, Source
-from .common import check_alike, check_values, pandas_index_names, unreadable
+from .base import Describe, FileFormat, Input, Source, check_alike, check_values, pandas_index_names
+from .file_errors import unreadable
 
 
 class FeatherFormat(FileFormat):

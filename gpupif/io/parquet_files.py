@@ -12,8 +12,19 @@ import pyarrow.parquet as pq
 
 from ..errors import TableReadError
 from ..utils.validation import check_unique
-from .base import Describe, FileFormat, Input, Source
-from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
+from .base import (
+    Describe,
+    FileFormat,
+    Input,
+    Pick,
+    Source,
+    check_alike,
+    check_values,
+    every_column,
+    mark_encoded,
+    pandas_index_names,
+)
+from .file_errors import unreadable
 from .parquet_writer import ParquetWriter
 from .row_group import RowGroup
 

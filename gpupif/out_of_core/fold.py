@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from ..attack.known_subsets import fold_of
 from ..engines.partition_plan import computed_measure
-from ..io.ipc_batches import BatchWriter, disk_errors
+from ..io.file_errors import disk_errors
+from ..io.ipc_batches import BatchWriter
 from ..measures import POPULATION_SIZE
 from ..results.figures import SUMMARISED, Figures
 from ..results.outputs import ScoreView

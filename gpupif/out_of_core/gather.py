@@ -20,7 +20,8 @@ import numpy.typing as npt
 from ..engines.base import Job
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.documents import parse_json
-from ..io.ipc_batches import disk_errors, write_batch
+from ..io.file_errors import disk_errors
+from ..io.ipc_batches import write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import RiskyCell
 from ..results.figures import SUMMARISED, Figures

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import NotScoredError
-from ..io.common import Stamp
+from ..io.base import Stamp
 from .base import CellSource, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .cell_layout import COLUMN, ROW, VALUE
 from .local_cell_source import write_cells

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 
 from ..attack.priors import AsDict
 from ..errors import TableReadError, reason_of
-from ..io.common import Stamp, check_unchanged
+from ..io.base import Stamp, check_unchanged
 from ..io.formats import CSV, written_format
 from .base import OutcomeBacking, ScoresDescription
 from .figures import ColumnFacts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.errors import TableReadError
 from gpupif.io import csv_files, csv_pieces
-from gpupif.io.common import every_column
+from gpupif.io.base import every_column
 from gpupif.io.read import open_source, read_table
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.io.common import stamps_of
+from gpupif.io.base import stamps_of
 from gpupif.nightly.outcome import InputChanges, InputFile
 from gpupif.nightly.table import input_files
 from gpupif.nightly.table.input_files import FileIndex, input_changes

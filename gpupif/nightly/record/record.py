@@ -96,7 +96,7 @@ class Record:
         except (FileNotFoundError, NotADirectoryError):
             raise _no_runs(folder) from None
         except OSError as error:
-            from ...io.common import denied
+            from ...io.file_errors import denied
 
             raise denied(file, error) from error
         with _said(file, "read"):

@@ -12,10 +12,9 @@ from typing import Protocol, Self
 import pyarrow as pa
 
 from ...errors import InputError
-from ...io.base import Input
-from ...io.common import Pick
+from ...io.base import Input, Pick
+from ...io.file_errors import disk_errors
 from ...io.formats import FEATHER
-from ...io.ipc_batches import disk_errors
 from ...io.paths import find_input
 from ...io.read import open_source
 from ...out_of_core.budget import plan_reading
