@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import InputError, TableReadError
 from .base import FileFormat, Input, Source
-from .csv_files import check_separator
+from .csv_separator import check_separator
 from .file_errors import denied
 from .formats import CSV, PARQUET, READ_ENDINGS, read_format
 
