@@ -187,7 +187,7 @@ def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], a
     if as_json:
         typer.echo(as_document(facts()))
     elif not quiet:
-        from ..utils.display import standard_output
+        from ..utils.printed_width import standard_output
 
         draw(standard_output())
 

@@ -105,9 +105,8 @@ class FileFormat(ABC):
         """
 
     def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        """Write rows by what `writer` gave."""
-        for group in groups:
-            writer.write_table(group.table())
+        """Write rows by a writer that `writer` returned."""
+        writer.write(groups)
 
     def finish(self, writer: Any, describe: Describe) -> None:  # noqa: B027
         """Write, after all rows, what goes into the metadata of the file, where they come last."""

@@ -20,7 +20,6 @@ from .csv_pieces import TEXT, Fields, is_packed, read_pieces, stream_pieces
 from .csv_separator import CsvHeader, any_field_size, not_utf8, read_headers
 from .csv_writer import CsvWriter
 from .file_errors import unreadable
-from .row_group import RowGroup
 
 # Bytes whose quotes are counted at once.
 COUNTED_BYTES = 1 << 20
@@ -72,9 +71,6 @@ class CsvFormat(FileFormat):
                     "leave it out."
                 )
         return CsvWriter(sink, schema)
-
-    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        writer.write(groups)
 
 
 def parser_options(file: Path, head: CsvHeader, columns: Sequence[str]) -> dict[str, Any]:

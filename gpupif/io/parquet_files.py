@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
@@ -26,7 +26,6 @@ from .base import (
 )
 from .file_errors import unreadable
 from .parquet_writer import ParquetWriter
-from .row_group import RowGroup
 
 # Bytes of a column that are read from disk at once.
 READ_BYTES = 1 << 20
@@ -73,9 +72,6 @@ class ParquetFormat(FileFormat):
 
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         return ParquetWriter(sink, schema, self.codec(file))
-
-    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        writer.write(groups)
 
     def finish(self, writer: Any, describe: Describe) -> None:
         writer.add_key_value_metadata(describe())
