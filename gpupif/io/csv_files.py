@@ -16,7 +16,7 @@ from pyarrow import csv as arrow_csv
 from ..errors import OutputError, TableReadError
 from ..rows.threads import Workers
 from .base import Describe, FileFormat, Input, Pick, Source, mark_encoded
-from .csv_pieces import TEXT, Fields, is_packed, read_pieces, stream_pieces
+from .csv_chunks import TEXT, Fields, is_packed, read_chunks, stream_chunks
 from .csv_separator import CsvHeader, any_field_size, not_utf8, read_headers
 from .csv_writer import CsvWriter
 from .file_errors import unreadable
@@ -100,7 +100,7 @@ def _read_texts(file: Path, head: CsvHeader, columns: Sequence[str]) -> pa.Table
     if head.alone:
         return pa.table({name: pa.array([], TEXT) for name in columns})
     try:
-        table = read_pieces(file, _fields(head, columns))
+        table = read_chunks(file, _fields(head, columns))
         return _parse(file, parser_options(file, head, columns)) if table is None else table
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file, "CSV", error) from error
@@ -210,9 +210,9 @@ class CsvSource(Source):
         """See `Source`: 1.0 and 1 may be two texts, and one number."""
         return pc.replace_substring_regex(merged, r"\.0$", "")
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
+    def as_given(self, chunk: pa.Table) -> pa.Table:
         """See `Source`; columns are text: only all values of a column tell its type."""
-        return piece.cast(pa.schema([(name, pa.string()) for name in piece.column_names]))
+        return chunk.cast(pa.schema([(name, pa.string()) for name in chunk.column_names]))
 
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
         return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
@@ -226,10 +226,10 @@ class CsvSource(Source):
             yield pa.table({name: pa.array([], TEXT) for name in columns})
             return
         before, end, rows = self.bytes_read, 0, 0
-        for end, piece in stream_pieces(file, _fields(head, columns)):
+        for end, chunk in stream_chunks(file, _fields(head, columns)):
             self.bytes_read = before + end
-            yield piece
-            rows += piece.num_rows
+            yield chunk
+            rows += chunk.num_rows
         if end < self.stamps[file].size:
             yield from self._read_rest(file, head, columns, before, rows)
 

@@ -177,10 +177,10 @@ class ParquetSource(Source):
         self._text = text_columns(schema)
         self._encoded = [name for name in self._text if name not in plain]
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
+    def as_given(self, chunk: pa.Table) -> pa.Table:
         given = self._table.schema
-        kinds = [given.field(field.name) if field.name in self._text else field for field in piece.schema]
-        return piece.cast(pa.schema(kinds))
+        kinds = [given.field(field.name) if field.name in self._text else field for field in chunk.schema]
+        return chunk.cast(pa.schema(kinds))
 
     def nothing(self) -> pa.Table:
         return self._table.schema.remove_metadata().empty_table()
