@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 import gpupif
 from gpupif.encoding.encode import encode_table
 from gpupif.frames.open import open_file
-from gpupif.io.common import every_column
+from gpupif.io.base import every_column
 from gpupif.rows.threads import Workers
 
 from .scale_tables import TOLERANCE, check_difference

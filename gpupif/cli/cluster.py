@@ -12,7 +12,7 @@ from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import watching
 from ..dask.write import check_names_folder
-from ..io.common import Pick, every_column
+from ..io.base import Pick, every_column
 from ..io.paths import find_input
 from ..io.score_files import check_folder
 from ..io.write import attacker_names

@@ -35,7 +35,7 @@ def inspect(
     from ..errors import InputError
     from ..inspection.inspect import inspect as look_at
     from ..inspection.inspect import next_commands
-    from ..io.common import every_column
+    from ..io.base import every_column
     from ..io.paths import find_input
 
     if overwrite and output is None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import typer
 
-from ..utils.display import json_text, standard_output
+from ..utils.display import json_text
+from ..utils.printed_width import standard_output
 from .options import Json
 
 KEYS = ("name", "unit", "range", "meaning", "source")

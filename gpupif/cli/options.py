@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..dask.client import Place
-    from ..io.common import Pick
+    from ..io.base import Pick
     from ..utils.display import Displayable
     from .option_values import FileRoles
 
@@ -162,7 +162,7 @@ class PrintOptions:
         if self.as_json:
             typer.echo(as_document(facts()))
         elif not self.quiet:
-            from ..utils.display import standard_output
+            from ..utils.printed_width import standard_output
 
             draw(standard_output())
 

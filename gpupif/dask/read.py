@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, TableReadError
-from ..io.base import Input
-from ..io.common import Pick, check_rows, pandas_index_names, unreadable
+from ..io.base import Input, Pick, check_rows, pandas_index_names
+from ..io.file_errors import unreadable
 from ..io.formats import CSV, PARQUET
 from ..io.parquet_files import keys_of_files, open_parquet
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, replace_folder, work_folder
-from ..io.ipc_batches import disk_errors
+from ..io.file_errors import disk_errors
 from ..io.parquet_writer import say_in_file
 from ..io.score_files import check_replaceable, is_file
 from ..io.temporary_folder import temporary_folder

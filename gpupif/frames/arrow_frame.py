@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..encoding.encode import check_arrow
 from ..encoding.plain import family
 from ..errors import ColumnTypeError, InputError
-from ..io.common import decode, pandas_index_names
+from ..io.base import decode, pandas_index_names
 from ..io.documents import parse_json
 from ..rows.keys import code_type
 from .base import Frame

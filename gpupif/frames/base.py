@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..gpu.base import FrameLibrary
-from ..io.common import Stamp, check_unchanged
+from ..io.base import Stamp, check_unchanged
 from ..utils.arrays import on_host
 from .replacement import Replacement
 

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError, reason_of
 from ..gpu.base import FrameLibrary
-from ..io.base import Input
-from ..io.common import Pick, check_rows, decode, pandas_index_names, unreadable
-from ..io.csv_files import Head, has_any, read_head, typed_texts
+from ..io.base import Input, Pick, check_rows, decode, pandas_index_names
+from ..io.csv_files import has_any, typed_texts
+from ..io.csv_separator import CsvHeader, read_header
+from ..io.file_errors import unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
 from ..io.read import read_table
 from . import cudf_frame
@@ -168,7 +169,7 @@ def csv_on_device(found: Input, pick: Pick, library: FrameLibrary) -> CsvOnDevic
     with them. Raises DeviceError if the device fails.
     """
     file = found.path
-    head = read_head(file, found.sep)
+    head = read_header(file, found.sep)
     if has_any(file, b'"\r\0') or _marked(file):
         return None
     columns = pick(head.names)
@@ -204,7 +205,7 @@ class _IrregularError(Exception):
     """A line with more or fewer fields than the header."""
 
 
-def _split(file: Path, head: Head, wanted: list[str], library: FrameLibrary) -> dict[str, list[DevicePart]]:
+def _split(file: Path, head: CsvHeader, wanted: list[str], library: FrameLibrary) -> dict[str, list[DevicePart]]:
     """Return the numbered parts of each column. Raises _IrregularError."""
     # For each part of the file a part of each column.
     chunks: list[list[DevicePart]] = []

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..encoding.encoded_source import EncodedSource
-from ..io.common import Pick, decode, pandas_index_names
+from ..io.base import Pick, decode, pandas_index_names
 from .arrow_frame import replaced_table
 from .base import Frame
 from .replacement import Replacement

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.base import FrameLibrary
 from ..gpu.open import frame_library
-from ..io.common import Pick
+from ..io.base import Pick
 from ..io.databases.base import QueryTable
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input

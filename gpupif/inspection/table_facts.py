@@ -18,9 +18,9 @@ from ..encoding.merge import ColumnMerger, ValueCounts, encode_part, label_array
 from ..errors import ColumnTypeError
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..io.base import Source
-from ..io.common import check_rows
-from ..io.ipc_batches import BatchReader, BatchWriter, disk_errors
+from ..io.base import Source, check_rows
+from ..io.file_errors import disk_errors
+from ..io.ipc_batches import BatchReader, BatchWriter
 from ..io.read import in_chunks, open_source
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest

@@ -1,40 +1,67 @@
-"""What a format of table files is: how its files are found, read whole and in streams, and written."""
+"""The interface of a format of table files: files are opened, read whole or in streams, and written."""
 
 from __future__ import annotations
 
+import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
 from ..errors import InputError, TableReadError
+from ..utils.arrays import validate
 from ..utils.config import AUTO, resources
 from ..utils.validation import check_unique
-from .common import Pick, Stamp, check_unchanged, stamps_of, unreadable
+from .documents import parse_json
+from .file_errors import denied, unreadable
 from .row_group import RowGroup
 
-# Of a cell of a file that does not say how many rows it has.
-CELL_BYTES = 5
-# How much smaller such a file is compressed.
-PACKED = 6
+# Bytes of a cell of a file that does not say how many rows it has, and how many times smaller it is if compressed.
+CELL_BYTES, PACKED = 5, 6
 # Rows that are read at once at most.
 PIECE_ROWS = 1 << 16
 
-# What goes into the metadata of a file.
+# The key of the note of columns that were read as dictionaries to save time, with whether each is large in the file.
+ENCODED = b"gpupif.encoded"
+# A function that returns for the columns of a file those to read (None: all); it may raise.
+Pick = Callable[[Sequence[str]], list[str] | None]
+# A function that returns the metadata of a file.
 Describe = Callable[[], Mapping[bytes, bytes]]
+
+
+def every_column(_: Sequence[str]) -> list[str] | None:
+    """Return None: the `Pick` that reads all columns."""
+    return None
+
+
+class Stamp(NamedTuple):
+    """The facts that tell a file from one that took its place: its inode, its size, and when it changed (ns)."""
+
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: Path) -> Stamp:
+        """Return the stamp of a file as it is now."""
+        status = file.stat()
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class FileFormat(ABC):
     """A format of table files.
 
-    name: as messages call it. endings: of the names of files that are read, in lower case; written: of those that
-    scores can be written to. dataset: what `pyarrow.dataset` calls it. as_text: whether numbers are written as text.
-    codecs: how files can be compressed, first how they are where nothing else is asked for. metadata_last: whether
-    files have metadata, and these come after the rows. repeated: whether rows are written the sooner for knowing how
-    their numbers repeat.
+    name: its name in messages.
+    endings: the endings of the names of files that are read, in lower case.
+    written: the endings of the names of files that scores can be written to.
+    dataset: its name in `pyarrow.dataset`.
+    as_text: whether numbers are written as text.
+    codecs: the ways to compress its files; the first is the default.
+    metadata_last: whether its files have metadata, and these come after the rows.
+    repeated: whether rows are written faster if it is known which of their numbers repeat.
     """
 
     name: str
@@ -47,7 +74,7 @@ class FileFormat(ABC):
     repeated = False
 
     def codec(self, file: Path) -> str:
-        """How a file is to be compressed, see `gpupif.config`; raises InputError where this format is not."""
+        """Return how to compress a file, see `gpupif.config`; raises InputError for a way that this format lacks."""
         asked = resources().compression
         if asked != AUTO and asked not in self.codecs:
             raise InputError(
@@ -57,42 +84,43 @@ class FileFormat(ABC):
         return self.codecs[0] if asked == AUTO else asked
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
-        """The columns that `pick` names of all files, whole.
+        """Return the columns that `pick` names, of all files.
 
-        Raises TableReadError, and pyarrow.ArrowException or OSError where that has still to be put into words.
+        Raises TableReadError, and pyarrow.ArrowException or OSError, which `read_table` puts into words.
         """
         source = self.open(found)
         picked = pick(source.names)
         columns = source.names if picked is None else picked
-        pieces = [piece for _, piece in source.read(columns, sys.maxsize, sys.maxsize)]
-        return pa.concat_tables(pieces or [source.nothing().select(columns)])
+        chunks = [chunk for _, chunk in source.read(columns, sys.maxsize, sys.maxsize)]
+        return pa.concat_tables(chunks or [source.nothing().select(columns)])
 
     @abstractmethod
     def open(self, found: Input) -> Source:
-        """The files, to be read in streams; raises TableReadError for what can be seen now."""
+        """Return the files, to be read in streams; raises TableReadError for an error that can be seen now."""
 
     @abstractmethod
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
-        """What writes rows of a schema to a file, a context manager; raises OutputError where it cannot.
+        """Return a writer of rows of a schema to a file, a context manager; raises OutputError if there is none.
 
-        describe: what goes into the metadata of the file, where they come before the rows.
+        describe: returns the metadata of the file, for a format in which they come before the rows.
         """
 
     def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        """Write rows by what `writer` gave."""
-        for group in groups:
-            writer.write_table(group.table())
+        """Write rows by a writer that `writer` returned."""
+        writer.write(groups)
 
     def finish(self, writer: Any, describe: Describe) -> None:  # noqa: B027
-        """Write, after all rows, what goes into the metadata of the file, where they come last."""
+        """Write the metadata of the file after all rows, for a format in which they come last."""
 
 
 class Input(NamedTuple):
-    """What a path names.
+    """The files that a path names; it can be given in place of the path.
 
-    path: as it was given. format: of its files. base: the folder that the files lie in, in folders of it perhaps;
-    files: in order of their paths, which is that of the table's rows. sep: the separator of CSV, None: found by
-    itself. Itself a path, for what takes one.
+    path: the path as it was given.
+    format: the format of its files.
+    base: the folder that the files are in, some perhaps in folders below it.
+    files: the files in order of their paths, which is the order of the table's rows.
+    sep: the separator of CSV; None: the one that the first lines agree on.
     """
 
     path: Path
@@ -106,26 +134,31 @@ class Input(NamedTuple):
 
     @property
     def places(self) -> Sequence[Path]:
-        """What nothing may be written over, or into."""
+        """The files and folders that nothing may be written over, or into."""
         return [*self.files, self.path] if self.path.is_dir() else self.files
 
     @property
     def several(self) -> bool:
-        """Whether it is a folder or a pattern, so that there may be any number of files."""
+        """Whether the path is a folder or a pattern, so that there may be any number of files."""
         return self.path != self.files[0]
 
     def stamps(self) -> dict[Path, Stamp]:
-        """See `stamps_of`."""
+        """Return the stamps of the files, see `stamps_of`."""
         return stamps_of(self.files)
 
 
 class Source(ABC):
-    """Files that together are one table, opened; itself a path, for what takes one.
+    """Opened files that together are one table; it can be given in place of a path.
 
-    found: the files. names: columns of the table; index_names: those that only label rows; folder_columns: those that
-    names of folders hold. rows: of the table, None where files do not say. bytes: of the files; bytes_read: so far, of
-    files that do not say how many rows they have. ascending: codes of whole numbers are in the order of the values; if
-    not, and for all others, in order of first appearance.
+    found: the files.
+    names: the columns of the table.
+    index_names: the columns that only label rows.
+    folder_columns: the columns that names of folders hold.
+    rows: the rows of the table, None if files do not say.
+    bytes: the bytes of all files.
+    bytes_read: the bytes read so far, of files that do not say how many rows they have.
+    ascending: whether codes of whole numbers are in the order of the values; all other codes are in order of first
+        appearance.
     """
 
     ascending = True
@@ -145,45 +178,45 @@ class Source(ABC):
         return str(self.found.path)
 
     def read(self, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[int, pa.Table]]:
-        """The table's columns piece by piece of at most `rows` rows, each with the number of its file.
+        """Yield columns of the table in chunks of at most `rows` rows, each with the number of its file.
 
-        size: bytes that a piece may have, as far as that can be chosen. Raises TableReadError for a file that cannot be
-        read or is not what it was.
+        size: bytes that a chunk may have, as far as that can be chosen. Raises TableReadError for a file that cannot be
+        read, or that changed.
         """
         for number, file in enumerate(self.found.files):
-            for piece in self.read_file(file, columns, rows, size):
-                yield number, piece
+            for chunk in self.read_file(file, columns, rows, size):
+                yield number, chunk
 
     def read_file(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[pa.Table]:
-        """As `read`, of one of the files."""
+        """Yield columns of one of the files in chunks, see `read`."""
         self.check_unchanged([file])
         try:
-            for piece in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
-                for start in range(0, piece.num_rows, rows):
-                    yield piece.slice(start, rows)
+            for chunk in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
+                for start in range(0, chunk.num_rows, rows):
+                    yield chunk.slice(start, rows)
         except (pa.ArrowException, OSError) as error:
             self.check_unchanged([file])
             raise self._unreadable(file, error) from error
         self.check_unchanged([file])
 
     def check_unchanged(self, files: Iterable[Path]) -> None:
-        """Raise TableReadError where a file is not what it was when the table was opened."""
+        """Raise TableReadError for a file that changed since the table was opened."""
         check_unchanged({file: self.stamps[file] for file in files})
 
     def labels(self, merged: pa.Array) -> pa.Array:
-        """The values that different labels stand for, one for one."""
+        """Return the values that distinct labels stand for, one for one."""
         return merged
 
     def labels_in_parts(self, parts: Callable[[], Iterator[pa.Array]]) -> Iterator[pa.Array]:
-        """As `labels`, of different labels that come in parts, cut by hashes of `part_key`; parts: makes them."""
+        """Yield values as `labels` returns them; parts: makes the labels in parts, cut by hashes of `part_key`."""
         return parts()
 
     def part_key(self, merged: pa.Array) -> pa.Array:
-        """By what labels are to be cut into parts: the same for those that may stand for one value."""
+        """Return keys by which labels are cut into parts: equal for labels that may stand for one value."""
         return merged
 
     def about_rows(self) -> int:
-        """Rows of the table; where files do not say, a guess by their size, a cell taking so many bytes."""
+        """Return the rows of the table; if files do not say, a guess by their size, at `CELL_BYTES` a cell."""
         if self.rows is not None:
             return self.rows
         sizes = (stamp.size * (PACKED if file.suffix.lower() == ".gz" else 1) for file, stamp in self.stamps.items())
@@ -191,15 +224,97 @@ class Source(ABC):
 
     @abstractmethod
     def nothing(self) -> pa.Table:
-        """All columns, without rows, with the types of `as_given`."""
+        """Return all columns, without rows, with the types of `as_given`."""
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
-        """What `read` gave, with the types that the files have."""
-        return piece
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return rows that `read` gave with the types that the files have."""
+        return chunk
 
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
         return unreadable(file, self.found.format.name, error)
 
     @abstractmethod
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
-        """The columns of one file, in pieces of so many rows and bytes, as far as they can be chosen."""
+        """Yield columns of one file in chunks of about `rows` rows and `size` bytes, as far as that can be chosen."""
+
+
+def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
+    """Raise TableReadError for a table without rows."""
+    if rows == 0 and names:
+        raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(names)}).")
+
+
+def mark_encoded(table: pa.Table, names: Iterable[str], large: Container[str] = ()) -> pa.Table:
+    """Note in a table which columns `decode` turns back; large: those of large_string in the file."""
+    said = json.dumps({name: name in large for name in names}).encode()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: said})
+
+
+def decode(table: pa.Table) -> pa.Table:
+    """Return the table with the types that its file has."""
+    metadata = dict(table.schema.metadata or {})
+    encoded = parse_json(metadata.pop(ENCODED, b"{}"))
+    for position, name in enumerate(table.column_names):
+        column = table.column(position)
+        if name in encoded and pa.types.is_dictionary(column.type):
+            kind = pa.large_string() if encoded[name] else column.type.value_type
+            table = table.set_column(position, name, column.cast(kind))
+    return table.replace_schema_metadata(metadata or None)
+
+
+def pandas_index_names(schema: pa.Schema) -> list[str]:
+    """Return the columns that pandas stored as its index: labels of rows, not values of persons.
+
+    Raises pyarrow.ArrowInvalid if pandas' note is damaged.
+    """
+    try:
+        index = parse_json((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error
+
+
+def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
+    """Raise pyarrow.ArrowInvalid, with the name of the column, for data that do not hold together."""
+    for name, column in columns:
+        try:
+            validate(column)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
+
+
+def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
+    """Raise TableReadError if files differ in a column's name or type."""
+    first: Mapping[str, object] = {}
+    for file in files:
+        fields = fields_of(file)
+        first = first or fields
+        for name in [*first, *fields]:
+            if first.get(name) != fields.get(name):
+                raise TableReadError(
+                    f"{file}: column {name!r} is {fields.get(name, 'not there')}, in {files[0].name} it is "
+                    f"{first.get(name, 'not there')}. Expected files with the same columns; write one of them anew."
+                )
+
+
+def stamps_of(files: Iterable[Path]) -> dict[Path, Stamp]:
+    """Return the stamp of each file; raises TableReadError for a file that is not there."""
+    try:
+        return {file: Stamp.of(file) for file in files}
+    except OSError as error:
+        raise denied(Path(error.filename), error) from error
+
+
+def check_unchanged(
+    stamps: Mapping[Path, Stamp], said: str = "the file changed since it was opened to be scored. Score it again."
+) -> None:
+    """Raise TableReadError for a file that changed since its stamp was taken; said: the end of the message."""
+    for file, stamp in stamps.items():
+        try:
+            unchanged = Stamp.of(file) == stamp
+        except FileNotFoundError:
+            unchanged = False
+        except OSError as error:
+            raise denied(file, error) from error
+        if not unchanged:
+            raise TableReadError(f"{file}: {said}")

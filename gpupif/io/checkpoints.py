@@ -30,7 +30,7 @@ from ..utils.private_folder import (
     write_private,
 )
 from .documents import parse_json
-from .ipc_batches import damaged, disk_errors
+from .file_errors import damaged, disk_errors
 
 # Of linkat(2) and renameat2(2).
 AT_FDCWD, RENAME_EXCHANGE = -100, 2

@@ -1,41 +1,30 @@
-"""CSV: texts first, numbers and dates only where they say the same."""
+"""CSV files, read and written: texts first, numbers and dates only where they say the same."""
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import csv
 import io
 import mmap
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from ..errors import InputError, OutputError, TableReadError
+from ..errors import OutputError, TableReadError
 from ..rows.threads import Workers
-from ..utils.validation import check_unique
-from .base import Describe, FileFormat, Input, Source
-from .common import Pick, check_alike, mark_encoded, misnamed_file, unreadable
-from .csv_pieces import TEXT, Fields, is_packed, read_pieces, stream_pieces
+from .base import Describe, FileFormat, Input, Pick, Source, mark_encoded
+from .csv_chunks import TEXT, Fields, is_packed, read_chunks, stream_chunks
+from .csv_separator import CsvHeader, any_field_size, not_utf8, read_headers
 from .csv_writer import CsvWriter
-from .row_group import RowGroup
+from .file_errors import unreadable
 
-SEPARATORS = ",;\t|"
-HEAD_BYTES = 1 << 16
 # Bytes whose quotes are counted at once.
 COUNTED_BYTES = 1 << 20
-SNIFFED_RECORDS = 20
-# What texts may be, the first that all of a column are.
+# Types that texts may spell, in the order in which they are tried.
 TYPED = (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64())
-
-_FIELD_SIZE = threading.Lock()
 # Kinds of types whose values have no place in CSV.
 UNWRITTEN = (
     pa.types.is_nested,
@@ -58,8 +47,8 @@ class CsvFormat(FileFormat):
     repeated = True
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
-        """See `FileFormat`; texts of numbers and dates as such, as dictionaries, see `decode`."""
-        heads = read_heads(found.files, found.sep)
+        """See `FileFormat`; columns are dictionaries, of numbers or dates if all texts spell such; see `decode`."""
+        heads = read_headers(found.files, found.sep)
         names = heads[0].names
         columns = pick(names)
         wanted = columns or names
@@ -83,66 +72,17 @@ class CsvFormat(FileFormat):
                 )
         return CsvWriter(sink, schema)
 
-    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        writer.write(groups)
 
+def parser_options(file: Path, head: CsvHeader, columns: Sequence[str]) -> dict[str, Any]:
+    """Return options with which pyarrow parses a CSV file: each field is text, an empty field is missing.
 
-def check_separator(sep: str) -> None:
-    """Raise InputError where `sep` cannot separate fields."""
-    if not isinstance(sep, str) or len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0':
-        raise InputError(
-            f"sep: expected one ASCII character such as ';', got {sep!r}. For a tab, in bash, write $'\\t'."
-        )
-
-
-class Head(NamedTuple):
-    """The beginning of a CSV file: its separator and column names, in `size` bytes; alone: nothing comes after them."""
-
-    separator: str
-    names: list[str]
-    size: int
-    alone: bool
-
-
-def read_head(file: Path, sep: str | None) -> Head:
-    """What a CSV file begins with; raises TableReadError where that is no header, InputError for repeated names."""
-    try:
-        head, marked, whole = _read_start(file)
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(file, "CSV", error) from error
-    separator = sep if sep is not None else _sniff_separator(head, whole)
-    records = list(islice(_records(head, separator), 2))
-    if not records:
-        raise TableReadError(f"{file}: could not be read as CSV: it has no line with anything in it.")
-    names, lines = records[0]
-    others = [other for other in SEPARATORS if other in names[0]] if sep is not None and len(names) == 1 else []
-    if others:
-        raise TableReadError(
-            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={others[0]!r} instead."
-        )
-    check_unique(names)
-    header = "".join(islice(io.StringIO(head, newline=""), lines))
-    size = len(codecs.BOM_UTF8) * marked + len(header.encode())
-    return Head(separator, names, size, whole and len(records) == 1)
-
-
-def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
-    """What CSV files begin with; raises TableReadError where they differ in a column."""
-    heads = {file: read_head(file, sep) for file in files}
-    check_alike(files, lambda file: dict.fromkeys(heads[file].names, "there"))
-    return list(heads.values())
-
-
-def parser_options(file: Path, head: Head, columns: Sequence[str]) -> dict[str, Any]:
-    """How pyarrow is to parse a CSV file: every field as text, empty ones missing.
-
-    Raises TableReadError where a quote is not closed: pyarrow would take all that comes behind it for one field.
+    Raises TableReadError if a quote is not closed: pyarrow would take all that comes after it for one field.
     """
     names, quoted = head.names, has_any(file, b'"')
     if quoted:
         check_quotes(file, head.separator)
     return {
-        # In a column alone an empty line is a missing value.
+        # In a file of one column an empty line is a missing value.
         "parse_options": arrow_csv.ParseOptions(
             delimiter=head.separator, newlines_in_values=quoted, ignore_empty_lines=len(names) > 1
         ),
@@ -155,18 +95,18 @@ def parser_options(file: Path, head: Head, columns: Sequence[str]) -> dict[str, 
     }
 
 
-def _read_texts(file: Path, head: Head, columns: Sequence[str]) -> pa.Table:
-    """Columns of a CSV file, all fields as text."""
+def _read_texts(file: Path, head: CsvHeader, columns: Sequence[str]) -> pa.Table:
+    """Return columns of a CSV file, with all fields as text."""
     if head.alone:
         return pa.table({name: pa.array([], TEXT) for name in columns})
     try:
-        table = read_pieces(file, _fields(head, columns))
+        table = read_chunks(file, _fields(head, columns))
         return _parse(file, parser_options(file, head, columns)) if table is None else table
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file, "CSV", error) from error
 
 
-def _fields(head: Head, columns: Sequence[str]) -> Fields:
+def _fields(head: CsvHeader, columns: Sequence[str]) -> Fields:
     places = [columns.index(name) if name in columns else -1 for name in head.names]
     return Fields(head.size, head.separator, columns, places)
 
@@ -177,12 +117,12 @@ def _parse(file: Path, options: dict[str, Any]) -> pa.Table:
     except pa.ArrowInvalid as error:
         if "UTF8" in str(error):
             raise not_utf8(file) from error
-        # On one thread the parser knows the number of the line and says it.
+        # On one thread the parser knows the number of the line, and says it.
         return arrow_csv.read_csv(str(file), read_options=arrow_csv.ReadOptions(use_threads=False), **options)
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary column of texts with the values that `typed_texts` finds."""
+    """Return a dictionary column of texts with the values that the texts spell, see `typed_texts`."""
     column = column.unify_dictionaries()
     if column.num_chunks == 0:
         return column
@@ -191,7 +131,7 @@ def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def typed_texts(texts: pa.Array) -> pa.Array:
-    """Different texts as integers, numbers, booleans, dates or times, if all read the same back.
+    """Return distinct texts as integers, numbers, booleans, dates or times, if all read the same back; else as texts.
 
     "007", "1.50" and "-0" make their column stay text.
     """
@@ -199,7 +139,7 @@ def typed_texts(texts: pa.Array) -> pa.Array:
 
 
 def texts_as(kind: pa.DataType, texts: pa.Array) -> pa.Array | None:
-    """Different texts as values of a type; None where not all read the same back, and differ."""
+    """Return distinct texts as values of a type; None if not all read the same back, or two are one value."""
     try:
         values = texts.cast(kind)
     except pa.ArrowInvalid:
@@ -213,55 +153,10 @@ def texts_as(kind: pa.DataType, texts: pa.Array) -> pa.Array | None:
     return values if len(texts) and pc.all(same).as_py() and len(values.unique()) == len(values) else None
 
 
-def _read_start(file: Path) -> tuple[str, bool, bool]:
-    """The beginning of a file, long enough for its first records; whether a byte order mark is before it, and whether
-    it is the whole file.
-    """
-    size = HEAD_BYTES
-    while True:
-        with pa.input_stream(str(file)) as stream:
-            start = stream.read(size)
-        whole = len(start) < size
-        try:
-            head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-        except UnicodeDecodeError as error:
-            raise not_utf8(file) from error
-        # A line break in quotes does not end the header, so two records tell that it is complete.
-        if whole or len(list(islice(_records(head, ","), 3))) == 3:
-            return head, start.startswith(codecs.BOM_UTF8), whole
-        size *= 8
-
-
-def _records(head: str, separator: str) -> Iterator[tuple[list[str], int]]:
-    """Records with something in them, and how many lines it is to the end of each."""
-    limit = csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
-    try:
-        yield from ((record, reader.line_num) for record in reader if record)
-    except csv.Error:
-        # The parser proper will say what is wrong; this record is not the last one.
-        yield [""], reader.line_num
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _sniff_separator(head: str, whole: bool) -> str:
-    """The separator that gives the first records the same number of fields, or else the header the most."""
-
-    def fields(separator: str) -> tuple[int, int]:
-        counts = [len(record) for record, _ in islice(_records(head, separator), SNIFFED_RECORDS + 1)]
-        # The last record may be cut off.
-        counts = counts[:SNIFFED_RECORDS] if whole or len(counts) > SNIFFED_RECORDS else counts[:-1]
-        header = counts[0] if counts else 0
-        return (header if header > 1 and len(set(counts)) == 1 else 0, header)
-
-    return max(SEPARATORS, key=lambda separator: (fields(separator), -SEPARATORS.index(separator)))
-
-
 def has_any(file: Path, signs: bytes) -> bool:
-    """Whether one of these bytes may be in a file; of a compressed one that is not known.
+    """Return whether one of these bytes may be in a file; True for a compressed file.
 
-    Without quotes, which may hold line breaks, the parser is faster.
+    Arrow parses faster if it knows that there are no quotes, in which line breaks may stand.
     """
     if is_packed(file):
         return True
@@ -270,13 +165,13 @@ def has_any(file: Path, signs: bytes) -> bool:
 
 
 def check_quotes(file: Path, separator: str) -> None:
-    """Raise TableReadError where a file ends within quotes."""
+    """Raise TableReadError if a file ends within quotes."""
     with pa.input_stream(str(file)) as stream:
         quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(COUNTED_BYTES), b""))
-    # Quotes in the middle of fields are none, but only an odd number can leave one open.
+    # A quote in the middle of a field opens nothing, but only an odd number of quotes can leave one open.
     if quotes % 2 == 0:
         return
-    with pa.input_stream(str(file)) as stream, _any_field_size():
+    with pa.input_stream(str(file)) as stream, any_field_size():
         lines = csv.reader(io.TextIOWrapper(stream, "utf-8", "replace", newline=""), delimiter=separator, strict=True)
         last = 0
         try:
@@ -290,32 +185,13 @@ def check_quotes(file: Path, separator: str) -> None:
                 ) from error
 
 
-@contextlib.contextmanager
-def _any_field_size() -> Iterator[None]:
-    """Have the csv module of Python read fields of any size; its limit is one for all threads."""
-    with _FIELD_SIZE:
-        limit = csv.field_size_limit(sys.maxsize)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(limit)
-
-
-def not_utf8(file: Path) -> TableReadError:
-    """What to raise for a file that holds other bytes than UTF-8 has."""
-    return misnamed_file(file, "CSV") or TableReadError(
-        f"{file}: could not be read as CSV: expected text in UTF-8. Save it as UTF-8, or check that it is what its "
-        "name says."
-    )
-
-
 class CsvSource(Source):
     """CSV files; all fields are read as text."""
 
     ascending = False
 
     def __init__(self, found: Input) -> None:
-        heads = read_heads(found.files, found.sep)
+        heads = read_headers(found.files, found.sep)
         self._heads = dict(zip(found.files, heads, strict=True))
         super().__init__(found, heads[0].names)
 
@@ -334,9 +210,9 @@ class CsvSource(Source):
         """See `Source`: 1.0 and 1 may be two texts, and one number."""
         return pc.replace_substring_regex(merged, r"\.0$", "")
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
-        """See `Source`; as text, for what a column's type is only all of its values say."""
-        return piece.cast(pa.schema([(name, pa.string()) for name in piece.column_names]))
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """See `Source`; columns are text: only all values of a column tell its type."""
+        return chunk.cast(pa.schema([(name, pa.string()) for name in chunk.column_names]))
 
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
         return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
@@ -350,15 +226,15 @@ class CsvSource(Source):
             yield pa.table({name: pa.array([], TEXT) for name in columns})
             return
         before, end, rows = self.bytes_read, 0, 0
-        for end, piece in stream_pieces(file, _fields(head, columns)):
+        for end, chunk in stream_chunks(file, _fields(head, columns)):
             self.bytes_read = before + end
-            yield piece
-            rows += piece.num_rows
+            yield chunk
+            rows += chunk.num_rows
         if end < self.stamps[file].size:
             yield from self._read_rest(file, head, columns, before, rows)
 
-    def _read_rest(self, file: Path, head: Head, columns: list[str], before: int, rows: int) -> Iterator[pa.Table]:
-        """What comes after so many rows of a file; before: bytes read before it."""
+    def _read_rest(self, file: Path, head: CsvHeader, columns: list[str], before: int, rows: int) -> Iterator[pa.Table]:
+        """Yield what comes after the first `rows` rows of a file; before: the bytes of files that were read before."""
         done = 0
         try:
             with pa.OSFile(str(file)) as raw:

@@ -11,8 +11,9 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from ..rows.threads import default_threads
-from .base import Describe, FileFormat, Input, Source
-from .common import check_alike, check_values, pandas_index_names, unreadable
+from .base import Describe, FileFormat, Input, Source, check_alike, check_values, pandas_index_names
+from .file_errors import unreadable
+from .row_group import RowGroup
 
 
 class FeatherFormat(FileFormat):
@@ -36,6 +37,10 @@ class FeatherFormat(FileFormat):
             compression=compression, use_threads=default_threads() > 1, emit_dictionary_deltas=True
         )
         return ipc.new_file(sink, schema, options=options)
+
+    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
+        for group in groups:
+            writer.write_table(group.table())
 
 
 def feather_fields(file: Path) -> dict[str, object]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +13,10 @@ from pyarrow import ipc
 from ..errors import OutputError
 from ..utils.private_folder import open_private, real_path
 from ..utils.repeated import Repeated
+from .file_errors import MORE_OPEN, TOO_MANY_OPEN, damaged, disk_errors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-
-# What the system says where no more files may be open, of a process or of all; and how to mend that.
-TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
-MORE_OPEN = "Allow more open files (ulimit -n), or close those of other threads and programs."
-# How to mend what the disk refuses.
-MENDED_BY = {
-    errno.ENOSPC: "Free some space, or choose another place with temp (--temp).",
-    **dict.fromkeys(TOO_MANY_OPEN, MORE_OPEN),
-}
 
 
 class BatchWriter:
@@ -140,26 +129,9 @@ def arrow_type(column: Any) -> pa.DataType:
     return pa.dictionary(*(pa.from_numpy_dtype(array.dtype) for array in (column.numbers, column.distinct)))
 
 
-def damaged(file: Path) -> OutputError:
-    """What to raise for a file of a run that cannot be read again."""
-    file = real_path(file)
-    return OutputError(f"{file}: a file of the run is damaged or gone. Start again without resume (--resume).")
-
-
 def _unread(file: Path, error: Exception) -> OutputError:
     """What to raise for a file of a run that this came of."""
     number = getattr(error, "errno", None)
     if number in TOO_MANY_OPEN:
         return OutputError(f"{real_path(file)}: could not be read: {os.strerror(number)}. {MORE_OPEN}")
     return damaged(file)
-
-
-@contextlib.contextmanager
-def disk_errors(file: Path) -> Iterator[None]:
-    """Say of what the disk refuses where and how to mend it."""
-    try:
-        yield
-    except OSError as error:
-        mend = MENDED_BY.get(error.errno or 0, "")
-        reason = error.strerror or error
-        raise OutputError(f"{real_path(file)}: could not be written: {reason}. {mend}".rstrip()) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
@@ -12,10 +12,20 @@ import pyarrow.parquet as pq
 
 from ..errors import TableReadError
 from ..utils.validation import check_unique
-from .base import Describe, FileFormat, Input, Source
-from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
+from .base import (
+    Describe,
+    FileFormat,
+    Input,
+    Pick,
+    Source,
+    check_alike,
+    check_values,
+    every_column,
+    mark_encoded,
+    pandas_index_names,
+)
+from .file_errors import unreadable
 from .parquet_writer import ParquetWriter
-from .row_group import RowGroup
 
 # Bytes of a column that are read from disk at once.
 READ_BYTES = 1 << 20
@@ -62,9 +72,6 @@ class ParquetFormat(FileFormat):
 
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         return ParquetWriter(sink, schema, self.codec(file))
-
-    def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        writer.write(groups)
 
     def finish(self, writer: Any, describe: Describe) -> None:
         writer.add_key_value_metadata(describe())
@@ -170,10 +177,10 @@ class ParquetSource(Source):
         self._text = text_columns(schema)
         self._encoded = [name for name in self._text if name not in plain]
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
+    def as_given(self, chunk: pa.Table) -> pa.Table:
         given = self._table.schema
-        kinds = [given.field(field.name) if field.name in self._text else field for field in piece.schema]
-        return piece.cast(pa.schema(kinds))
+        kinds = [given.field(field.name) if field.name in self._text else field for field in chunk.schema]
+        return chunk.cast(pa.schema(kinds))
 
     def nothing(self) -> pa.Table:
         return self._table.schema.remove_metadata().empty_table()

@@ -43,7 +43,7 @@ SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
 
 
 class ParquetWriter:
-    """Writes tables of one schema to `sink`; what the file says comes last, when the context is left without an error.
+    """A writer of rows of one schema to `sink`; the metadata come last, when its block is left without an error.
 
     codec: "zstd", "lz4", "snappy" or "none". threads: see `Workers`.
     """
@@ -66,7 +66,7 @@ class ParquetWriter:
             self._write_footer()
 
     def add_key_value_metadata(self, said: Mapping[bytes, bytes]) -> None:
-        """Have the file say this, too."""
+        """Add keys and values to the metadata of the file."""
         self._said |= said
 
     def write(self, several: Iterable[RowGroup]) -> None:
@@ -82,7 +82,7 @@ class ParquetWriter:
             self._write_group([columns[place] for place in range(len(columns))], len(group))
 
     def _encode(self, group: RowGroup, places: Sequence[int]) -> dict[int, list[ColumnChunk]]:
-        """The columns at some places, of which all but the first are multiples of it."""
+        """Return the encoded columns at some places; all columns but the first are multiples of the first."""
         first, *others = places
         factors = [one.factor for one in map(group.columns.__getitem__, others) if isinstance(one, Multiple)]
         fields = [self._schema.field(place) for place in places]
@@ -107,7 +107,7 @@ class ParquetWriter:
         )
 
     def _write_footer(self) -> None:
-        """Write what Arrow would say of a file with this schema, with the row groups that there are."""
+        """Write the footer that Arrow would write for this schema, with the row groups that were written."""
         footer = read_footer(write_by_arrow(self._schema.empty_table(), self._codec))
         footer |= {
             3: (I64, sum(group[3][1] for group in self._groups)),
@@ -143,7 +143,7 @@ def _end_of_file(footer: Struct, said: Mapping[bytes, bytes]) -> bytes:
 
 
 def _encoded_together(group: RowGroup) -> list[list[int]]:
-    """Places of columns, each with those of its multiples."""
+    """Return lists of the places of columns, each with the places of its multiples after it."""
     together = {place: [place] for place, column in enumerate(group.columns) if not isinstance(column, Multiple)}
     for place, column in enumerate(group.columns):
         if isinstance(column, Multiple):
@@ -152,13 +152,13 @@ def _encoded_together(group: RowGroup) -> list[list[int]]:
 
 
 class ColumnChunk(NamedTuple):
-    """Pages of a column, and their ColumnMetaData, in which places are counted from the first of them."""
+    """The pages of a column, and their ColumnMetaData, in which places are counted from the first page."""
 
     pages: list[Any]
     metadata: Struct
 
     def moved(self, start: int) -> Struct:
-        """The metadata of pages that begin at `start`."""
+        """Return the metadata of the same pages at another place of the file, `start`."""
         places = {number: self.metadata[number] for number in PLACES if number in self.metadata}
         return self.metadata | {number: (kind, place + start) for number, (kind, place) in places.items()}
 
@@ -166,9 +166,10 @@ class ColumnChunk(NamedTuple):
 def encode_columns(
     column: ArrowColumn | Repeated, factors: Sequence[float], fields: Sequence[pa.Field], codec: str
 ) -> list[list[ColumnChunk]]:
-    """The rows of a column as column chunks, several if its values are nested, and of its multiples, with all fields.
+    """Return for a column and each of its multiples its column chunks; nested values have several.
 
-    codec: one of `CODECS`. What says which of its different numbers each row has is encoded once for all.
+    factors: of the multiples. fields: of the column and the multiples. codec: one of `CODECS`. Dictionary indices are
+    encoded once, for the column and all its multiples.
     """
     if not isinstance(column, Repeated):
         if column.type not in TYPES or column.null_count or not len(column):
@@ -189,12 +190,12 @@ def encode_columns(
 
 
 def read_footer(file: bytes) -> Struct:
-    """The FileMetaData of a Parquet file."""
+    """Return the FileMetaData of a Parquet file."""
     return read_struct(file[-8 - int.from_bytes(file[-8:-4], "little") :])
 
 
 def write_by_arrow(table: pa.Table, codec: str) -> bytes:
-    """A Parquet file of a table, in one row group."""
+    """Return the bytes of a Parquet file of a table, in one row group."""
     sink, level = pa.BufferOutputStream(), 1 if codec == "zstd" else None
     pq.write_table(table, sink, row_group_size=max(1, len(table)), compression=codec, compression_level=level)
     written: bytes = sink.getvalue().to_pybytes()
@@ -229,14 +230,15 @@ def _may_hold_nan(column: ArrowColumn) -> bool:
 
 
 def _encode_plain(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
-    """Numbers, none of them missing, as they are."""
+    """Return the column chunk of numbers, none of them missing, without a dictionary."""
     body, encodings = _levels(len(values), field.nullable) + values.tobytes(), [PLAIN, RLE]
-    codec = codec if _gets_smaller(body, codec) else "none"
+    if _packed_size(body, codec) >= NOT_SMALLER * len(body):
+        codec = "none"
     return _chunk([_data_page(body, len(values), PLAIN, codec)], len(values), values, encodings, field, codec)
 
 
 def _index_page(column: Repeated, nullable: bool, codec: str) -> _Page:
-    """Which of the different numbers each row has."""
+    """Return the page of the dictionary indices of all rows."""
     body = _levels(len(column), nullable) + _packed(column.numbers, len(column.distinct))
     return _data_page(body, len(column), RLE_DICTIONARY, codec)
 
@@ -244,7 +246,7 @@ def _index_page(column: Repeated, nullable: bool, codec: str) -> _Page:
 def _encode_repeated(
     different: npt.NDArray[Any], indices: _Page, rows: int, field: pa.Field, codec: str
 ) -> ColumnChunk:
-    """Numbers, none of them missing, as a dictionary and indices."""
+    """Return the column chunk of numbers, none of them missing, as a dictionary and indices."""
     header = {1: (I32, len(different)), 2: (I32, PLAIN)}
     dictionary = _page(DICTIONARY_PAGE, different.tobytes(), {7: (STRUCT, header)}, codec)
     return _chunk([dictionary, indices], rows, different, [PLAIN, RLE, RLE_DICTIONARY], field, codec)
@@ -258,7 +260,7 @@ def _chunk(
     field: pa.Field,
     codec: str,
 ) -> ColumnChunk:
-    """Pages as a column chunk: that of the data, and before it a dictionary perhaps; different: all numbers in it."""
+    """Return pages as a column chunk: the data, and before it perhaps a dictionary; different: all numbers in them."""
     metadata: Struct = {
         1: (I32, TYPES[field.type]),
         2: (LIST, (I32, encodings)),
@@ -276,12 +278,15 @@ def _chunk(
 
 
 def _levels(rows: int, nullable: bool) -> bytes:
-    """Which rows have a value: all."""
-    return _with_size(_repeated(rows, b"\1")) if nullable else b""
+    """Return the definition levels of a page: each row has a value."""
+    if not nullable:
+        return b""
+    levels = _repeated(rows, b"\1")
+    return len(levels).to_bytes(4, "little") + levels
 
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
-    """Dictionary indices: the bits that each takes, and one run of them (RLE_DICTIONARY)."""
+    """Return dictionary indices: the bits that each takes, and one run of all (RLE_DICTIONARY)."""
     from gpupif.kernels.bits import pack_bits
 
     if distinct == 1:
@@ -293,22 +298,14 @@ def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
 
 
 def _repeated(times: int, value: bytes) -> bytes:
-    """A run of one value (RLE)."""
+    """Return a run of one value (RLE)."""
     return unsigned(times << 1) + value
-
-
-def _with_size(data: bytes) -> bytes:
-    return len(data).to_bytes(4, "little") + data
 
 
 def _compress(codec: str, data: Any) -> Any:
     if codec == "none":
         return data
     return pa.Codec({"lz4": "lz4_raw"}.get(codec, codec), 1 if codec == "zstd" else None).compress(data)
-
-
-def _gets_smaller(data: bytes, codec: str) -> bool:
-    return _packed_size(data, codec) < NOT_SMALLER * len(data)
 
 
 def _packs_better(column: Repeated, values: npt.NDArray[Any], codec: str) -> bool:
@@ -327,19 +324,19 @@ def _packed_size(data: bytes, codec: str) -> float:
 
 
 class _Page(NamedTuple):
-    """A page, compressed, with its header. plain_size: of it before, with the header."""
+    """A page, compressed, with its header. plain_size: its bytes before compression, with the header."""
 
     parts: list[Any]
     plain_size: int
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """The bytes that it takes in the file."""
         return sum(map(len, self.parts))
 
 
 def _page(kind: int, body: bytes, header: Struct, codec: str) -> _Page:
-    """A page; header: that of its kind."""
+    """Return a page; header: the fields of its header that only its kind has."""
     packed = _compress(codec, body)
     head = write_struct({1: (I32, kind), 2: (I32, len(body)), 3: (I32, len(packed)), **header})
     return _Page([head, packed], len(head) + len(body))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..errors import InputError, TableReadError
 from .base import FileFormat, Input, Source
-from .common import denied
-from .csv_files import check_separator
+from .csv_separator import check_separator
+from .file_errors import denied
 from .formats import CSV, PARQUET, READ_ENDINGS, read_format
 
 

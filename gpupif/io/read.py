@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from .base import Source
-from .common import Pick, check_rows, every_column, unreadable
+from .base import Pick, Source, check_rows, every_column
+from .file_errors import unreadable
 from .paths import find_input
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 
 from .documents import parse_json
-from .ipc_batches import disk_errors
+from .file_errors import disk_errors
 from .write import replacing
 
 MAGIC = b"gpupif sections 1\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import OutputError
 from ..utils.private_folder import HeldFolder, is_own
-from .ipc_batches import disk_errors
+from .file_errors import disk_errors
 
 # How names of folders begin, on which machine by what follows, and what those of the locks beside them have at the end.
 PREFIX, LOCK = ".gpupif-temporary-", ".lock"

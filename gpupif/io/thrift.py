@@ -6,24 +6,25 @@ and these. Source: Apache Thrift, "Thrift Compact protocol encoding" (thrift-com
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _, STRUCT = range(1, 13)
 WHOLE_NUMBERS = (I16, I32, I64)
-# Of types that are bytes as they stand.
+# Bytes of the types whose values stay bytes.
 SIZES = {BYTE: 1, DOUBLE: 8}
 
 Struct = dict[int, tuple[int, Any]]
 
 
 def read_struct(data: bytes) -> Struct:
-    """The struct that `data` begins with; without maps, of which Parquet has none."""
-    return _Reader(data).struct()
+    """Return the struct that `data` begins with; it may hold no maps, which Parquet does not use."""
+    return _read_struct(io.BytesIO(data))
 
 
 def write_struct(fields: Mapping[int, tuple[int, Any]]) -> bytes:
-    """The bytes of a struct."""
+    """Return the bytes of a struct."""
     out, before = bytearray(), 0
     for number, (kind, value) in sorted(fields.items()):
         if kind in (TRUE, FALSE):
@@ -36,7 +37,7 @@ def write_struct(fields: Mapping[int, tuple[int, Any]]) -> bytes:
 
 
 def unsigned(value: int) -> bytes:
-    """A whole number from 0 on, seven bits to a byte, the lowest first (ULEB128)."""
+    """Return the bytes of a whole number from 0 on: seven bits to a byte, the lowest first (ULEB128)."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -61,53 +62,46 @@ def _value(kind: int, value: Any) -> bytes:
 
 
 def _item(kind: int, value: Any) -> bytes:
-    """Of a list, where a truth value takes a byte."""
+    """Return the bytes of an item of a list, in which a truth value takes a byte."""
     return bytes([TRUE if value else FALSE]) if kind in (TRUE, FALSE) else _value(kind, value)
 
 
-class _Reader:
-    """Reads from bytes, in order."""
+def _read_struct(data: IO[bytes]) -> Struct:
+    fields: Struct = {}
+    number = 0
+    while head := data.read(1)[0]:
+        number = number + (head >> 4) if head >> 4 else _read_signed(data)
+        fields[number] = head & 15, _read_value(data, head & 15)
+    return fields
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._place = 0
 
-    def struct(self) -> Struct:
-        """The struct that comes next."""
-        fields: Struct = {}
-        number = 0
-        while head := self._bytes(1)[0]:
-            number = number + (head >> 4) if head >> 4 else self._signed()
-            fields[number] = head & 15, self._value(head & 15)
-        return fields
+def _read_unsigned(data: IO[bytes]) -> int:
+    number = shift = 0
+    while (byte := data.read(1)[0]) > 127:
+        number |= (byte & 127) << shift
+        shift += 7
+    return number | byte << shift
 
-    def _bytes(self, size: int) -> bytes:
-        self._place += size
-        return self._data[self._place - size : self._place]
 
-    def _unsigned(self) -> int:
-        found = shift = 0
-        while (byte := self._bytes(1)[0]) > 127:
-            found |= (byte & 127) << shift
-            shift += 7
-        return found | byte << shift
+def _read_signed(data: IO[bytes]) -> int:
+    number = _read_unsigned(data)
+    return number >> 1 ^ -(number & 1)
 
-    def _signed(self) -> int:
-        found = self._unsigned()
-        return found >> 1 ^ -(found & 1)
 
-    def _value(self, kind: int) -> Any:
-        if kind in (TRUE, FALSE):
-            return kind == TRUE
-        if kind in WHOLE_NUMBERS:
-            return self._signed()
-        if kind == BINARY:
-            return self._bytes(self._unsigned())
-        if kind in (LIST, SET):
-            head = self._bytes(1)[0]
-            size = head >> 4 if head >> 4 < 15 else self._unsigned()
-            return head & 15, [self._item(head & 15) for _ in range(size)]
-        return self.struct() if kind == STRUCT else self._bytes(SIZES[kind])
+def _read_value(data: IO[bytes], kind: int) -> Any:
+    if kind in (TRUE, FALSE):
+        return kind == TRUE
+    if kind in WHOLE_NUMBERS:
+        return _read_signed(data)
+    if kind == BINARY:
+        return data.read(_read_unsigned(data))
+    if kind in (LIST, SET):
+        head = data.read(1)[0]
+        size = head >> 4 if head >> 4 < 15 else _read_unsigned(data)
+        return head & 15, [_read_item(data, head & 15) for _ in range(size)]
+    return _read_struct(data) if kind == STRUCT else data.read(SIZES[kind])
 
-    def _item(self, kind: int) -> Any:
-        return self._bytes(1)[0] == TRUE if kind in (TRUE, FALSE) else self._value(kind)
+
+def _read_item(data: IO[bytes], kind: int) -> Any:
+    """Read an item of a list, in which a truth value takes a byte."""
+    return data.read(1)[0] == TRUE if kind in (TRUE, FALSE) else _read_value(data, kind)

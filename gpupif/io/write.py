@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import io
 import os
 from collections import Counter
@@ -19,6 +18,7 @@ from ..gpu.base import FrameLibrary
 from ..rows.threads import default_threads
 from ..utils.arrays import GROUP_ROWS
 from ..utils.private_folder import hidden_place, new_file, real_path, rights_of, trusted_place, usual_file_mode
+from .file_errors import disk_errors
 from .formats import WRITTEN_ENDINGS, written_format
 from .row_group import RowGroup
 
@@ -30,6 +30,8 @@ DEVICE_ROWS = 1 << 24
 EARLY_BYTES = 1 << 26
 # As <fcntl.h> has it: begin to, and do not wait.
 SYNC_FILE_RANGE_WRITE = 2
+# The advice for an output whose disk is full.
+ELSEWHERE = "choose another place"
 _libc = ctypes.CDLL(None)
 
 
@@ -95,7 +97,7 @@ def check_parent(output: Path, target: Path) -> None:
         raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
     if not os.access(target.parent, os.W_OK):
         raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
-    with _write_errors(output), trusted_place(output):
+    with disk_errors(output, ELSEWHERE), trusted_place(output):
         pass
 
 
@@ -213,7 +215,7 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
 
     Raises OutputError where the file cannot be written, or came into being meanwhile.
     """
-    with _write_errors(path), trusted_place(path) as file:
+    with disk_errors(path, ELSEWHERE), trusted_place(path) as file:
         kept = rights_of(file)
         number, named = new_file(file.parent)
         beside = named or hidden_place(file.parent)
@@ -237,13 +239,3 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
             ) from None
         finally:
             beside.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _write_errors(file: Path) -> Iterator[None]:
-    """Raise OutputError for what the disk refuses: where, why, and how to mend it."""
-    try:
-        yield
-    except OSError as error:
-        full = " Free some space, or choose another place." if error.errno == errno.ENOSPC else ""
-        raise OutputError(f"{real_path(file)}: could not be written: {error.strerror or error}.{full}") from error

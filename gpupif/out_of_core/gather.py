@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.documents import parse_json
-from ..io.ipc_batches import disk_errors, write_batch
+from ..io.file_errors import disk_errors
+from ..io.ipc_batches import write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.riskiest import RiskyCell, riskiest, riskiest_in
 from ..results.score_outputs import ScoredAttacker

@@ -22,9 +22,8 @@ from ..encoding.column import Column
 from ..encoding.encoded_source import EncodedSource
 from ..encoding.merge import ValueCounts, final_order, merged_column, recode
 from ..errors import TableReadError
-from ..io.base import Input, Source
-from ..io.common import decode
-from ..io.ipc_batches import disk_errors
+from ..io.base import Input, Source, decode
+from ..io.file_errors import disk_errors
 from ..io.read import in_chunks, read_table
 from ..io.temporary_folder import temporary_folder
 from ..rows.keys import code_type

@@ -21,8 +21,7 @@ from pyarrow import ipc
 
 from ..encoding.merge import ValueCounts, encode_part
 from ..errors import OutputError
-from ..io.common import denied
-from ..io.ipc_batches import disk_errors
+from ..io.file_errors import denied, disk_errors
 from ..io.section_file import (
     DAMAGED,
     DamagedFileError,

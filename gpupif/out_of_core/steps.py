@@ -13,9 +13,8 @@ from ..attack.priors import Prior
 from ..attack.request import ScoreRequest
 from ..engines.base import Engine
 from ..errors import InputError, WarnOnce
-from ..io.base import Source
+from ..io.base import Source, stamps_of
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
-from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..io.base import Source
-from ..io.ipc_batches import disk_errors
+from ..io.file_errors import disk_errors
 from ..io.read import open_source
 from ..io.temporary_folder import temporary_folder
 from ..utils.config import resources

@@ -17,8 +17,8 @@ import pyarrow as pa
 from ..attack.request import ScoreRequest
 from ..io.base import Source
 from ..io.checkpoints import identity, publish
+from ..io.file_errors import disk_errors
 from ..io.formats import PARQUET, written_format
-from ..io.ipc_batches import disk_errors
 from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import NotScoredError
-from ..io.common import Stamp
+from ..io.base import Stamp
 from .backing import CellSource, ScoresDescription
 from .cell_selection import CellQuery, Selection
 from .cell_table import COLUMN, ROW, VALUE

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 
 from ..attack.priors import AsDict
 from ..errors import InputError, TableReadError, reason_of
-from ..io.common import Stamp, check_unchanged
+from ..io.base import Stamp, check_unchanged
 from ..io.formats import CSV, written_format
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers

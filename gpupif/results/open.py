@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ..errors import InputError, TableReadError, reason_of
-from ..io.common import stamps_of
+from ..io.base import stamps_of
 from ..io.formats import CSV, written_format
 from ..utils.validation import check_path
 from .cell_file import CellFileBacking

@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.text import Text
 
 from ..errors import listed
-from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, fits, plural
+from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, plural
+from ..utils.printed_width import fits
 from ..utils.progress import short
 from .summary_figures import ROW_MEASURES
 

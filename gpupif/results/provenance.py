@@ -23,7 +23,7 @@ from ..attack.any_known import AnyKnown, KnownSubsets, choose_subsets
 from ..attack.request import ScoreRequest
 from ..errors import InputError, TableReadError
 from ..frames.base import Frame
-from ..io.common import Stamp
+from ..io.base import Stamp
 from ..io.documents import parse_json
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK

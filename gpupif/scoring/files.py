@@ -15,8 +15,7 @@ from ..engines.base import Engine
 from ..engines.choose import choose_engine
 from ..errors import InputError
 from ..frames.open import device_for, open_file
-from ..io.base import Source
-from ..io.common import every_column
+from ..io.base import Source, every_column
 from ..io.paths import find_input
 from ..io.read import open_source
 from ..io.score_files import is_file

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
+from ..io.base import every_column
 from ..io.checkpoints import Store
-from ..io.common import every_column
 from ..io.read import open_source
 from ..io.temporary_folder import temporary_folder
 from ..out_of_core.budget import plan_reading

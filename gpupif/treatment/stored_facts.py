@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..io.ipc_batches import disk_errors
+from ..io.file_errors import disk_errors
 from ..utils.private_folder import open_private, private_folder
 from .base import RowFacts
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table, with_labels
-from ..io.common import every_column
+from ..io.base import every_column
 from ..results.provenance import describe_frame
 from ..utils.progress import Reporter, announce_compilation
 from .in_memory import MemoryTable

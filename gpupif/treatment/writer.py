@@ -15,8 +15,8 @@ from ..frames.arrow_frame import kept_metadata, with_values, without_unused
 from ..io.base import Source
 from ..io.checkpoints import Store, identity, publish
 from ..io.feather_files import GrowingDictionaries, open_feather
+from ..io.file_errors import disk_errors
 from ..io.formats import FEATHER, PARQUET, written_format
-from ..io.ipc_batches import disk_errors
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups

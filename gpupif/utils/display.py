@@ -1,36 +1,33 @@
-"""What is found as text: tables for people, one JSON document for programs."""
+"""Results as text: tables for people, one JSON document for programs; for its width see `printed_width`."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import printable
+from .printed_width import TEXT_WIDTH, standard_output
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-# Columns of a text that is for no terminal, and of a standard output that is none.
-WIDTH, WIDE = 120, 140
-
 
 class Record:
-    """What is found, as a dataclass."""
+    """A result, as a dataclass."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON; None for what is not finite."""
+        """Return all of it as plain numbers, text, lists and dictionaries for JSON; None for NaN and infinity."""
         return {name: as_json(value) for name, value in vars(self).items()}
 
 
 class Displayable(Record, ABC):
-    """Something that prints as tables."""
+    """A result that prints as tables."""
 
     @abstractmethod
     def draw(self, console: Console) -> None:
@@ -50,15 +47,8 @@ class Displayable(Record, ABC):
         from rich.console import Console
 
         out = StringIO()
-        self.draw(Console(file=out, width=WIDTH))
+        self.draw(Console(file=out, width=TEXT_WIDTH))
         return out.getvalue()
-
-
-def standard_output() -> Console:
-    """Return a console of rich on standard output: as wide as the terminal, or else wide enough for most tables."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
 def json_text(document: Any, infinite: bool = False) -> str:
@@ -71,7 +61,7 @@ def json_text(document: Any, infinite: bool = False) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """What is in a `Record` as JSON has it: a frame by its rows, with an index that has a name; see `json_value`."""
+    """Return a value of a `Record` for JSON: a frame by its rows, with an index that has a name; see `json_value`."""
     if is_dataclass(value):
         return {name: as_json(own) for name, own in vars(value).items()}
     if isinstance(value, Mapping):
@@ -84,7 +74,7 @@ def as_json(value: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
+    """Return a value for JSON: numbers, text, booleans and null as they are, anything else as its text."""
     import numpy as np
 
     if isinstance(value, np.generic):
@@ -102,29 +92,29 @@ def as_text(value: Any) -> str:
 
 
 def as_cell(value: Any) -> str:
-    """A number in four digits, a whole one with all of them, or `as_text`."""
+    """Return a number in four digits, a whole number with all its digits, or any other value by `as_text`."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else as_text(value)
 
 
 def as_found(value: Any) -> str:
-    """A value of a table as one can look it up there: floats with all their digits."""
+    """Return a value of a table as one can look it up there: floats with all their digits."""
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
 
 
 def plural(number: int, noun: str) -> str:
-    """A noun as it stands behind a number: "column" behind 1, else "columns"."""
+    """Return a noun as it follows a number: "column" after 1, else "columns"."""
     return noun if number == 1 else f"{noun}s"
 
 
 def as_percent(share: float) -> str:
-    """A share in percent, four digits."""
+    """Return a share in percent, in four digits."""
     return f"{100 * share:.4g} %"
 
 
 def as_part(share: float) -> str:
-    """As `as_percent`, but what is no more than nearly all is not said to be 100 %."""
+    """Return a share in percent, see `as_percent`; a share below 1 is never shown as 100 %."""
     text = as_percent(share)
     return "> 99.99 %" if share < 1 and text == "100 %" else text
 
@@ -132,8 +122,10 @@ def as_part(share: float) -> str:
 class Heading(NamedTuple):
     """A column of a printed table.
 
-    text: it holds words, on the left and in as many lines as they take; else numbers, on the right, never cut in two.
-    folds: numbers, too, may take several lines. show: a value as text (or as rich's `Text`, with colours).
+    name: its heading.
+    text: whether it holds words, on the left and in as many lines as they take; else numbers, on the right, never cut.
+    folds: whether numbers may take several lines, too.
+    show: returns a value as text, or as rich's `Text`, with colours.
     """
 
     name: str
@@ -169,8 +161,3 @@ def draw_line(console: Console, text: str, style: str = "") -> None:
     from rich.text import Text
 
     console.print(Text(printable(text), style), highlight=False)
-
-
-def fits(table: Table, console: Console) -> bool:
-    """Whether a console is wide enough for a table with each of its cells in one line."""
-    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width

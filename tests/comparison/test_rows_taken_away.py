@@ -116,7 +116,7 @@ def test_a_public_record_that_lacks_values_is_refused(before):
 
 def test_the_mask_is_that_of_the_whole_plan(before):
     from gpupif.frames.open import open_table
-    from gpupif.io.common import every_column
+    from gpupif.io.base import every_column
     from gpupif.treatment.in_memory import MemoryTable
     from gpupif.treatment.kept_rows import find_kept_rows
     from gpupif.utils.progress import Reporter

@@ -17,7 +17,7 @@ from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadErr
 from gpupif.frames.cudf_files import CsvOnDevice, ParquetOnDevice
 from gpupif.frames.file_frame import FileFrame
 from gpupif.frames.open import open_file
-from gpupif.io.common import every_column
+from gpupif.io.base import every_column
 from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.on_device import Frames, assert_same_column, host_column
 from tests.helpers.gpu.without_gpu import need_frames

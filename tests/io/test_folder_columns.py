@@ -11,7 +11,7 @@ import pytest
 
 import gpupif
 from gpupif.dask.read import read_files
-from gpupif.io.common import every_column
+from gpupif.io.base import every_column
 from gpupif.io.parquet_files import keys_of_files, open_parquet
 from gpupif.io.paths import find_input
 

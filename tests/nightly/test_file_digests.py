@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.io.common import stamps_of
+from gpupif.io.base import stamps_of
 from gpupif.nightly.table import file_digests
 from gpupif.nightly.table.file_digests import FileIndex
 from gpupif.nightly.table.kept_table import verify_state

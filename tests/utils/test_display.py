@@ -15,7 +15,8 @@ import gpupif
 from gpupif.errors import NothingKnownWarning, printable, warn
 from gpupif.io.documents import toml_key, toml_text
 from gpupif.nightly import diff, history, verify
-from gpupif.utils.display import Displayable, draw_line, json_text, standard_output
+from gpupif.utils.display import Displayable, draw_line, json_text
+from gpupif.utils.printed_width import standard_output
 from gpupif.utils.progress import Reporter
 from tests.helpers.nights import Nights
 

@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from ...errors import TableReadError, reason_of
-from ...io.ipc_batches import BatchWriter, disk_errors
+from ...io.file_errors import disk_errors
+from ...io.ipc_batches import BatchWriter
 from ...io.temporary_folder import temporary_folder
 from ...measures import Measure, as_risk, find_measure
 from ...results.cell_condition import parse_condition

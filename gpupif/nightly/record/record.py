@@ -19,7 +19,6 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
-from ...io.common import denied
 from ...utils.signals import held_back
 from ..exit_codes import ENDED, Status
 from ..run_outcome import RunOutcome
@@ -89,6 +88,8 @@ class Record:
         except (FileNotFoundError, NotADirectoryError):
             raise _no_runs(folder) from None
         except OSError as error:
+            from ...io.file_errors import denied
+
             raise denied(file, error) from error
         with _said(file, "read"):
             record = cls(folder, _reading(file))

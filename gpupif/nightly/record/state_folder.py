@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...errors import AnotherRunError, OutputError
-from ...io.common import denied
 from ...io.documents import parse_json
+from ...io.file_errors import denied
 from ...utils.private_folder import open_as_is, private_folder, write_private
 
 # The file that a run locks, and the most bytes of what it says of its holder.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ...io.common import Stamp, denied
-from ...io.ipc_batches import disk_errors
+from ...io.base import Stamp
+from ...io.file_errors import denied, disk_errors
 from ...io.section_file import DamagedFileError, checked_facts, put_aside, write_sections
 from ...rows.threads import Workers
 from ..record.state_folder import file_digest

@@ -14,12 +14,11 @@ from typing import Self
 import pyarrow as pa
 
 from ...errors import InputError
-from ...io.base import Input
-from ...io.common import Pick, denied
+from ...io.base import Input, Pick
 from ...io.databases.base import QueryTable
 from ...io.databases.open import open_query
+from ...io.file_errors import denied, disk_errors
 from ...io.formats import FEATHER
-from ...io.ipc_batches import disk_errors
 from ...io.paths import find_input
 from ...io.read import open_source
 from ...io.section_file import DamagedFileError, checked_facts

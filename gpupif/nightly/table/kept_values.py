@@ -13,7 +13,7 @@ from pyarrow import ipc
 from ...encoding.column import Column
 from ...encoding.merge import number_in
 from ...errors import OutputError
-from ...io.common import denied
+from ...io.file_errors import denied
 from ...io.section_file import DamagedFileError, Section, checked_facts, put_aside, read_section, write_sections
 
 FORMAT = 2

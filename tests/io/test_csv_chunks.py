@@ -1,4 +1,4 @@
-"""Large CSV files, read piece by piece, hold what Arrow finds in them, whatever stands in them."""
+"""Large CSV files, read chunk by chunk, hold what Arrow finds in them, whatever stands in them."""
 
 from __future__ import annotations
 
@@ -10,55 +10,61 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import TableReadError
-from gpupif.io import csv_files, csv_pieces
-from gpupif.io.common import every_column
+from gpupif.io import csv_chunks, csv_files
+from gpupif.io.base import every_column
 from gpupif.io.read import open_source, read_table
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_pieces():
+def small_chunks():
     """Pieces of a few lines, and few texts at a time."""
     with pytest.MonkeyPatch.context() as patched:
-        for name, size in {"SMALLEST": 0, "PIECE": 64, "LONGEST": 40, "FEW_TEXTS": 2, "MOST_TEXTS": 4}.items():
-            patched.setattr(csv_pieces, name, size)
+        for name, size in {
+            "SMALLEST": 0,
+            "CHUNK_BYTES": 64,
+            "LONGEST_LINE": 40,
+            "FEW_TEXTS": 2,
+            "MOST_TEXTS": 4,
+        }.items():
+            patched.setattr(csv_chunks, name, size)
         yield
 
 
-def read_by(read_pieces, path, pick):
+def read_by(read_chunks, path, pick):
     """The table, or what the error says."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_files, "read_pieces", read_pieces)
+        patched.setattr(csv_files, "read_chunks", read_chunks)
         try:
             return read_table(path, pick)
         except TableReadError as error:
             return str(error)
 
 
-def stream(stream_pieces, path, names):
+def stream(stream_chunks, path, names):
     """The rows, and what the error says after them."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_files, "stream_pieces", stream_pieces)
+        patched.setattr(csv_files, "stream_chunks", stream_chunks)
         rows, said = [], ""
         try:
             source = open_source(path)
-            for _, piece in source.read(names or source.names, 7, 1 << 20):
-                rows += piece.to_pylist()
+            for _, chunk in source.read(names or source.names, 7, 1 << 20):
+                rows += chunk.to_pylist()
         except TableReadError as error:
             said = str(error)
     return rows, said
 
 
 def assert_as_arrow_reads_it(path, content, pick=every_column):
-    """Returns in how many batches the file was read piece by piece, 0 where it was not."""
+    """Returns in how many batches the file was read chunk by chunk, 0 where it was not."""
     path.write_bytes(content)
     batches = []
 
-    def read_pieces(*arguments):
-        table = csv_pieces.read_pieces(*arguments)
+    def read_chunks(*arguments):
+        table = csv_chunks.read_chunks(*arguments)
         batches.append(0 if table is None else table.column(0).num_chunks)
         return table
 
-    found, expected = read_by(read_pieces, path, pick), read_by(lambda *_: None, path, pick)
+    found, expected = read_by(read_chunks, path, pick), read_by(lambda *_: None, path, pick)
     if isinstance(expected, str):
         assert found == expected
     else:
@@ -67,7 +73,7 @@ def assert_as_arrow_reads_it(path, content, pick=every_column):
         for one, other in zip(found.columns, expected.columns, strict=True):
             assert one.combine_chunks().equals(other.combine_chunks())
     (rows, said), (all_rows, error) = (
-        stream(pieces, path, pick([])) for pieces in (csv_pieces.stream_pieces, lambda *_: iter(()))
+        stream(chunks, path, pick([])) for chunks in (csv_chunks.stream_chunks, lambda *_: iter(()))
     )
     # Where a file is no CSV at all, some of its rows may have come before.
     assert (rows, said) == (all_rows, error) or (error and said == error and rows[: len(all_rows)] == all_rows)
@@ -116,7 +122,7 @@ PLAIN_FILES = {
 
 @pytest.mark.parametrize("content", PLAIN_FILES.values(), ids=PLAIN_FILES)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_usual_files_are_read_in_pieces(tmp_path, content, threads):
+def test_usual_files_are_read_in_chunks(tmp_path, content, threads):
     with gpupif.config(threads=threads):
         assert assert_as_arrow_reads_it(tmp_path / "t.csv", content.encode()) > 10
 

@@ -1,0 +1,25 @@
+"""The width of what is printed: on a terminal, into a file or a pipe, and as text."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+# Columns of a text, as `str` returns it, and of a standard output that is no terminal.
+TEXT_WIDTH, PIPE_WIDTH = 120, 140
+
+
+def standard_output() -> Console:
+    """Return a console of rich on standard output: as wide as the terminal, else wide enough for most tables."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+def fits(table: Table, console: Console) -> bool:
+    """Return whether a console is wide enough for a table with each of its cells in one line."""
+    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
