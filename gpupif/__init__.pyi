@@ -56,7 +56,7 @@ from .errors import PriorError as PriorError
 from .errors import SeedWarning as SeedWarning
 from .errors import TableReadError as TableReadError
 from .errors import UnreachableError as UnreachableError
-from .hierarchies.base import Hierarchy as Hierarchy
+from .hierarchies.hierarchy import Hierarchy as Hierarchy
 from .hierarchies.open import read_hierarchies as read_hierarchies
 from .inspection.inspect import Inspection as Inspection
 from .inspection.inspect import inspect as inspect
@@ -70,7 +70,7 @@ from .marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
-from .protection.advice import Advice as Advice
+from .protection.advise import Advice as Advice
 from .protection.advise import advise as advise
 from .protection.protect import protect as protect
 from .protection.result import FrontierNode as FrontierNode

@@ -107,8 +107,8 @@ def as_options(message: str, options: Collection[str] | None = None) -> str:
     if any(argument.startswith("--known-any") for argument in sys.argv):
         message = re.sub(r"^known:", "--known-any:", message)
     if sys.argv[1:2] == ["protect"]:
-        message = re.sub(r"^weights:(?= column)", "--weight:", message)
-        message = re.sub(r"^criteria:", "--require:", message)
+        message = re.sub(r"^importance:(?= column)", "--weight:", message)
+        message = re.sub(r"^(criteria|require):", "--require:", message)
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)

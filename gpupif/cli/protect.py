@@ -127,7 +127,7 @@ def protect(
         attackers = _attackers(attacker or (), attacker_any or ())
         find = partial(
             find_plan,
-            criteria=require,
+            require=require,
             hierarchies=hierarchies,
             quasi_identifiers=known,
             sensitive=attributes,
@@ -136,7 +136,7 @@ def protect(
             keep=kept,
             attackers=attackers,
             distances=as_distances(distance or ()) or None,
-            weights=_weights(weight or ()),
+            importance=_weights(weight or ()),
             suppress=suppress,
             cells=cells,
             time_limit=None if time_limit == float("inf") else time_limit,

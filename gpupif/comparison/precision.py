@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..hierarchies.base import Hierarchy
+from ..hierarchies.hierarchy import Hierarchy
 from ..treatment.base import Treatment, ValueMap
 from ..treatment.plan import Plan
 from .released import ReleasedColumn, with_groups

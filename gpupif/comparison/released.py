@@ -13,7 +13,7 @@ from ..encoding.column import Column, value_order
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
 from ..engines.counting import Counter
 from ..errors import ColumnTypeError
-from ..hierarchies.base import Hierarchy
+from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.base import CountResult, Find, SetRequest, Total
 from ..marginals.count_sums import CountSums
 from ..utils.information import LogSum

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..utils.validation import brief, is_whole
-from .base import Hierarchy, everything
-from .texts import as_texts, text_places
+from .hierarchy import Hierarchy, as_texts, everything, text_places
 
 
 @dataclass(frozen=True)

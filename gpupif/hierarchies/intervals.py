@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ..encoding.column import numbers_of
 from ..errors import InputError
 from ..utils.validation import brief, is_number
-from .base import Hierarchy, everything
+from .hierarchy import Hierarchy, everything
 
 # Whole numbers up to it are exact as float64.
 EXACT = 2**53

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..utils.validation import brief, is_whole
-from .base import ANYTHING, Hierarchy, everything
+from .hierarchy import ANYTHING, Hierarchy, everything
 
 # Of the characters of a text.
 _LAST = 2**31 - 1

@@ -12,9 +12,9 @@ from ..attack.hierarchy_files import TextTree, names_file, read_distance
 from ..errors import InputError, did_you_mean
 from ..io.documents import read_document
 from ..utils.validation import brief
-from .base import Hierarchy
 from .common_values import CommonValues
 from .date_units import DateUnits
+from .hierarchy import Hierarchy
 from .intervals import Intervals
 from .masked_codes import MaskedCodes
 from .value_tree import ValueTree
@@ -105,7 +105,7 @@ def open_hierarchy(column: Hashable, given: Any, folder: Path | None = None) -> 
     """
     said = f"hierarchies: column {column!r}"
     if isinstance(given, Hierarchy):
-        return given.of(column)
+        return given.for_column(column)
     if names_file(given):
         path = Path(given).expanduser()
         return _from_file(column, said, path if folder is None else folder / path)

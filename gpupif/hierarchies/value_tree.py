@@ -14,8 +14,7 @@ from ..attack.paths_up import paths_up
 from ..attack.priors import plain_value
 from ..errors import InputError
 from ..utils.validation import brief
-from .base import ANYTHING, Hierarchy
-from .texts import as_texts, text_places
+from .hierarchy import ANYTHING, Hierarchy, as_texts, text_places
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ WITH = {
     "score_files": {"known": ["sex", "home"]},
     "risk": {"quasi_identifiers": ["sex", "home"]},
     "compare": {"after": TABLE.assign(sex="f"), "quasi_identifiers": ["sex", "home"]},
-    "protect": {"criteria": "k>=2", "quasi_identifiers": ["sex", "home"], "suppress": 0.5},
+    "protect": {"require": "k>=2", "quasi_identifiers": ["sex", "home"], "suppress": 0.5},
     "advise": {},
     "global_risk": {"sampling_fraction": 0.5},
     "household_risk": {"household": "home"},

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from ...encoding.texts import texts, texts_of
 from ...errors import InputError
-from ...hierarchies.base import Hierarchy
-from ...hierarchies.levels import hierarchy_with_level
+from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
 from ...utils.validation import brief, check_word, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .bins import by_edges, check_edges
