@@ -9,7 +9,7 @@ from .attack.population import Population as Population
 from .attack.roles import Roles as Roles
 from .attack.roles import read_roles as read_roles
 from .comparison.compare import compare as compare
-from .comparison.linkage import Linkage as Linkage
+from .comparison.record_linkage import Linkage as Linkage
 from .comparison.result import Comparison as Comparison
 from .comparison.utility import Utility as Utility
 from .criteria.criterion import Criterion as Criterion

@@ -22,8 +22,8 @@ from ..marginals.count_sums import CountSums
 from ..marginals.independence import NEARLY_NONE
 from ..utils.display import Record
 from .precision import Levels
-from .released import ReleasedColumn
-from .versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, VersionSums, pairs_of
+from .released_values import ReleasedColumn
+from .row_versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, VersionSums, pairs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,7 @@ class ColumnInformation(NamedTuple):
     rows: int
 
     @classmethod
-    def of(cls, column: ReleasedColumn) -> ColumnInformation:
+    def from_column(cls, column: ReleasedColumn) -> ColumnInformation:
         """Measure a column."""
         before, after = column.kept
         rows = int(before.sum())
@@ -151,7 +151,7 @@ def measure_columns(
     rows = versions.rows
     records = []
     for column, sums in zip(columns, versions.columns, strict=True):
-        information = ColumnInformation.of(column)
+        information = ColumnInformation.from_column(column)
         before, after, lost = information.bits
         records.append(
             {
@@ -218,7 +218,7 @@ def measure_all(
 ) -> Utility:
     """What the table lost over all columns. k: of the target; None: that of the rows that are not suppressed."""
     rows = versions.rows
-    information = [ColumnInformation.of(column) for column in columns]
+    information = [ColumnInformation.from_column(column) for column in columns]
     known = math.fsum(one.bits[0] for one in information)
     mutual = math.fsum(one.mutual / one.unit for one in information)
     functions = pairs[pairs["mutual_information_kept"].notna()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,8 @@ from ..errors import InputError
 from ..marginals.request import CountRequest
 from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
 from ..utils.validation import Columns, as_list, check_word, share, whole_number
-from .missing import MissingValues
+from .scoring import msu_weights
+from .value_combinations import MissingValues
 
 # How missing values can be taken.
 MISSING = ("category", "ignore", "wildcard", "error")
@@ -100,9 +100,3 @@ def check_size(columns: int, max_size: int) -> None:
         raise InputError(
             f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
         )
-
-
-def msu_weights(columns: int, max_size: int) -> list[float]:
-    """What an MSU of 1, 2, ..., max_size of so many columns adds to a score."""
-    last = min(max_size, columns - 1)
-    return [float(math.prod(columns - i for i in range(size, last + 1))) for size in range(1, max_size + 1)]

@@ -22,8 +22,9 @@ from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.display import Displayable, Heading, as_cell, as_percent, as_text, draw_line, draw_table, plural
 from ..utils.validation import check_path, whole_number
+from .minimal_uniques import FewRows, Uniques
 from .request import SudaRequest
-from .uniques import FewRows, Uniques
+from .scoring import dis_suda, estimated_intrusion, intrusion, suda_scores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,9 +119,7 @@ class SpecialUniques:
         self._missing = request.missing
         self._frame = coded.frame
         self._number, self._found = found.number, found.found
-        self._scores = np.zeros(self._found.counts.shape[1])
-        for counts, weight in zip(self._found.counts, weights, strict=True):
-            self._scores += weight * counts
+        self._scores = suda_scores(self._found.counts, weights)
         self.dis: float | None = None
         self._dis_scores: npt.NDArray[np.float64] | None = None
         if request.sampling_fraction is not None:
@@ -287,27 +286,3 @@ class SpecialUniques:
             for place, name in enumerate(self.columns):
                 columns[f"contribution_{name}"] = self._found.shares[number, place] / scores
         return pa.table(columns)
-
-
-def intrusion(unique: int, paired: int, fraction: float) -> float:
-    """DIS: the probability that a match with a unique row of a sample is right (Skinner and Elliot 2002)."""
-    wrong = paired * (1 - fraction)
-    return unique * fraction / (unique * fraction + wrong) if unique else 0.0
-
-
-def estimated_intrusion(unique: int, paired: int, people: float) -> float:
-    """DIS where rows have sampling weights, those in pairs `people` together (Skinner and Carter 2003)."""
-    return unique / (unique + max(0.0, people - paired)) if unique else 0.0
-
-
-def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: int) -> npt.NDArray[np.float64]:
-    """DIS-SUDA of scores of rows of a table with so many columns and unique rows; 0 where the score is 0."""
-    power = 1 + (8 - columns) / 20
-    out = np.zeros(len(scores))
-    scored = scores > 0
-    raised = scores[scored] ** power
-    # Sorted, so that the order of the rows does not matter.
-    adjusted = raised * np.sum(1 / np.sort(raised))
-    if dis > 0:
-        out[scored] = 1 / (1 + (unique / dis - unique) / adjusted)
-    return out

@@ -22,10 +22,9 @@ from ..errors import InputError
 from ..marginals.base import SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.memory import shown
-from .key_sets import KeySet
-from .missing import IncompleteRows, MissingValues
+from .minimal_uniques import FewRows, Found, Uniques
 from .request import SudaRequest, sample_units
-from .uniques import FewRows, Found, Uniques
+from .value_combinations import IncompleteRows, KeySet, MissingValues
 
 # By set of columns, its minimal combinations.
 Minimal = dict[tuple[int, ...], KeySet]
@@ -68,7 +67,7 @@ class FindMinimal:
         found = counter.combinations(place)
         keep = found.counts == 1
         if self._missing is not None:
-            keep &= self._missing.of(set_).lacking(found.codes) == 0
+            keep &= self._missing.of_columns(set_).lacking(found.codes) == 0
         codes = [values[keep] for values in found.codes]
         for size in range(1, len(set_)):
             for part in combinations(range(len(set_)), size):
@@ -93,7 +92,7 @@ class FindLacking:
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
         """Their codes, by column."""
         codes = counter.combinations(place).codes
-        lacks = self._missing.of(set_).lacking(codes) > 0
+        lacks = self._missing.of_columns(set_).lacking(codes) > 0
         return [values[lacks] for values in codes]
 
 
@@ -167,13 +166,13 @@ def _lacking(
     """Where missing values match every value, by set of columns that has some the combinations with them."""
     if missing is None or not missing.match:
         return {}
-    some = [set_ for set_ in sets if missing.of(set_).some]
+    some = [set_ for set_ in sets if missing.of_columns(set_).some]
     found = counts.count([SetRequest(set_) for set_ in some], partial(FindLacking, missing)).found if some else []
     return {
         set_: IncompleteRows(
             [np.concatenate(arrays) for arrays in zip(*parts, strict=True)],
             [columns[column].cardinality for column in set_],
-            missing.of(set_),
+            missing.of_columns(set_),
         )
         for set_, parts in zip(some, found, strict=True)
     }

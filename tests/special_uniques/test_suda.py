@@ -20,11 +20,10 @@ import gpupif.special_uniques.suda
 from gpupif import suda
 from gpupif.kernels import agreements
 from gpupif.rows.threads import Workers
-from gpupif.special_uniques.distinct import DistinctRows
-from gpupif.special_uniques.memory import SearchMemory
-from gpupif.special_uniques.request import msu_weights
-from gpupif.special_uniques.result import dis_suda, intrusion
+from gpupif.special_uniques.distinct_rows import DistinctRows
+from gpupif.special_uniques.scoring import dis_suda, intrusion, msu_weights
 from gpupif.special_uniques.search_by_sets import SearchBySets
+from gpupif.special_uniques.search_time_and_memory import SearchMemory
 from tests.helpers.kernels import run_in_python
 from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
 from tests.helpers.suda_searches import SEARCHES, searched_by

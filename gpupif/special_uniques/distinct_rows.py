@@ -58,7 +58,7 @@ class DistinctRows:
         return often
 
     @property
-    def unique(self) -> npt.NDArray[np.intp]:
+    def single(self) -> npt.NDArray[np.intp]:
         """The rows that occur once."""
         return np.flatnonzero(self.times == 1)
 
