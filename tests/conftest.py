@@ -207,7 +207,7 @@ def counting_engine(request, monkeypatch):
     for chosen in (
         "gpupif.marginals.open.choose_engine",
         "gpupif.special_uniques.suda.choose_engine",
-        "gpupif.dask.worker.choose_engine",
+        "gpupif.pipeline.task_resources.choose_engine",
     ):
         monkeypatch.setattr(chosen, lambda device, only=None: ENGINES[request.param])
     return ENGINES[request.param]

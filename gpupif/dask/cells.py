@@ -14,16 +14,17 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..pipeline.encoded_chunk import ChunkIndex
+from ..pipeline.graph import Result
+from ..pipeline.table_plan import Plan
+from ..pipeline.task_resources import task_workers
 from ..results.base import CellSource, ScoresDescription
 from ..results.cell_layout import CellLayout, check_labels
 from ..results.in_memory import index_columns
 from ..results.selection import CellBatch, CellQuery, ScoredRows
 from .explain import TableTasks, row_codes, row_labels, row_starts
-from .graph import Graph, Result
-from .partition import PartitionIndex
-from .plan import Plan
+from .graph import Graph
 from .query import scores_in
-from .worker import task_workers
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -127,7 +128,7 @@ def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -
 
 
 def _find(
-    query: CellQuery, plan: Plan, starts: Sequence[int], number: int, rows: Any, index: PartitionIndex, *frames: Any
+    query: CellQuery, plan: Plan, starts: Sequence[int], number: int, rows: Any, index: ChunkIndex, *frames: Any
 ) -> CellBatch:
     """The cells of a partition."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
@@ -153,12 +154,12 @@ def _places(starts: Sequence[int], number: int, cells: CellBatch) -> npt.NDArray
 
 
 def _with_labels(
-    layout: CellLayout, starts: Sequence[int], number: int, cells: CellBatch, index: PartitionIndex
+    layout: CellLayout, starts: Sequence[int], number: int, cells: CellBatch, index: ChunkIndex
 ) -> LabelledCells:
     return LabelledCells(layout.table(cells), row_labels(index)[_places(starts, number, cells)])
 
 
-def _labels(cells: CellBatch, starts: Sequence[int], number: int, index: PartitionIndex) -> pd.Index[Any]:
+def _labels(cells: CellBatch, starts: Sequence[int], number: int, index: ChunkIndex) -> pd.Index[Any]:
     """The labels of those rows of cells that are in a partition, in order, each once."""
     return row_labels(index)[np.unique(_places(starts, number, cells))]
 
@@ -168,7 +169,7 @@ def _riskiest_with_labels(layout: CellLayout, cells: CellBatch, *labels: pd.Inde
     return LabelledCells(layout.table(cells), each[np.searchsorted(np.unique(cells.rows), cells.rows)])
 
 
-def _counts_rows(starts: Sequence[int], number: int, index: PartitionIndex) -> bool:
+def _counts_rows(starts: Sequence[int], number: int, index: ChunkIndex) -> bool:
     """Whether the labels of a partition are the numbers of its rows, and no more."""
     labels = row_labels(index)
     return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))

@@ -13,16 +13,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..measures import Measure
+from ..pipeline.encoded_chunk import ChunkIndex
+from ..pipeline.graph import Result
+from ..pipeline.table_plan import Plan
+from ..pipeline.task_resources import task_engine, task_workers
 from ..results.base import Explainer, RiskyCell
 from ..results.explained_cells import ExplainedCells
 from ..results.riskiest import CohortCount
 from ..results.worst_attacker import weights_of_sets
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from .graph import Graph, Result
-from .partition import PartitionIndex
-from .plan import Plan
-from .worker import task_engine, task_workers
+from .graph import Graph
 
 
 class TableTasks(NamedTuple):
@@ -102,13 +103,13 @@ def row_starts(graph: Graph, table: TableTasks) -> Result:
     return graph.one("starts", _starts, *graph.each("lengths", _length, table.indexes))
 
 
-def row_labels(index: PartitionIndex) -> pd.Index[Any]:
+def row_labels(index: ChunkIndex) -> pd.Index[Any]:
     """The labels of a partition's rows, on the host."""
     labels: pd.Index[Any] = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
     return labels
 
 
-def _length(index: PartitionIndex) -> int:
+def _length(index: ChunkIndex) -> int:
     return len(index.number)
 
 
@@ -121,7 +122,7 @@ def _merge(*parts: dict[int, PickedRow]) -> dict[int, PickedRow]:
 
 
 def _pick(
-    wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: PartitionIndex
+    wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: ChunkIndex
 ) -> dict[int, PickedRow]:
     """Those of some rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]

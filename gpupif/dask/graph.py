@@ -1,4 +1,7 @@
-"""A graph of tasks for Dask, built stage by stage; it holds what tasks are called and do, never what they work on."""
+"""The graph of tasks for Dask, built stage by stage: see `gpupif.pipeline.graph` for its verbs.
+
+It holds names and functions of tasks, never the data that they work on.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,13 @@ from dask.dataframe.dask_expr._shuffle import Shuffle
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from .parcels import META, TO
+from ..pipeline.graph import FAN_IN, Result
+from ..pipeline.parcels import META, TO
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# What one task of a tree reduction takes in.
-FAN_IN = 8
-
 Key = Any
-# What a task returns, as an argument of others: a `TaskRef`.
-Result = Any
 
 
 class Graph:
@@ -82,10 +81,14 @@ class Graph:
         self.tasks.update(frame.__dask_graph__())
         return [TaskRef(key) for key in frame.__dask_keys__()]
 
-    def shuffle(self, stage: str, parcels: Sequence[Result]) -> list[Result]:
-        """Frames of parcels brought to where they go, to as many partitions: by P2P where a cluster is at hand."""
+    def partitions(self, chunks: int, plan: Result) -> int:
+        """See the verbs of a graph: on Dask as many as there are chunks, so that each worker has its share."""
+        return chunks
+
+    def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
+        """Frames of parcels brought to where they go: by P2P where a cluster is at hand."""
         frame = self.frame(stage, parcels, META, (None,) * (len(parcels) + 1))
-        return self.take(new_collection(Shuffle(frame.expr, TO, len(parcels), False, shuffle_method(), None)))
+        return self.take(new_collection(Shuffle(frame.expr, TO, partitions, False, shuffle_method(), None)))
 
     def frame(self, stage: str, partitions: Sequence[Result], meta: Any, divisions: Sequence[Any]) -> dd.DataFrame:
         """The results of some tasks as a Dask frame."""

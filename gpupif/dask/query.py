@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..pipeline.graph import Result
+from ..pipeline.task_resources import task_workers
 from ..results.base import QueryResult, RiskyCell, ScoreQuery
 from ..results.distribution import ColumnQuery, Tally
 from ..results.figures import Figures
 from ..results.pieces import Piece, QuerySearch, by_column, sum_gains
 from ..results.riskiest import riskiest
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
-from .graph import Graph, Result
-from .worker import task_workers
+from .graph import Graph
 
 # Distinct numbers, or digits, and the multiplicity of each.
 Multiplicities = tuple[Any, Any]

@@ -24,16 +24,20 @@ from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
+from ..pipeline import encoded_chunk as chunk_tasks
+from ..pipeline import partition_scoring as part
+from ..pipeline import routes as shuffle
+from ..pipeline import table_plan as plan
+from ..pipeline.graph import Result
+from ..pipeline.population_graph import PopulationGraph, add_population
+from ..pipeline.received_scores import receive
 from ..results.base import RunDescription
 from ..results.outputs import ScoredAttacker, of_each_fold
 from ..results.provenance import describe_files, describe_frame, describe_request
 from ..results.scores import Scores
-from . import part, plan, shuffle
-from . import partition as partition_tasks
 from .explain import TableTasks
-from .graph import Graph, Result
-from .population_graph import PopulationGraph, build_population_graph, open_dask_population
-from .receive import receive
+from .graph import Graph
+from .population import open_dask_population, population_chunks
 from .scores import DaskBacking, LazyOutcome
 
 
@@ -58,8 +62,9 @@ def score_dask(
     read = table[request.read] if request.read != names else table
     population_graph = None
     if population is not None:
-        opened = open_dask_population(population.table, request.used)
-        population_graph = build_population_graph(read, opened, request, names, population.lacks, device)
+        graph = Graph()
+        people = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
+        population_graph = add_population(graph, graph.take(read), people, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.scored_columns,
@@ -93,7 +98,7 @@ def _score(
     name: str | None,
     request: ScoreRequest,
     device: DeviceRequest,
-    population_graph: PopulationGraph | None,
+    population_graph: PopulationGraph[Graph] | None,
 ) -> LazyOutcome:
     """Scores against one attacker, of this name; read: the table's columns that are needed, or more.
 
@@ -103,24 +108,24 @@ def _score(
     if population_graph is not None and population_graph.read == request.read:
         encoded = population_graph.encoded
     else:
-        encoded = graph.each("encode", partition_tasks.encode_partition, request, device, graph.take(read))
+        encoded = graph.each("encode", chunk_tasks.encode_chunk, request, device, graph.take(read))
     local, indexes = (graph.each(stage, itemgetter(place), encoded) for place, stage in enumerate(("local", "index")))
     planned = _add_plan(graph, request, list(table.columns), local, population_graph)
-    rows = graph.each("rows", partition_tasks.global_rows, planned, local)
+    rows = graph.each("rows", chunk_tasks.global_rows, planned, local)
     labels = table._meta.columns.take([list(table.columns).index(column) for column in request.scored_columns])
     counted = None
     if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
-        counted = graph.each("rows-as-rows", partition_tasks.rows_as_rows, local, rows)
+        counted = graph.each("rows-as-rows", chunk_tasks.rows_as_rows, local, rows)
     received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_fold = graph.one("weights-by-fold", _by_fold, weights)
     # After the last task: each takes the graph as it is then.
     frames = {}
-    nothing = partition_tasks.empty_index(table._meta)
+    nothing = chunk_tasks.empty_index(table._meta)
     for measure, scores in zip(request.outputs, each, strict=True):
         empty = np.empty((len(request.scored_columns), 0), measure.type_in(request.dtype))
-        meta = partition_tasks.frame_of(empty, nothing, labels)
+        meta = chunk_tasks.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
     later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
     return LazyOutcome(
@@ -133,10 +138,10 @@ def _add_plan(
     request: ScoreRequest,
     names: list[Hashable],
     local: list[Result],
-    population_graph: PopulationGraph | None,
+    population_graph: PopulationGraph[Graph] | None,
 ) -> Result:
     """Add the tasks that make the plan. names: of all columns of the table; local: its partitions, encoded."""
-    totals, weights = partition_tasks.count_values(graph, request, names, local)
+    totals, weights = chunk_tasks.count_values(graph, request, names, local)
     population = None if population_graph is None else population_graph.population
     return graph.one("plan", plan.make_plan, request, names, totals, *weights, population)
 
@@ -149,7 +154,7 @@ def _add_shuffles(
     counted: list[Result] | None,
     indexes: list[Result],
     labels: pd.Index[Any],
-    population_graph: PopulationGraph | None,
+    population_graph: PopulationGraph[Graph] | None,
 ) -> tuple[list[Result], Result]:
     """Add the tasks that bring rows to parts, score them there, and bring the scores home.
 
@@ -165,14 +170,15 @@ def _add_shuffles(
         counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(people)]
     parts = range(len(travelling))
     sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", shuffle.sample_rows, travelling))
-    route = graph.one("routes", shuffle.plan_routes, planned, len(rows), len(parts), sample)
+    route = graph.one("routes", shuffle.plan_routes, planned, len(rows), len(parts), len(parts), sample)
     several = (travelling, lacked, counted)
-    there = graph.shuffle("out", graph.each("send", partition_tasks.send, planned, route, parts, *several))
-    scored = graph.each("score", part.score_part, planned, route, parts, there)
+    sent = graph.each("send", chunk_tasks.send, planned, route, parts, *several)
+    there = graph.shuffle("out", sent, len(parts))
+    scored = graph.each("score", part.score_partition, planned, route, parts, there)
     sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))
     weights = graph.one("weights", plan.find_weights, planned, sums)
     given = weights if any(measure.weighted for measure in request.measures) else None
-    home = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(rows)]
+    home = graph.shuffle("home", graph.each("leave", itemgetter(0), scored), len(parts))[: len(rows)]
     count = range(len(rows))
     received = graph.each("receive", receive, planned, route, labels, given, count, indexes, rows, home)
     return received, weights

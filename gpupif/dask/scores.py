@@ -17,6 +17,10 @@ from ..attack.priors import AsDict, Prior
 from ..frames.open import open_frame
 from ..io.formats import PARQUET
 from ..io.write import output_names
+from ..pipeline.graph import Result
+from ..pipeline.parcels import pack, parcel_memory, parcel_rows, partition_of_keys, rows_in, unpack
+from ..pipeline.table_plan import Plan
+from ..pipeline.task_resources import task_workers
 from ..results.base import (
     AttackerOutcome,
     Backing,
@@ -40,12 +44,9 @@ from ..utils.progress import Reporter
 from ..utils.row_sums import sum_rows
 from .cells import DaskCellSource
 from .explain import LazyExplainer, TableTasks
-from .graph import Graph, Result
-from .parcels import pack, parcel_memory, parcel_rows, part_of_keys, rows_in, unpack
-from .plan import Plan
+from .graph import Graph
 from .query import add_query, scores_in
 from .watch import compute
-from .worker import task_workers
 from .write import write_scores
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ class DaskBacking(Backing):
             return graph.one("facts", _OF_PLAN[what], list(self.about.columns), table.plan, number=number)
         parts = range(len(table.rows))
         sent = graph.each(f"distinct-{number}", _send_distinct, len(parts), table.plan, parts, table.rows)
-        arrived = graph.shuffle(f"meet-{number}", sent)
+        arrived = graph.shuffle(f"meet-{number}", sent, len(parts))
         counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, parts, arrived)
         return graph.tree(f"distinct-rows-{number}", _sum, counts)
 
@@ -328,7 +329,7 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 
 def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
     """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
-    to = part_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
+    to = partition_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
     with task_workers(parcel_memory(rows)) as workers:
         return pack(parcel_rows(Rows(rows.keys), to, parts, source, 0, workers))
 

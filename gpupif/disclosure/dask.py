@@ -22,21 +22,23 @@ import pyarrow as pa
 
 from ..attack.population import Population
 from ..attack.request import ScoreRequest
-from ..dask import partition as partition_tasks
-from ..dask import plan as plans
-from ..dask import shuffle
-from ..dask.graph import Graph, Result
-from ..dask.parcels import rows_in, unpack
-from ..dask.partition import EncodedPartition
-from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
-from ..dask.population import AbsentRowTotals, MetRows, find_absent_rows
-from ..dask.population_graph import add_matching_tasks, add_settling_tasks, open_dask_population
-from ..dask.shuffle import Routes
+from ..dask.graph import Graph
+from ..dask.population import open_dask_population, population_chunks
 from ..dask.watch import compute
-from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts
 from ..frames.dask_frame import check_dask_frame, known_orders
+from ..pipeline import encoded_chunk as chunk_tasks
+from ..pipeline import routes as shuffle
+from ..pipeline import table_plan as plans
+from ..pipeline.encoded_chunk import EncodedChunk
+from ..pipeline.graph import Result
+from ..pipeline.parcels import rows_in, unpack
+from ..pipeline.population import AbsentRowTotals, MetRows, find_absent_rows
+from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
+from ..pipeline.routes import Routes
+from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, WeightedCounts, Weights
+from ..pipeline.task_resources import task_engine, task_workers, warn_clients
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .cells import about_distance, as_score_request, check_columns, with_households
@@ -62,7 +64,7 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
     encoded = graph.each("encode", encode_rows, request, score_request, graph.take(table[request.read]))
     local, number = (graph.each(what, itemgetter(place), encoded) for place, what in enumerate(("local", "number")))
     names = list(table.columns)
-    totals, weighing = partition_tasks.count_values(graph, score_request, names, local)
+    totals, weighing = chunk_tasks.count_values(graph, score_request, names, local)
     planned = graph.one("plan", plan_risk, request, score_request, names, totals, *weighing)
     search = graph.one("search", plan_search, request, score_request, planned, totals)
     last = _search(graph, request, planned, search, local)
@@ -70,8 +72,9 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
         # Only by what is known rows are compared.
         known = request.quasi_identifiers
         compared = replace(score_request, used=known, scored_columns=[], known=known, weights=None)
+        chunks = population_chunks(graph, people, known)
         totals = graph.one("totals-known", first_columns, len(known), totals)
-        matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device, overlapping=True)
+        matching = add_matching_tasks(graph, local, totals, chunks, compared, names, request.device, overlapping=True)
         ranking = graph.one("presence-ranking", presence_ranking, request.groups, matching.joined)
         met = (planned, matching.joined, ranking, matching.matched)
         several = graph.each("compare", compare_classes, population.lacks, *met)
@@ -95,9 +98,9 @@ def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result,
     count = range(len(local))
     rows = graph.each("rows", counted_rows, planned, local)
     sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", sample_rows, rows))
-    route = graph.one("routes", shuffle.plan_routes, planned, len(local), len(local), sample)
+    route = graph.one("routes", shuffle.plan_routes, planned, len(local), len(local), len(local), sample)
 
-    arrived = graph.shuffle("out", graph.each("send", send, planned, route, count, rows))
+    arrived = graph.shuffle("out", graph.each("send", send, planned, route, count, rows), len(local))
     parts = (planned, search, route, count, arrived)
     groups = request.groups
     first = graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts))
@@ -109,7 +112,7 @@ def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result,
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
+def first_columns(known: int, totals: ChunkTotals) -> ChunkTotals:
     """Totals of so many columns of a table, those that come first."""
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
@@ -134,14 +137,12 @@ def with_classes(found: Assessed, settled: PopulationPlan, classes: MatchedClass
 
 def encode_rows(
     request: RiskRequest, score_request: ScoreRequest, partition: Any
-) -> tuple[EncodedPartition, npt.NDArray[Any]]:
+) -> tuple[EncodedChunk, npt.NDArray[Any]]:
     """The distinct rows of a partition; where there is no sensitive attribute, with a constant one.
 
     And for each row which distinct row it is.
     """
-    local, index = partition_tasks.encode_partition(
-        replace(score_request, used=request.columns), request.device, partition
-    )
+    local, index = chunk_tasks.encode_chunk(replace(score_request, used=request.columns), request.device, partition)
     if request.sensitive:
         return local, index.number
     rows, place = int(local.times.sum()), len(request.columns)
@@ -162,7 +163,7 @@ def plan_risk(
     request: RiskRequest,
     score_request: ScoreRequest,
     names: list[Hashable],
-    totals: PartitionTotals,
+    totals: ChunkTotals,
     weights: Weights | None,
     counts: WeightedCounts | None,
 ) -> Plan:
@@ -174,7 +175,7 @@ def plan_risk(
     return plan
 
 
-def _columns(score_request: ScoreRequest, plan: Plan, totals: PartitionTotals) -> list[Column]:
+def _columns(score_request: ScoreRequest, plan: Plan, totals: ChunkTotals) -> list[Column]:
     """The columns of the whole table, without codes."""
     if score_request.missing == "wildcard":
         # Priors know nothing of missing values then.
@@ -182,14 +183,14 @@ def _columns(score_request: ScoreRequest, plan: Plan, totals: PartitionTotals) -
     return [plan.prior_of[name].column for name in score_request.used]
 
 
-def plan_search(request: RiskRequest, score_request: ScoreRequest, plan: Plan, totals: PartitionTotals) -> RiskSearch:
+def plan_search(request: RiskRequest, score_request: ScoreRequest, plan: Plan, totals: ChunkTotals) -> RiskSearch:
     """What is looked for in parts."""
     return RiskSearch(request, _columns(score_request, plan, totals), plan.job, plan.rows).checked()
 
 
-def counted_rows(plan: Plan, local: EncodedPartition) -> tuple[Rows, ...]:
+def counted_rows(plan: Plan, local: EncodedChunk) -> tuple[Rows, ...]:
     """The distinct rows of a partition, counted, and where rows have weights once more, counted by people."""
-    rows = partition_tasks.global_rows(plan, local)
+    rows = chunk_tasks.global_rows(plan, local)
     return (rows,) if plan.weights is None else (Rows(rows.keys, local.times), rows)
 
 
@@ -200,7 +201,7 @@ def sample_rows(rows: tuple[Rows, ...]) -> shuffle.Sample:
 
 def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
     """The parcels in which the rows of a partition travel: twice, where they are counted in two ways."""
-    return partition_tasks.send(plan, ways, source, *rows)
+    return chunk_tasks.send(plan, ways, source, *rows)
 
 
 def find_part(
@@ -224,8 +225,8 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
         rows, by_people = (
             rows_in(some, plan.layout.words)
             for some in (
-                [parcel for parcel in parcels if parcel.source < ways.partitions],
-                [parcel for parcel in parcels if parcel.source >= ways.partitions],
+                [parcel for parcel in parcels if parcel.source < ways.chunks],
+                [parcel for parcel in parcels if parcel.source >= ways.chunks],
             )
         )
         people = None if plan.weights is None else by_people.counts

@@ -15,18 +15,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..attack.weights import TableWeights, Units
-from ..dask import partition as partition_tasks
-from ..dask import plan
-from ..dask.graph import Graph, Result
-from ..dask.parcels import Parcel, pack, parcel_rows, part_of_keys, rows_in, unpack
-from ..dask.partition import EncodedPartition
-from ..dask.plan import PartitionTotals, WeightedCounts, Weights
+from ..dask.graph import Graph
 from ..dask.watch import compute
-from ..dask.worker import task_engine, task_workers
 from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
+from ..pipeline import encoded_chunk as chunk_tasks
+from ..pipeline import table_plan as plan
+from ..pipeline.encoded_chunk import EncodedChunk
+from ..pipeline.graph import Result
+from ..pipeline.parcels import Parcel, pack, parcel_rows, partition_of_keys, rows_in, unpack
+from ..pipeline.table_plan import ChunkTotals, WeightedCounts, Weights
+from ..pipeline.task_resources import task_engine, task_workers
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
@@ -55,9 +56,9 @@ class TablePlan(NamedTuple):
     device: str
     units: tuple[int, Units] | None = None
 
-    def rows(self, local: EncodedPartition) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
+    def rows(self, local: EncodedChunk) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
         """The codes, by column, of the distinct rows of a partition, and what they count."""
-        codes = partition_tasks.global_codes(self.read, local)
+        codes = chunk_tasks.global_codes(self.read, local)
         if self.units is None:
             return codes, local.times
         place, units = self.units
@@ -86,7 +87,7 @@ class DaskCounts(SetCounts):
         asked, count = tuple(sets), range(len(local))
         sent = graph.each("send", send_combinations, asked, len(local), self._asked, whole, count, local)
         shared = graph.given("make", make)
-        there = graph.shuffle("out", sent)
+        there = graph.shuffle("out", sent, len(local))
         parts = graph.each("count", count_part, asked, self._asked, shared, whole, count, there)
         result = graph.one("result", _result, whole, graph.tree("found", add_found, parts))
         counted: CountResult
@@ -97,17 +98,15 @@ class DaskCounts(SetCounts):
         """Add tasks that encode each partition, and one that returns the `TablePlan`."""
         read, table, names = self._read, self._table, self._all_names
         partitions = graph.take(table[read.read] if read.read != names else table)
-        encoded = graph.each("encode", partition_tasks.encode_partition, read, self._asked, partitions)
-        totals, weighing = partition_tasks.count_values(
-            graph, read, names, graph.each("counted", itemgetter(0), encoded)
-        )
+        encoded = graph.each("encode", chunk_tasks.encode_chunk, read, self._asked, partitions)
+        totals, weighing = chunk_tasks.count_values(graph, read, names, graph.each("counted", itemgetter(0), encoded))
         return encoded, graph.one("whole", plan_table, read, names, totals, *weighing)
 
 
 def plan_table(
     read: ColumnsRead,
     names: list[Hashable],
-    totals: PartitionTotals,
+    totals: ChunkTotals,
     weights: Weights | None,
     counts: WeightedCounts | None,
 ) -> TablePlan:
@@ -133,7 +132,7 @@ def send_combinations(
     device: DeviceRequest,
     whole: TablePlan,
     source: int,
-    local: EncodedPartition,
+    local: EncodedChunk,
 ) -> pd.DataFrame:
     """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
@@ -148,7 +147,7 @@ def send_combinations(
             layout = key_layout([cardinalities[column] for column in one.columns])
             keys = layout.pack(found.codes, workers)
             columns = list(one.columns)
-            to = part_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
+            to = partition_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
             parcels += parcel_rows(Rows(keys, found.counts), to, parts, source, number, workers)
     return pack(parcels)
 

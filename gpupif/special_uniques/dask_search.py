@@ -18,11 +18,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.request import warn_of_unique
-from ..dask import partition as partition_tasks
 from ..dask.graph import Graph
-from ..dask.partition import EncodedPartition, PartitionIndex
 from ..dask.watch import compute
-from ..dask.worker import task_memory, task_slots, task_workers
 from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..frames.arrow_frame import FileFrame
@@ -30,6 +27,9 @@ from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts, TablePlan
+from ..pipeline import encoded_chunk as chunk_tasks
+from ..pipeline.encoded_chunk import ChunkIndex, EncodedChunk
+from ..pipeline.task_resources import task_memory, task_slots, task_workers
 from ..rows.keys import KeyLayout
 from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter
@@ -51,8 +51,8 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
-    index = partition_tasks.PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
-    return partition_tasks.frame_of(every, index, names)
+    index = chunk_tasks.ChunkIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+    return chunk_tasks.frame_of(every, index, names)
 
 
 class DaskSpecialUniques(SpecialUniques):
@@ -89,8 +89,8 @@ class DaskSpecialUniques(SpecialUniques):
         tasks = [
             graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
         ]
-        meta = partition_tasks.frame_of(
-            np.empty((len(names), 0), values.dtype), partition_tasks.empty_index(self._table._meta), names
+        meta = chunk_tasks.frame_of(
+            np.empty((len(names), 0), values.dtype), chunk_tasks.empty_index(self._table._meta), names
         )
         return graph.frame("rows", tasks, meta, self._table.divisions)
 
@@ -166,7 +166,7 @@ class KeyTable:
         self.units = None if weights is None else sample_units(whole.columns[weights])
 
 
-def count_distinct(encoded: tuple[EncodedPartition, PartitionIndex]) -> int:
+def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
     """The distinct rows of a partition."""
     return len(encoded[0].times)
 
@@ -189,7 +189,7 @@ def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> 
 
 
 def gather_part(
-    table: KeyTable, together: bool, encoded: tuple[EncodedPartition, PartitionIndex]
+    table: KeyTable, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
 ) -> tuple[int, PartRows] | None:
     """How many rows a partition has, and the distinct ones; None where they are not to be brought together."""
     if not together:
@@ -279,7 +279,7 @@ def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaReque
     return DaskUniques(found.columns, starts, assemble(found, hits, request))
 
 
-def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedPartition, PartitionIndex]) -> tuple[int, Hits]:
+def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, ChunkIndex]) -> tuple[int, Hits]:
     """How many rows a partition has, and by set of columns those with a minimal combination."""
     local, index = encoded
     hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)

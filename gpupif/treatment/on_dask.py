@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.arguments import Arguments
-from ..dask.graph import Graph, Result
+from ..dask.graph import Graph
 from ..dask.watch import compute
 from ..encoding.merge import ValueCounts, total_values
 from ..errors import ColumnTypeError, InputError
@@ -29,6 +29,7 @@ from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..frames.pandas_columns import other_column
 from ..frames.replacement import Replacement
+from ..pipeline.graph import Result
 from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter

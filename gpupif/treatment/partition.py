@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..dask.worker import task_threads
 from ..encoding.merge import ColumnMerger, ValueCounts
 from ..encoding.plain import family, plain_labels
 from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.open import open_frame
 from ..frames.replacement import Replacement
+from ..pipeline.task_resources import task_threads
 from ..utils.config import config
 from .base import PieceColumn, RowFacts
 from .columns import counts_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpupif.dask.packed_scores import PackedScores, Room, SentScores, pack_scores, unpack_scored_column
-from gpupif.dask.parcels import pack, parcel_rows, rows_in, unpack
-from gpupif.dask.words import WordReader, WordWriter
+from gpupif.pipeline.packed_numbers import WordReader, WordWriter
+from gpupif.pipeline.packed_scores import PackedScores, Room, SentScores, pack_scores, unpack_scored_column
+from gpupif.pipeline.parcels import pack, parcel_rows, rows_in, unpack
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows
 from gpupif.rows.threads import Workers

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpupif.dask.graph import Graph
-from gpupif.dask.parcels import Parcel, pack, unpack
+from gpupif.pipeline.parcels import Parcel, pack, unpack
 
 pytestmark = pytest.mark.dask
 
@@ -42,7 +42,7 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
         for one in parts
     ]
     with dask.config.set({"dataframe.shuffle.method": method}):
-        arrived = graph.shuffle("out", sent)
+        arrived = graph.shuffle("out", sent, len(sent))
     assert len(arrived) == len(parts), ADAPT
     for to, frame in enumerate(arrived):
         found = graph.value(graph.one("arrived", unpack, frame, to, number=to)).compute()
@@ -55,12 +55,12 @@ def test_peer_to_peer_shuffles_have_one_barrier():
     graph = Graph()
     sent = [graph.one("sent", pack, [], number=number) for number in range(3)]
     with dask.config.set({"dataframe.shuffle.method": "p2p"}):
-        graph.shuffle("out", sent)
+        graph.shuffle("out", sent, len(sent))
     assert sum("barrier" in str(key) for key in graph.tasks) == 1, ADAPT
 
 
 def test_a_worker_says_how_much_memory_it_has(threads):
-    from gpupif.dask import one_part
+    from gpupif.pipeline import one_partition
 
     (limit,) = (worker["memory_limit"] for worker in threads.scheduler_info()["workers"].values())
-    assert threads.submit(one_part.room, pure=False).result() == limit // 2, ADAPT
+    assert threads.submit(one_partition.room, pure=False).result() == limit // 2, ADAPT

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.attack.arguments import Arguments
-from gpupif.dask import partition as partition_tasks
-from gpupif.dask import plan
-from gpupif.dask import shuffle as routes
-from gpupif.dask.worker import task_engine, task_workers, worker_device
 from gpupif.encoding.merge import ValueCounts
 from gpupif.engines.choose import DeviceRequest
 from gpupif.gpu.status import CudaStatus
 from gpupif.measures import MEASURES
+from gpupif.pipeline import encoded_chunk as chunk_tasks
+from gpupif.pipeline import routes
+from gpupif.pipeline import table_plan as plan
+from gpupif.pipeline.task_resources import task_engine, task_workers, worker_device
 from tests.helpers.dask_frames import COLUMNS, assert_same, cut, of_parts
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
 
@@ -302,7 +302,7 @@ CPU = DeviceRequest("cpu")
 
 def plan_of_several_kinds(measures):
     parts = [
-        plan.PartitionTotals(
+        plan.ChunkTotals(
             1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([DeviceRequest(device)])
         )
         for device in ("cpu", "cuda")
@@ -327,7 +327,7 @@ def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
 
 
 def test_lost_scores_are_an_error(monkeypatch):
-    monkeypatch.setattr("gpupif.dask.receive.unpack", lambda frame, source: [])
+    monkeypatch.setattr("gpupif.pipeline.received_scores.unpack", lambda frame, source: [])
     with pytest.raises(gpupif.GpupifError, match="did not come back"):
         gpupif.score(cut(gpupif.datasets.pif_example(), [3])).cig.compute()
 
@@ -336,11 +336,12 @@ def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
     request = Arguments.of("cig", **arguments).make_request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
-    local = [partition_tasks.encode_partition(request, CPU, frame.iloc[a:b])[0] for a, b in pairwise(edges)]
-    totals = plan.add_totals(request.used, *map(partition_tasks.totals, local))
+    local = [chunk_tasks.encode_chunk(request, CPU, frame.iloc[a:b])[0] for a, b in pairwise(edges)]
+    totals = plan.add_totals(request.used, *map(chunk_tasks.totals, local))
     whole = plan.make_plan(request, list(frame), totals, None, None)
-    rows = [partition_tasks.global_rows(whole, part) for part in local]
-    ways = routes.plan_routes(whole, partitions, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
+    rows = [chunk_tasks.global_rows(whole, part) for part in local]
+    sample = routes.add_samples(*map(routes.sample_rows, rows))
+    ways = routes.plan_routes(whole, partitions, partitions, partitions, sample)
     sizes = np.zeros(partitions)
     with task_workers() as workers:
         for part in rows:

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.dask import shuffle as routes
 from gpupif.measures import MEASURES
+from gpupif.pipeline import routes
 from tests.helpers.dask_frames import assert_same, cut
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]

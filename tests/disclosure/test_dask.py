@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import shuffle as routes
 from gpupif.disclosure.cells import NONE
 from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
+from gpupif.pipeline import routes
 from gpupif.utils.progress import Reporter
 from tests.helpers.dask_frames import COLUMNS, cut, of_parts
 from tests.helpers.disclosure import outcome, questions, what_is_found

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import one_part, shuffle
 from gpupif.disclosure.classes import AttackRisk
 from gpupif.disclosure.models import MODELS
 from gpupif.engines.individual_risk import individual_risk
 from gpupif.errors import InputError
+from gpupif.pipeline import one_partition
+from gpupif.pipeline import routes as shuffle
 from tests.helpers import naive_disclosure as naive
 from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut
@@ -454,7 +455,7 @@ def test_different_rows_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
         pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
     ):
         configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
-    monkeypatch.setattr(one_part, "room", lambda: 100)
+    monkeypatch.setattr(one_partition, "room", lambda: 100)
     with pytest.raises(
         InputError, match=r"missing: 'wildcard': all different rows have to fit into the memory of one worker"
     ):
@@ -505,7 +506,7 @@ def test_rows_of_both_tables_have_to_fit(tmp_path, monkeypatch, dask_in_one_thre
                (("in", sample), ("people", people))]  # fmt: skip
     with in_pieces(20, 30), pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than"):
         configured(gpupif.risk, folders[0], known, population=folders[1], missing="wildcard", memory_limit="64GiB")
-    monkeypatch.setattr(one_part, "room", lambda: 2000)
+    monkeypatch.setattr(one_partition, "room", lambda: 2000)
     with pytest.raises(InputError, match=r"missing: 'wildcard': all different rows have to fit .* of the population"):
         gpupif.risk(cut(sample, []), known, population=people, missing="wildcard")
 

@@ -11,12 +11,12 @@ import pytest
 
 import gpupif
 from gpupif.attack.arguments import Arguments
-from gpupif.dask.worker import task_engine, worker_device
 from gpupif.engines.choose import LEAST_CELLS, DeviceRequest, choose_engine, requested_device
 from gpupif.errors import DeviceError, InputError
 from gpupif.frames.open import device_for, open_frame
 from gpupif.gpu import status as device
 from gpupif.gpu.status import CudaStatus, Gpu, cuda_status, shown_gpus
+from gpupif.pipeline.task_resources import task_engine, worker_device
 from tests.helpers.checkout import ROOT
 from tests.helpers.gpu.numpy_device import DeviceFrame, PandasFrames
 

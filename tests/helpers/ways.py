@@ -185,7 +185,7 @@ def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, cells: Any = Non
 
     options = with_population(options, lambda people: cut(people, pieces.places(people)))
     with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="sync"):
-        patch.setattr("gpupif.dask.shuffle.HEAVY", pieces.heavy)
+        patch.setattr("gpupif.pipeline.routes.HEAVY", pieces.heavy)
         with gpupif.config(device="cpu"):
             scores = gpupif.score(cut(table, pieces.places(table)), measures, **options)
         if cells is not None:

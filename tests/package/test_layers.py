@@ -24,6 +24,7 @@ LAYERS = """
     attack
     results
     out_of_core
+    pipeline
     dask
     scoring
     marginals

@@ -1,4 +1,4 @@
-"""Parts of the table in which cohorts lie whole: scored by the engine, scores sent back."""
+"""Partitions of the table in which cohorts lie whole: scored by the engine, scores sent back."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
-from .one_part import shares_of
+from .one_partition import shares_of
 from .packed_scores import Room, SentScores, pack_scores
 from .parcels import Parcel, pack, row_count, rows_in, unpack
-from .plan import Plan
-from .shuffle import Routes
-from .worker import task_engine, task_workers
+from .routes import Routes
+from .table_plan import Plan
+from .task_resources import task_engine, task_workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
-    """Score the rows that reached a part; returns the parcels that go back, and what weights are made of."""
+def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
+    """Score the rows that reached a partition; returns the parcels that go back, and what weights are made of."""
     engine, sent = task_engine(plan.device), SentScores.of(plan.request)
-    several = unpack(frame, part)
+    several = unpack(frame, partition)
     back: list[Parcel] = []
     sums: list[WeightSums] = []
     words = plan.layout.words
@@ -54,21 +54,21 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
             for parcel, (start, stop) in zip(own, edges, strict=True):
                 packed = pack_scores(sent, plan.layout, rows.keys[start:stop], scored_columns, values, start, room)
-                back.append(Parcel(parcel.source, part, cut, packed))
+                back.append(Parcel(parcel.source, partition, cut, packed))
         return pack(back), WeightSums.total(*sums)
 
 
 def _by_table(parcels: Iterable[Parcel], routes: Routes) -> tuple[list[Parcel], list[Parcel], list[Parcel]]:
-    """Parcels of the table's partitions, those of the population, and the table's rows counted once more, as rows."""
+    """Parcels of the table's chunks, those of the population, and the table's rows counted once more, as rows."""
     several = list(parcels)
-    edges = (0, routes.partitions, 2 * routes.parts, 3 * routes.parts)
+    edges = (0, routes.chunks, 2 * routes.senders, 3 * routes.senders)
     own, others, counted = ([one for one in several if a <= one.source < b] for a, b in pairwise(edges))
     return own, others, counted
 
 
 @dataclass(eq=False)
 class _Scorer:
-    """Rows of the table in one part, and `others` of the population.
+    """Rows of the table in one partition, and `others` of the population.
 
     row_counts: how often each occurs, where they are counted in units of weights and a measure needs both.
     """
@@ -103,7 +103,7 @@ class _Scorer:
         values = {_output(name, fold): found for fold, scores in folds for name, found in scores.items()}
         if plan.population is not None:
             values |= self._population_sizes()
-        return values, WeightSums.of(result, self.scored_columns, plan.in_one_part)
+        return values, WeightSums.of(result, self.scored_columns, plan.in_one_partition)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets

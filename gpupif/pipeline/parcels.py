@@ -1,4 +1,4 @@
-"""What travels in a shuffle: one parcel for each place that a partition sends rows to, not one record for each row.
+"""What travels in a shuffle: one parcel for each place that a chunk sends rows to, not one record for each row.
 
 A frame of parcels has few rows, so Dask's shuffles move their bytes without looking at them, and those of a parcel stay
 in the order in which they were packed.
@@ -20,7 +20,7 @@ from gpupif.kernels import partition as kernels
 from ..rows.keys import KeyLayout
 from ..rows.partition import Blocks, Rows, id_type, partition_by
 from ..rows.threads import Workers
-from .words import Empty, WordReader, WordWriter
+from .packed_numbers import Empty, WordReader, WordWriter
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"
@@ -32,7 +32,7 @@ META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64),
 
 
 class Parcel(NamedTuple):
-    """64-bit words from partition `source` to partition `to`, of the cut with number `cut` (see `shuffle`).
+    """Words of 64 bits from chunk `source` to partition `to`, or back, of the cut with number `cut` (see `routes`).
 
     words: an array, or several that follow each other.
     """
@@ -60,12 +60,14 @@ def parcel_memory(rows: Rows) -> int:
     return 8 * len(rows.keys) * (4 * int(rows.keys.shape[1]) + 8)
 
 
-def parcel_rows(rows: Rows, to: npt.NDArray[Any], parts: int, source: int, cut: int, workers: Workers) -> list[Parcel]:
-    """Rows in parcels to the parts `to`: their keys, and how often each occurs if that is known."""
+def parcel_rows(
+    rows: Rows, to: npt.NDArray[Any], partitions: int, source: int, cut: int, workers: Workers
+) -> list[Parcel]:
+    """Rows in parcels to the partitions `to`: their keys, and how often each occurs if that is known."""
     parcels = []
-    blocks = order_by_part(rows, to, parts, workers)
+    blocks = order_by_partition(rows, to, partitions, workers)
     counts = blocks.rows.counts
-    for part, start, stop in stretches(blocks):
+    for partition, start, stop in stretches(blocks):
         writer = WordWriter(workers.empty)
         writer.put(stop - start, len(counts) > 0)
         for column in blocks.rows.keys[start:stop].T:
@@ -74,28 +76,28 @@ def parcel_rows(rows: Rows, to: npt.NDArray[Any], parts: int, source: int, cut: 
             own = workers.empty(stop - start, np.uint64)
             own[:] = counts[start:stop]
             writer.put_numbers(own)
-        parcels.append(Parcel(part, source, cut, writer.arrays))
+        parcels.append(Parcel(partition, source, cut, writer.arrays))
     return parcels
 
 
-def order_by_part(rows: Rows, to: npt.NDArray[Any], parts: int, workers: Workers) -> Blocks:
-    """Rows in order of the parts they travel to, a block for each."""
-    return partition_by(rows, to.astype(id_type(parts)), parts, workers)
+def order_by_partition(rows: Rows, to: npt.NDArray[Any], partitions: int, workers: Workers) -> Blocks:
+    """Rows in order of the partitions they travel to, a block for each."""
+    return partition_by(rows, to.astype(id_type(partitions)), partitions, workers)
 
 
 def stretches(blocks: Blocks) -> list[tuple[int, int, int]]:
-    """The parts that rows travel to, and where those of each begin and end in their order."""
+    """The partitions that rows travel to, and where those of each begin and end in their order."""
     edges = pairwise(blocks.offsets.tolist())
-    return [(part, start, stop) for part, (start, stop) in enumerate(edges) if start < stop]
+    return [(partition, start, stop) for partition, (start, stop) in enumerate(edges) if start < stop]
 
 
-def part_of_keys(
-    keys: npt.NDArray[np.uint64], layout: KeyLayout, by: Iterable[int], parts: int
+def partition_of_keys(
+    keys: npt.NDArray[np.uint64], layout: KeyLayout, by: Iterable[int], partitions: int
 ) -> npt.NDArray[np.uint32]:
-    """The part of each row, by the hash of some columns."""
+    """The partition of each row, by the hash of some columns."""
     ids = np.zeros(len(keys), np.uint32)
-    if parts > 1:
-        kernels.partition_ids(keys, layout.masks(by), parts, ids)
+    if partitions > 1:
+        kernels.partition_ids(keys, layout.masks(by), partitions, ids)
     return ids
 
 
@@ -124,10 +126,14 @@ def rows_in(parcels: Iterable[Parcel], words: int, empty: Empty = np.empty) -> R
     return Rows(keys, counts) if counted else Rows(keys)
 
 
-def unpack(frame: pd.DataFrame, to: int) -> list[Parcel]:
-    """The parcels that reached partition `to`, by cut and source; their words in one array, not to be written."""
-    array = pa.array(frame["data"].array)
-    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    words = [np.frombuffer(value.as_buffer(), np.uint64) for chunk in chunks for value in chunk]
-    numbers = zip(frame["source"].tolist(), frame["cut"].tolist(), words, strict=True)
+def unpack(frame: pd.DataFrame | pa.Table, to: int) -> list[Parcel]:
+    """Return the parcels that reached partition, or chunk, `to`, in order of cut and source.
+
+    The words of a parcel are in one array, which must not be written to.
+    """
+    array = pa.array(frame["data"].array) if isinstance(frame, pd.DataFrame) else frame["data"]
+    arrays = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    words = [np.frombuffer(value.as_buffer(), np.uint64) for own in arrays for value in own]
+    sources, cuts = (frame[name].to_numpy().tolist() for name in ("source", "cut"))
+    numbers = zip(sources, cuts, words, strict=True)
     return sorted((Parcel(to, *one) for one in numbers), key=lambda parcel: (parcel.cut, parcel.source))

@@ -1,4 +1,4 @@
-"""The last task of a partition: scores that came home are given to its rows."""
+"""The last task of a chunk: scores that came home are given to its rows."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from gpupif.kernels import spread
 from ..errors import GpupifError
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
+from .encoded_chunk import ChunkIndex, frame_of
 from .packed_scores import PackedScores, SentScores, unpack_scored_column
-from .parcels import order_by_part, stretches, unpack
-from .partition import PartitionIndex, frame_of
-from .plan import Plan
-from .shuffle import Routes, find_sends
-from .worker import task_workers
+from .parcels import order_by_partition, stretches, unpack
+from .routes import Routes, find_sends
+from .table_plan import Plan
+from .task_resources import task_workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class Received(NamedTuple):
-    """Scores of the rows of a `Send`, by part.
+    """Scores of the rows of a `Send`, by partition.
 
     source_rows: the distinct rows that they are for; sent: which of the rows sent each of them is; place: where each
-    of these is, part after part.
+    of these is, partition after partition.
     """
 
     scored_columns: list[int]
-    parts: list[PackedScores]
+    partitions: list[PackedScores]
     source_rows: npt.NDArray[Any]
     sent: npt.NDArray[Any]
     place: npt.NDArray[Any]
@@ -45,11 +45,11 @@ def receive(
     columns: pd.Index[Any],
     weights: Mapping[str, Sequence[float]] | None,
     source: int,
-    index: PartitionIndex,
+    index: ChunkIndex,
     rows: Rows,
     frame: pd.DataFrame,
 ) -> dict[str, Any]:
-    """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
+    """By measure, the frame of scores of chunk `source`, from the parcels that came back to it.
 
     columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
     GpupifError where scores are missing.
@@ -69,8 +69,8 @@ def receive(
             if mine != which:
                 # Most scored columns come by the same sends, one after the other.
                 which, index_of = mine, _index([received[number] for number in mine], len(rows.keys), index, workers)
-            parts = [part for number in which for part in received[number].parts]
-            groups = unpack_scored_column(sent, parts, column, workers.empty)
+            partitions = [partition for number in which for partition in received[number].partitions]
+            groups = unpack_scored_column(sent, partitions, column, workers.empty)
             for measure, out in zip(outputs, values, strict=True):
                 group, place = sent.place(measure)
                 items: npt.NDArray[Any] = groups[group].items[place].view(measure.type_in("float64"))
@@ -83,32 +83,32 @@ def receive(
 def _receive_scores(
     plan: Plan, routes: Routes, sent: SentScores, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
 ) -> Iterator[Received]:
-    """The scores of each `Send` of a partition."""
+    """The scores of each `Send` of a chunk."""
     parcels = {(parcel.cut, parcel.source): parcel.words for parcel in unpack(frame, source)}
     for one in find_sends(rows, plan, routes, workers):
         # How often they occur played its role.
-        blocks = order_by_part(Rows(one.rows.keys), one.dest, routes.parts, workers)
+        blocks = order_by_partition(Rows(one.rows.keys), one.dest, routes.partitions, workers)
         scored_columns = routes.cuts[one.cut].scored_columns
-        parts = []
-        for part, start, stop in stretches(blocks):
-            words = parcels.get((one.cut, part), _NOTHING)
+        partitions = []
+        for partition, start, stop in stretches(blocks):
+            words = parcels.get((one.cut, partition), _NOTHING)
             scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], scored_columns, words)
             if not scores.complete:
                 raise GpupifError(
-                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
-                    "is a fault of the cluster or of gpupif; compute it again."
+                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {partition}. "
+                    "This is a fault of the cluster or of gpupif; compute it again."
                 )
-            parts.append(scores)
+            partitions.append(scores)
         place = workers.empty(len(blocks.order), blocks.order.dtype)
         spread.invert(blocks.order, 0, place)
-        yield Received(scored_columns, parts, one.source_rows, one.place, place)
+        yield Received(scored_columns, partitions, one.source_rows, one.place, place)
 
 
 _NOTHING: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
-def _index(received: Sequence[Received], rows: int, index: PartitionIndex, workers: Workers) -> npt.NDArray[Any]:
-    """For each row of a partition, of so many distinct ones, its place among the rows of several sends together."""
+def _index(received: Sequence[Received], rows: int, index: ChunkIndex, workers: Workers) -> npt.NDArray[Any]:
+    """For each row of a chunk, of so many distinct ones, its place among the rows of several sends together."""
     kind = index_type(sum(len(one.place) for one in received))
     places, before = workers.empty(rows, kind), 0
     for one in received:

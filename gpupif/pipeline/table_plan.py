@@ -1,4 +1,4 @@
-"""Global metadata broadcast to all partitions: values of the table, counted by tree reduction, and the job."""
+"""Global metadata broadcast to all chunks: values of the table, counted by tree reduction, and the job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..engines.choose import DeviceRequest
 from ..engines.partition_plan import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
 from ..rows.keys import KeyLayout
-from .worker import warn_clients
+from .task_resources import warn_clients
 
 # Sums of weights, in units, by column and code.
 WeightedCounts = dict[Hashable, Any]
@@ -53,36 +53,44 @@ class Weights(NamedTuple):
     units: Units
 
 
-class PartitionTotals(NamedTuple):
-    """Metadata of a partition, or several neighbours, to be reduced into the plan: rows; distinct rows, counted by
-    partition; by column the values, and the first row with a missing one (-1: none); devices: where their workers would
+class ChunkTotals(NamedTuple):
+    """Metadata of a chunk, or several neighbours, to be reduced into the plan: rows; distinct rows, counted by
+    chunk; by column the values, and the first row with a missing one (-1: none); devices: where their workers would
     score.
     """
 
     rows: int
     distinct: int
-    values: list[ValueCounts]
+    values: list[ValueCounts | Column]
     first_missing: list[int]
     devices: frozenset[DeviceRequest]
 
 
-def add_totals(names: Sequence[Hashable], *parts: PartitionTotals) -> PartitionTotals:
-    """The totals of partitions that follow each other."""
+def add_totals(names: Sequence[Hashable], *chunks: ChunkTotals) -> ChunkTotals:
+    """The totals of chunks that follow each other."""
     rows, first = 0, [-1] * len(names)
-    for part in parts:
+    for chunk in chunks:
         first = [
-            rows + there if here < 0 <= there else here for here, there in zip(first, part.first_missing, strict=True)
+            rows + there if here < 0 <= there else here for here, there in zip(first, chunk.first_missing, strict=True)
         ]
-        rows += part.rows
-    values = [total_values(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
-    devices = frozenset[DeviceRequest]().union(*(part.devices for part in parts))
-    return PartitionTotals(rows, sum(part.distinct for part in parts), values, first, devices)
+        rows += chunk.rows
+    values = [_values_of_all(name, [chunk.values[place] for chunk in chunks]) for place, name in enumerate(names)]
+    devices = frozenset[DeviceRequest]().union(*(chunk.devices for chunk in chunks))
+    return ChunkTotals(rows, sum(chunk.distinct for chunk in chunks), values, first, devices)
+
+
+def _values_of_all(name: Hashable, chunks: list[ValueCounts | Column]) -> ValueCounts | Column:
+    """Return the values of several chunks together, in order of first appearance, or the column of the whole table."""
+    first = chunks[0]
+    if isinstance(first, Column):
+        return first
+    return total_values(name, [values for values in chunks if isinstance(values, ValueCounts)])
 
 
 @dataclass(frozen=True)
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
-    counted by partition. device: where parts are to be scored, "auto" for where each worker would; devices: these, as
+    counted by chunk. device: where partitions are to be scored, "auto" for where each worker would; devices: these, as
     reports name them. weights: of the rows, where they have them; total: what all rows stand for, in units, else how
     many they are. population: of the population of the columns used, if any: then keys are of its joined values.
     """
@@ -110,41 +118,41 @@ class Plan:
         return bool(self.job.wildcards) or (self.population is not None and any(self.population.columns.wildcards))
 
     @property
-    def in_one_part(self) -> bool:
-        """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
+    def in_one_partition(self) -> bool:
+        """Whether all rows have to be in one partition, for no cut keeps their cohorts whole."""
         return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
 
 
-def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> list[Column]:
+def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts | Column]) -> list[Column]:
     """Columns with these values, as the whole table has them, without codes of rows."""
     return [
-        merged_column(name, own, final_order(own.labels, ascending=True))
+        own if isinstance(own, Column) else merged_column(name, own, final_order(own.labels, ascending=True))
         for name, own in zip(names, values, strict=True)
     ]
 
 
-def find_units(request: ReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
+def find_units(request: ReadRequest, names: list[Hashable], totals: ChunkTotals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(request, names, totals)
     columns = merged_columns(request.read, totals.values)
     return Weights(columns, read_weights(columns[request.read.index(request.weights)]))
 
 
-def add_counts(*parts: WeightedCounts) -> WeightedCounts:
-    """The weighted counts of several partitions together."""
-    return {name: sum(part[name] for part in parts) for name in parts[0]}
+def add_counts(*chunks: WeightedCounts) -> WeightedCounts:
+    """The weighted counts of several chunks together."""
+    return {name: sum(chunk[name] for chunk in chunks) for name in chunks[0]}
 
 
 def make_plan(
     request: ScoreRequest,
     names: list[Hashable],
-    totals: PartitionTotals,
+    totals: ChunkTotals,
     weights: Weights | None,
     counts: WeightedCounts | None,
     population: PopulationPlan | None = None,
     on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
-    """The plan of a run, from the totals of all partitions.
+    """The plan of a run, from the totals of all chunks.
 
     weights, counts: of rows that have weights. population: of the population, of more columns perhaps. on_warning:
     warns of columns that are nearly unique. Raises InputError for a table without rows, or with missing values where
@@ -184,12 +192,13 @@ def _check_mixture(request: ScoreRequest, devices: Sequence[str]) -> None:
         )
 
 
-def check_totals(request: ReadRequest, names: list[Hashable], totals: PartitionTotals) -> None:
+def check_totals(request: ReadRequest, names: list[Hashable], totals: ChunkTotals) -> None:
     """Raise InputError for a table without rows, or with missing values where they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
     for name, values, row in zip(request.read, totals.values, totals.first_missing, strict=True):
-        if request.missing == "error" and values.missing:
+        # A table that was encoded before has refused missing values itself, if they are errors.
+        if request.missing == "error" and isinstance(values, ValueCounts) and values.missing:
             raise InputError(
                 f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
                 f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
@@ -203,10 +212,10 @@ def find_weights(plan: Plan, sums: WeightSums) -> dict[str, list[float]]:
 
 @dataclass(frozen=True)
 class PopulationPlan:
-    """Global metadata of the population, broadcast to all partitions.
+    """Global metadata of the population, broadcast to all chunks.
 
     columns: that are used, of the table and the population, without codes of rows. rows: of the table; total: of the
-    population; distinct: of these, counted by partition.
+    population; distinct: of these, counted by chunk.
     """
 
     columns: JoinedColumns
@@ -235,9 +244,7 @@ class PopulationPlan:
         return [np.minimum(own, mine.cardinality - 1) for own, mine in zip(codes, self.columns.sample, strict=True)]
 
 
-def join(
-    request: ScoreRequest, names: list[Hashable], table: PartitionTotals, population: PartitionTotals
-) -> PopulationPlan:
+def join(request: ScoreRequest, names: list[Hashable], table: ChunkTotals, population: ChunkTotals) -> PopulationPlan:
     """Both tables' values, without rows that the population lacks.
 
     request: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and

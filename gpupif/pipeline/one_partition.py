@@ -1,4 +1,4 @@
-"""Rows that have to be in one part, as no cut keeps their cohorts whole: how much memory they take, and may.
+"""Rows that have to be in one partition, as no cut keeps their cohorts whole: how much memory they take, and may.
 
 An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
 cohorts overlap. All distinct rows are scored by one worker then.
@@ -13,22 +13,22 @@ from ..engines.individual_risk import scores_at_once
 from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
-from .plan import Plan, PopulationPlan
-from .worker import task_memory, task_threads
+from .table_plan import Plan, PopulationPlan
+from .task_resources import task_memory, task_threads
 
-# What rows may take that have to be in one part: this share of what their worker may, or so much where none is said.
+# The rows of one partition may take this share of their worker's memory, or so much where no limit is known.
 MEMORY_SHARE = 0.5
 MOST_BYTES = 4 << 30
 
 
 def room() -> int:
-    """Bytes that rows may take that have to be in one part."""
+    """Bytes that rows may take that have to be in one partition."""
     memory = task_memory()
     return MOST_BYTES if memory is None else int(MEMORY_SHARE * memory)
 
 
-def check_one_part(plan: Plan) -> None:
-    """Raise InputError where rows that have to be in one part take more than there is."""
+def check_one_partition(plan: Plan) -> None:
+    """Raise InputError where rows that have to be in one partition take more than there is."""
     population, asked, limit = plan.population, plan.request.any_known, room()
     others = 0 if population is None else population.distinct
     needed = _needed_bytes(plan, plan.distinct, others)
@@ -50,9 +50,10 @@ def check_one_part(plan: Plan) -> None:
     )
 
 
-def check_matched_in_one_part(population: PopulationPlan, rows: int) -> None:
-    """Raise InputError where so many rows of a table and those of its population, matched in one part as missing values
-    match every value, take more than there is.
+def check_matched_in_one_partition(population: PopulationPlan, rows: int) -> None:
+    """Raise InputError if a table and its population, matched in one partition, take more memory than there is.
+
+    They are matched in one partition if missing values match every value. rows: distinct rows of the table.
     """
     words, others, limit = population.columns.layout.words, population.distinct, room()
     needed = _key_bytes(words, rows + others) + _matching_bytes(words, rows + others, 1)
@@ -67,20 +68,20 @@ def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead:
     beside = f" and {others:,} of the population" if others else ""
     return InputError(
         f"{why}: all different rows have to fit into the memory of one worker: {own:,} rows{beside}, of which those in "
-        f"a partition differ, take about {shown(needed)}, expected at most {shown(limit)}. {instead}, or have workers "
+        f"a chunk differ, take about {shown(needed)}, expected at most {shown(limit)}. {instead}, or have workers "
         "with more memory."
     )
 
 
 def shares_of(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, others: int) -> AnyKnownShares:
-    """What scoring a job on sets may take, where so many rows of the table and the population are in one part."""
+    """What scoring a job on sets may take, where so many rows of the table and the population are in one partition."""
     needs, scored_columns = AnyKnownNeeds.of(job, plan.rows, sets), len(job.scored_columns)
     memory = room() - _held_bytes(plan, rows, others)
     return share_memory(needs, job.rows, scored_columns, task_threads(), memory, kept=scored_columns)
 
 
 def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
-    """What so many rows of the table and the population take at least where they are scored in one part."""
+    """What so many rows of the table and the population take at least where they are scored in one partition."""
     subsets = plan.request.subsets(plan.rows)
     sets = None if subsets is None else subsets.sets
     scoring = _scoring_bytes(plan, plan.job, sets, rows)

@@ -25,7 +25,7 @@ from ..engines.partition_plan import computed_measure
 from ..engines.shared_scores import found_together, put_rows, take_scored_column
 from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
-from .words import WORD_BITS, Empty, WordReader, WordWriter, words_for
+from .packed_numbers import WORD_BITS, Empty, WordReader, WordWriter, words_for
 
 # Rows of a parcel that say which scores are usual: about so many.
 VOTES = 1 << 14
@@ -33,9 +33,9 @@ VOTES = 1 << 14
 
 @dataclass(frozen=True)
 class SentScores:
-    """What is sent of each cell, as 64 bits each: what parts compute, by name, in groups that are numbered together.
+    """The scores that are sent of each cell, as 64 bits each, by name, in groups that are numbered together.
 
-    What is said of whole cohorts is one group, what is said of cells another.
+    Scores of whole cohorts are one group, scores of cells another.
     """
 
     groups: list[list[str]]
@@ -253,15 +253,15 @@ class PackedScores:
 
 
 def unpack_scored_column(
-    sent: SentScores, parts: Sequence[PackedScores], scored_column: int, empty: Empty = np.empty
+    sent: SentScores, partitions: Sequence[PackedScores], scored_column: int, empty: Empty = np.empty
 ) -> list[GroupScores]:
-    """The scores of one scored column that came from some parts, by group, of the rows of these parts together.
+    """Return the scores of one scored column from some partitions, by group, for the rows of all these partitions.
 
     empty: makes their arrays.
     """
-    edges = [0, *accumulate(len(part.keys) for part in parts)]
+    edges = [0, *accumulate(len(partition.keys) for partition in partitions)]
     items: list[list[npt.NDArray[np.uint64]]] = [[] for _ in sent.groups]
     places = [empty(edges[-1], np.uint32) for _ in sent.groups]
-    for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
-        part.unpack(scored_column, items, [own[start:stop] for own in places], empty)
+    for partition, (start, stop) in zip(partitions, pairwise(edges), strict=True):
+        partition.unpack(scored_column, items, [own[start:stop] for own in places], empty)
     return [GroupScores(np.concatenate(own, axis=1), where) for own, where in zip(items, places, strict=True)]

@@ -1,10 +1,9 @@
-"""Which rows go where, so that every cohort lies in one part and no part is much larger than the others.
+"""Which rows go where, so that every cohort lies in one partition and no partition is much larger than the others.
 
-A pass cuts the table by the hash of the columns outside its scored columns into bins; bins are dealt to parts, the
-heaviest
-first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go once for each
-half of the scored columns, by the other half's columns too. How heavy bins are is learnt from a sample of the rows:
-scores do not depend on it.
+A pass cuts the table by the hash of the columns outside its scored columns into bins. Bins are dealt to partitions,
+the heaviest first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go
+once for each half of the scored columns, by the other half's columns too. How heavy bins are is learnt from a sample of
+the rows: scores do not depend on it.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, index_type, split
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .one_part import check_one_part
-from .parcels import part_of_keys
-from .plan import Plan
+from .one_partition import check_one_partition
+from .parcels import partition_of_keys
+from .table_plan import Plan
 
-# Rows of a partition from which the weight of bins is estimated.
+# Rows of a chunk from which the weight of bins is estimated.
 SAMPLED_ROWS = 1024
-# Bins are so many times as fine as parts; one of over this share of the mean part is cut finer.
-BINS_PER_PART = 8
+# Bins are so many times as fine as partitions; one of over this share of the mean partition is cut finer.
+BINS_PER_PARTITION = 8
 HEAVY = 0.5
 
 
 class Sample(NamedTuple):
-    """Keys of some distinct rows, and of how many distinct rows of its partition each is one."""
+    """Keys of some distinct rows, and of how many distinct rows of its chunk each is one."""
 
     keys: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float64]
@@ -45,8 +44,8 @@ class Sample(NamedTuple):
 class RoutedPass:
     """Rows whose cohorts of some scored columns are to be found.
 
-    by: the columns whose hash says in which bin a row lies. places: the part of each bin; of a heavy one -1, its rows
-    go on in the cuts `finer`.
+    by: the columns whose hash says in which bin a row lies. places: the partition of each bin; -1 for a heavy bin,
+    whose rows go on in the cuts `finer`.
     """
 
     scored_columns: list[int]
@@ -57,20 +56,25 @@ class RoutedPass:
 
 @dataclass(frozen=True)
 class Routes:
-    """All cuts, and those in which all rows begin. parts: in how many parts they end. partitions: of the table."""
+    """All cuts of a shuffle.
+
+    roots: the cuts in which all rows begin. partitions: how many partitions there are. chunks: how many chunks of the
+    table send rows. senders: how many chunks send rows, those of a population too.
+    """
 
     cuts: list[RoutedPass]
     roots: list[int]
-    parts: int
     partitions: int
+    chunks: int
+    senders: int
 
 
 @dataclass(frozen=True)
 class Send:
-    """Rows of one partition that travel in one cut.
+    """Rows of one chunk that travel in one cut.
 
-    rows: those sent, in order of first appearance; dest: the part of each. source_rows: which distinct rows of the
-    partition they stand for; place: for each of these, which of the rows sent that is.
+    rows: those sent, in order of first appearance; dest: the partition of each. source_rows: which distinct rows of the
+    chunk they stand for; place: for each of these, which of the rows sent that is.
     """
 
     cut: int
@@ -81,7 +85,7 @@ class Send:
 
 
 def sample_rows(rows: Rows) -> Sample:
-    """Some of the distinct rows of a partition, the same whenever they are asked for."""
+    """Some of the distinct rows of a chunk, the same whenever they are asked for."""
     size = len(rows.keys)
     if size <= SAMPLED_ROWS:
         return Sample(rows.keys, np.ones(size))
@@ -90,30 +94,30 @@ def sample_rows(rows: Rows) -> Sample:
 
 
 def add_samples(*samples: Sample) -> Sample:
-    """Samples of several partitions together."""
+    """Samples of several chunks together."""
     return Sample(*(np.concatenate(arrays) for arrays in zip(*samples, strict=True)))
 
 
-def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Routes:
-    """Cuts that spread the rows of so many partitions of the table over so many parts; see the module."""
+def plan_routes(plan: Plan, chunks: int, senders: int, partitions: int, sample: Sample) -> Routes:
+    """Return the cuts that spread rows over so many partitions; see `Routes` for the arguments."""
     job = plan.job
     entropies = [entropy_of_counts(counts) for counts in job.counts]
-    if plan.in_one_part:
-        check_one_part(plan)
+    if plan.in_one_partition:
+        check_one_partition(plan)
         passes = [Pass(list(job.scored_columns), [])]
     else:
-        passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
-    aim = float(sample.weights.sum()) * len(passes) / parts
+        passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // partitions))
+    aim = float(sample.weights.sum()) * len(passes) / partitions
     cuts: list[RoutedPass] = []
     light: list[tuple[float, int, int]] = []
     waiting = deque((one, sample) for one in passes)
     while waiting:
         one, (keys, weights) = waiting.popleft()
-        halves = [] if plan.in_one_part else _halves(one, job.known, entropies)
-        bins = max(1, int(BINS_PER_PART * weights.sum() / aim)) if one.by else 1
-        found = part_of_keys(keys, plan.layout, one.by, bins)
+        halves = [] if plan.in_one_partition else _halves(one, job.known, entropies)
+        bins = max(1, int(BINS_PER_PARTITION * weights.sum() / aim)) if one.by else 1
+        found = partition_of_keys(keys, plan.layout, one.by, bins)
         sizes = np.bincount(found, weights, bins)
-        heavy = (sizes > HEAVY * aim) if halves and parts > 1 else np.zeros(bins, bool)
+        heavy = (sizes > HEAVY * aim) if halves and partitions > 1 else np.zeros(bins, bool)
         light += [(-size, len(cuts), number) for number, size in enumerate(sizes.tolist()) if not heavy[number]]
         # Numbers of cuts that are made later: those before them in the queue come first.
         first = len(cuts) + 1 + len(waiting)
@@ -122,12 +126,12 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
         if finer:
             rest = Sample(keys[heavy[found]], weights[heavy[found]])
             waiting.extend((half, rest) for half in halves)
-    loads = [(0.0, part) for part in range(parts)]
+    loads = [(0.0, partition) for partition in range(partitions)]
     for size, cut, number in sorted(light):
-        load, part = heapq.heappop(loads)
-        cuts[cut].places[number] = part
-        heapq.heappush(loads, (load - size, part))
-    return Routes(cuts, list(range(len(passes))), parts, partitions)
+        load, partition = heapq.heappop(loads)
+        cuts[cut].places[number] = partition
+        heapq.heappush(loads, (load - size, partition))
+    return Routes(cuts, list(range(len(passes))), partitions, chunks, senders)
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
@@ -141,7 +145,7 @@ def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list
 
 
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
-    """The sends of the distinct rows of a partition; the same whenever they are asked for."""
+    """The sends of the distinct rows of a chunk; the same whenever they are asked for."""
     every = np.arange(len(rows.keys), dtype=index_type(len(rows.keys)))
     # Rows of weight 0 are rows too, and weights may add up to less than these.
     total = max(plan.total, plan.rows, 0 if plan.population is None else plan.population.total)
@@ -157,7 +161,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
             keys = sent.keys & plan.layout.masks(needed)
             narrow = distinct_rows(Rows(keys, sent.counts), total, workers)
             sent, place = narrow.rows, narrow.number[place]
-        dest = cut.places[part_of_keys(sent.keys, plan.layout, cut.by, len(cut.places))]
+        dest = cut.places[partition_of_keys(sent.keys, plan.layout, cut.by, len(cut.places))]
         stay = dest >= 0
         if stay.any():
             yield Send(number, *_keep(stay, sent, source_rows, place), dest=dest[stay])
@@ -169,7 +173,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
 def _keep(
     keep: npt.NDArray[np.bool_], sent: Rows, source_rows: npt.NDArray[Any], place: npt.NDArray[Any]
 ) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
-    """Some of the rows sent, and the rows of the partition that they stand for; see `Send`."""
+    """Some of the rows sent, and the rows of the chunk that they stand for; see `Send`."""
     if keep.all():
         return sent, source_rows, place
     there = keep[place]

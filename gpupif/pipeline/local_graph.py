@@ -1,0 +1,323 @@
+"""A graph of tasks that is executed in this process, in threads, with shuffled rows in files: no table is too large.
+
+Use it as the Dask graph: add tasks, then ask for a value. Tasks run when a value that needs them is asked for::
+
+    with open_temporary_table(path, choose, missing, report) as table:
+        with LocalGraph(table.folder / "graph", table.budget) as graph:
+            encoded = graph.each("encode", encode_chunk, request, device, graph.take(table.chunks))
+            local = graph.each("local", itemgetter(0), encoded)
+            totals, weighing = count_values(graph, request, names, local)
+            planned = graph.one("plan", make_plan, request, names, totals, *weighing)
+            count = graph.partitions(len(local), planned)
+            ...
+            arrived = graph.shuffle("out", graph.each("send", send, planned, route, chunks, rows), count)
+            found = graph.value(graph.tree("findings", combine, graph.each("find", find, planned, arrived)))
+
+How it differs from Dask:
+
+* `take` has a table that is encoded before, so that each value is numbered once. Its chunks are `CodedChunk`s, which
+  `encode_chunk` takes as it takes frames. All columns of the table are known from the start.
+* Results of `one` and `tree` stay in memory. A result of `each` is computed where it is needed, by the task that needs
+  it, and stays in memory only if several need it and it is small. What is large and must not be computed twice is to go
+  through `shuffle`, whose parcels lie in files.
+* Partitions are planned by the memory limit, not one for each chunk: ask `graph.partitions`. A task that gets a
+  partition asks `fitting_rows` for its rows: they come within the memory of the task, cut again where need be.
+* Tasks know the threads and the memory that they may use from `task_resources`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import pairwise, repeat
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from ..engines.base import Job
+from ..io.ipc_batches import BatchReader, BatchWriter
+from ..out_of_core.budget import Budget
+from ..out_of_core.chunks import TableChunks
+from ..rows.threads import Workers, default_threads
+from ..utils.private_folder import fresh_folder, remove
+from .encoded_chunk import CodedChunk
+from .graph import FAN_IN, Result
+from .parcels import TO
+from .task_resources import TaskResources, within
+
+# Tasks that run at the same time, at most: each has its share of the memory.
+MOST_TASKS = 4
+# The share of the memory for results of `each` that are kept because several tasks need them.
+KEPT_SHARE = 0.05
+SCHEMA = {"source": pa.int64(), "cut": pa.int64(), "data": pa.large_binary()}
+_UNKNOWN: Any = object()
+
+
+class LocalGraph:
+    """See the module; a context manager, which deletes the files.
+
+    folder: Path. A private folder, which is made, for what is shuffled.
+    budget: Budget. The memory that the graph may use.
+    done: called when a chunk was sent or a partition was computed, with the name of the stage.
+    """
+
+    def __init__(self, folder: Path, budget: Budget, done: Callable[[str], None] = lambda stage: None) -> None:
+        threads = default_threads()
+        self._at_once = min(threads, MOST_TASKS)
+        self._folder = fresh_folder(folder)
+        self._budget = budget
+        self._done = done
+        self._shuffles = 0
+        self._kept = _Kept(int(KEPT_SHARE * budget.working))
+        self._workers = Workers(self._at_once)
+        self._resources = TaskResources(
+            threads=-(-threads // self._at_once),
+            memory=budget.working // self._at_once,
+            rows_at_once=self._rows_at_once,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._workers.__exit__(*error)
+        remove(self._folder)
+
+    def take(self, table: TableChunks) -> list[Result]:
+        """Return the chunks of an encoded table, each a `CodedChunk` when it is asked for."""
+
+        def read(number: int) -> CodedChunk:
+            return CodedChunk(table.columns, table.codes(number))
+
+        return self.each("chunk", read, range(len(table.sizes)))
+
+    def given(self, stage: str, value: Any) -> Result:
+        """See `Graph`."""
+        return value
+
+    def one(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Result:
+        """See `Graph`."""
+        return _Reduced(stage, function, arguments, lambda function, values: function(*values))
+
+    def all(self, stage: str, results: Sequence[Result]) -> Result:
+        """See `Graph`."""
+        return _Reduced(stage, list, results, lambda function, values: function(values))
+
+    def each(self, stage: str, function: Callable[..., Any], *arguments: Any) -> list[Result]:
+        """See `Graph`."""
+        (length,) = {len(one) for one in arguments if isinstance(one, list | range)}
+        items = [one if isinstance(one, list | range) else repeat(one, length) for one in arguments]
+        return [_Call(stage, function, own) for own in zip(*items, strict=True)]
+
+    def tree(self, stage: str, function: Callable[..., Any], results: Sequence[Result]) -> Result:
+        """See `Graph`."""
+        return _Reduced(stage, function, results, _combined)
+
+    def partitions(self, chunks: int, plan: Result) -> int:
+        """See `Graph`; planned by the memory limit, from the job and the rows of the plan."""
+        planned = self.value(plan)
+        limit, rows = self._rows_at_once(planned.job), int(planned.rows)
+        return max(1, -(-rows // self._budget.planned_rows(limit, rows, len(planned.job.counts))))
+
+    def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
+        """See `Graph`; the parcels of each chunk are a file."""
+        shuffle = _Shuffle(stage, list(parcels), self._folder / f"{self._shuffles:03}", partitions)
+        self._shuffles += 1
+        return [_Arrival(shuffle, partition) for partition in range(partitions)]
+
+    def value(self, result: Result) -> Any:
+        """Run the tasks that a result needs, as far as they did not run; return it."""
+        self._prepare(result)
+        return self._evaluate(result)
+
+    def _rows_at_once(self, job: Job) -> int:
+        """Return how many distinct rows of a partition one task may hold."""
+        return max(1, self._budget.part_rows(job) // self._at_once)
+
+    def _prepare(self, result: Result) -> None:
+        """Run the stages that a result needs, one after the other, those that they need first."""
+        waiting, seen = [result], set()
+        order: list[Any] = []
+        # Depth first, without recursion: chains of stages may be long.
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, tuple):
+                order.append(node[0])
+            elif isinstance(node, _Node) and node not in seen and node.value is _UNKNOWN:
+                seen.add(node)
+                waiting.append((node,))
+                waiting.extend(node.needs())
+        for node in order:
+            if isinstance(node, _Reduced):
+                values = self._run_all(node.stage, node.results)
+                with within(self._resources):
+                    node.value = node.combine(node.function, values)
+            elif isinstance(node, _Shuffle):
+                fresh_folder(node.folder)
+                self._run_all(node.stage, [_Call(node.stage, node.write, own) for own in enumerate(node.parcels)])
+                node.value = None
+
+    def _run_all(self, stage: str, results: Sequence[Result]) -> list[Any]:
+        """Return the values of results, of which several are computed at the same time."""
+        values: list[Any] = list(results)
+        tasks = [place for place, result in enumerate(results) if isinstance(result, _Node)]
+        places = iter(tasks)
+
+        def take(value: Any) -> None:
+            values[next(places)] = value
+            self._done(stage)
+
+        self._workers.run_in_turn(self._run, take, [(results[place],) for place in tasks])
+        return values
+
+    def _run(self, result: Result) -> Any:
+        with within(self._resources):
+            return self._evaluate(result)
+
+    def _evaluate(self, result: Result) -> Any:
+        if not isinstance(result, _Node):
+            return result
+        if result.value is not _UNKNOWN:
+            return result.value
+        if isinstance(result, _Arrival):
+            return result.read()
+        assert isinstance(result, _Call)
+        value = result.function(*map(self._evaluate, result.arguments))
+        if result.users > 1 and self._kept.has_room_for(value):
+            result.value = value
+        return value
+
+
+@dataclass(eq=False)
+class _Node:
+    """The result of a task. value: once it is known and kept. users: how many tasks take it as an argument."""
+
+    stage: str
+
+    def __post_init__(self) -> None:
+        self.value: Any = _UNKNOWN
+        self.users = 0
+        for node in self.needs():
+            node.users += 1
+
+    def needs(self) -> list[_Node]:
+        """Return the results that this one is made from."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class _Call(_Node):
+    """One call of a function on a chunk or a partition."""
+
+    function: Callable[..., Any]
+    arguments: Sequence[Any]
+
+    def needs(self) -> list[_Node]:
+        return [argument for argument in self.arguments if isinstance(argument, _Node)]
+
+
+@dataclass(eq=False)
+class _Reduced(_Node):
+    """One result of several, which stays in memory. combine: of the function and the values of the results."""
+
+    function: Callable[..., Any]
+    results: Sequence[Any]
+    combine: Callable[[Callable[..., Any], list[Any]], Any]
+
+    def needs(self) -> list[_Node]:
+        return [result for result in self.results if isinstance(result, _Node)]
+
+
+@dataclass(eq=False)
+class _Shuffle(_Node):
+    """Parcels in files: one for each chunk that sends, with one batch for each partition."""
+
+    parcels: list[Any]
+    folder: Path
+    partitions: int
+
+    def needs(self) -> list[_Node]:
+        return [node for node in self.parcels if isinstance(node, _Node)]
+
+    def write(self, source: int, frame: Any) -> None:
+        """Write the parcels of one chunk."""
+        data = pa.array(frame["data"].array)
+        data = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
+        batch = pa.record_batch([pa.array(frame["source"]), pa.array(frame["cut"]), data], list(SCHEMA))
+        to = frame[TO].to_numpy()
+        order = np.argsort(to, kind="stable")
+        edges = np.searchsorted(to[order], np.arange(self.partitions + 1))
+        with BatchWriter(self._file(source), SCHEMA, codec=None) as writer:
+            for start, stop in pairwise(edges):
+                writer.write(batch.take(pa.array(order[start:stop])).columns)
+
+    def read(self, partition: int) -> pa.Table:
+        """Return the parcels of a partition, for `unpack`."""
+        columns = []
+        for source in range(len(self.parcels)):
+            with BatchReader(self._file(source)) as reader:
+                columns.append(reader.columns(partition))
+        return pa.table([pa.chunked_array(each) for each in zip(*columns, strict=True)], list(SCHEMA))
+
+    def _file(self, source: int) -> Path:
+        return self.folder / f"{source:06}.arrow"
+
+
+class _Arrival(_Node):
+    """The parcels that reached a partition."""
+
+    def __init__(self, shuffle: _Shuffle, partition: int) -> None:
+        self._shuffle = shuffle
+        self._partition = partition
+        super().__init__(shuffle.stage)
+
+    def needs(self) -> list[_Node]:
+        return [self._shuffle]
+
+    def read(self) -> pa.Table:
+        """Return them, for `unpack`."""
+        return self._shuffle.read(self._partition)
+
+
+class _Kept:
+    """The memory that results of `each` may take which several tasks need."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._lock = threading.Lock()
+
+    def has_room_for(self, value: Any) -> bool:
+        """Return whether a value may stay, and count it if so."""
+        size = _size_of(value)
+        with self._lock:
+            if size > self._room:
+                return False
+            self._room -= size
+            return True
+
+
+def _size_of(value: Any) -> int:
+    """Return about how many bytes a result takes."""
+    if isinstance(value, np.ndarray | pa.Array | pa.ChunkedArray | pa.Table):
+        return int(value.nbytes)
+    if isinstance(value, dict):
+        return sum(_size_of(key) + _size_of(item) for key, item in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return 64 + sum(map(_size_of, value))
+    if is_dataclass(value):
+        return 64 + sum(_size_of(getattr(value, field.name)) for field in fields(value))
+    if hasattr(value, "memory_usage"):
+        return int(np.sum(value.memory_usage(deep=True)))
+    return 64
+
+
+def _combined(function: Callable[..., Any], values: list[Any]) -> Any:
+    """Combine neighbours, as the trees of Dask do."""
+    level = 0
+    while len(values) > 1 or level == 0:
+        values = [function(*values[start : start + FAN_IN]) for start in range(0, len(values), FAN_IN)]
+        level += 1
+    return values[0]

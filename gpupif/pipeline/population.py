@@ -1,0 +1,223 @@
+"""Tasks of the population of a Dask frame: its rows are matched with the table's, and those that it lacks found."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels.codes import add_times
+
+from ..attack.joined_columns import SAMPLE
+from ..attack.population import MatchedRows, first_absent, lacks_error, number_among
+from ..rows.distinct import distinct_rows
+from ..rows.partition import Rows
+from . import encoded_chunk as chunk_tasks
+from . import table_plan as plan
+from .parcels import pack, parcel_memory, parcel_rows, partition_of_keys, row_count, rows_in, unpack
+from .table_plan import PopulationPlan
+from .task_resources import task_workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def joined_rows(population: PopulationPlan, origin: int, local: chunk_tasks.EncodedChunk) -> Rows:
+    """The distinct rows of a chunk of either table, by joined values; how often each occurs."""
+    joined = population.columns
+    columns = joined.sample if origin == SAMPLE else joined.population
+    # Without weights, which come last.
+    used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
+    codes = joined.codes(chunk_tasks.global_codes(columns, used), origin)
+    with task_workers() as workers:
+        return Rows(joined.layout.pack(codes, workers), local.times)
+
+
+def send_joined_rows(
+    partitions: int, overlapping: bool, population: PopulationPlan, source: int, rows: Rows, origin: int
+) -> pd.DataFrame:
+    """The parcels in which rows travel to where equal ones are compared.
+
+    Where missing values are wildcards, all to one partition if `overlapping` classes are compared, else none.
+    """
+    wildcards = any(population.columns.wildcards)
+    if not len(rows.keys) or (wildcards and not overlapping):
+        return pack([])
+    layout = population.columns.layout
+    to = (
+        np.zeros(len(rows.keys), np.uint32)
+        if wildcards
+        else partition_of_keys(rows.keys, layout, layout.fields, partitions)
+    )
+    with task_workers(parcel_memory(rows)) as workers:
+        return pack(parcel_rows(rows, to, partitions, source, origin, workers))
+
+
+class AbsentInChunk(NamedTuple):
+    """Rows that the population lacks, the first of each of which it lacks lies in this chunk of the table.
+
+    chunk: its number; rows: the different ones; room: how often each comes in it before the first that is lacking.
+    """
+
+    chunk: int
+    rows: MatchedRows
+    room: npt.NDArray[np.int64]
+
+
+class MetRows(NamedTuple):
+    """The different rows of both tables that met in a partition.
+
+    first: those that the population lacks, in the first chunk that has such; None where it lacks none.
+    """
+
+    rows: MatchedRows
+    first: AbsentInChunk | None
+
+
+def match_rows(population: PopulationPlan, partition: int, frame: pd.DataFrame) -> MetRows:
+    """The distinct rows of both tables that were sent to a partition, matched."""
+    words = population.columns.layout.words
+    parcels = unpack(frame, partition)
+    ours = [parcel for parcel in parcels if parcel.cut == SAMPLE]
+    mine, theirs = (rows_in(some, words) for some in (ours, parcels[len(ours) :]))
+    keys = np.concatenate([mine.keys, theirs.keys])
+    if not len(keys):
+        return MetRows(MatchedRows(keys, *np.zeros((2, 0), np.int64)), None)
+    with task_workers() as workers:
+        found = distinct_rows(Rows(keys), len(keys), workers)
+    number = found.number[: len(mine.keys)]
+    sampled, in_population = np.zeros((2, len(found.rows.keys)), np.int64)
+    add_times(number, mine.counts, sampled)
+    add_times(found.number[len(mine.keys) :], theirs.counts, in_population)
+    rows = MatchedRows(found.rows.keys, sampled, in_population)
+    sources, sizes = np.array([(one.source, row_count(one)) for one in ours], np.int64).reshape(-1, 2).T
+    return MetRows(rows, _first_chunk(rows, number, np.repeat(sources, sizes), mine.counts))
+
+
+def _first_chunk(
+    rows: MatchedRows, number: npt.NDArray[Any], sources: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+) -> AbsentInChunk | None:
+    """The first chunk with rows that the population lacks; None where there is none.
+
+    number: of each distinct row of a chunk, which of `rows` it is (with weights equal ones may come several times);
+    sources: its chunk, which ascend; times: how often it is there.
+    """
+    lacking = np.flatnonzero((rows.sampled > rows.in_population)[number])
+    if not len(lacking):
+        return None
+    order = lacking[np.argsort(number[lacking], kind="stable")]
+    number, sources = number[order], sources[order]
+    together = np.flatnonzero(np.append(True, (number[1:] != number[:-1]) | (sources[1:] != sources[:-1])))
+    number, sources, times = number[together], sources[together], np.add.reduceat(times[order], together)
+    before = np.cumsum(times) - times
+    begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+    before -= np.repeat(before[begins], np.diff(np.append(begins, len(number))))
+    # Each is lacking from the row on that comes after as many as the population has.
+    room = rows.in_population[number] - before
+    first = (room >= 0) & (room < times)
+    chunk = sources[first].min()
+    first &= sources == chunk
+    return AbsentInChunk(int(chunk), rows.some(number[first]), room[first])
+
+
+class AbsentRowTotals(NamedTuple):
+    """Rows of the table that the population lacks: how many; distinct ones; by column, how many have each joined value.
+
+    first: those in the first chunk that has such; None where there are none, or where that does not matter.
+    """
+
+    rows: int
+    distinct: int
+    counts: list[npt.NDArray[np.int64]]
+    first: AbsentInChunk | None
+
+
+def find_absent_rows(lacks: str, population: PopulationPlan, met: MetRows) -> tuple[Rows, AbsentRowTotals]:
+    """The rows that met in a partition that the population lacks, with multiplicities, and their totals.
+
+    Where missing values are wildcards no row is known to be lacking. The first matters where `lacks` is "error".
+    """
+    short, first = met.rows.lacking(), met.first if lacks == "error" else None
+    if any(population.columns.wildcards):
+        short, first = short.some(slice(0)), None
+    rows = Rows(short.keys, short.sampled - short.in_population)
+    counts = [np.zeros(len(values), np.int64) for values in population.columns.values]
+    for own, total in zip(population.columns.layout.unpack(rows.keys), counts, strict=True):
+        add_times(own, rows.counts, total)
+    return rows, AbsentRowTotals(short.absent, len(rows.keys), counts, first)
+
+
+def add_absent_rows(*partitions: AbsentRowTotals) -> AbsentRowTotals:
+    """The totals of several partitions together."""
+    rows, distinct, counts, firsts = zip(*partitions, strict=True)
+    added = [np.sum(several, axis=0) for several in zip(*counts, strict=True)]
+    return AbsentRowTotals(sum(rows), sum(distinct), added, _earliest([first for first in firsts if first is not None]))
+
+
+def _earliest(several: list[AbsentInChunk]) -> AbsentInChunk | None:
+    """Those of the first of their chunks, together."""
+    if not several:
+        return None
+    chunk = min(one.chunk for one in several)
+    several = [one for one in several if one.chunk == chunk]
+    kinds = MatchedRows(*map(np.concatenate, zip(*(one.rows for one in several), strict=True)))
+    return AbsentInChunk(chunk, kinds, np.concatenate([one.room for one in several]))
+
+
+class FirstAbsent(NamedTuple):
+    """Some chunks of the table: how many rows they have; and of the first that the population lacks its number
+    among these, and what else `lacks_error` says of it; None where there is none.
+    """
+
+    rows: int
+    first: tuple[int, int, int, str] | None
+
+
+def find_first_absent(
+    population: PopulationPlan,
+    lacking: AbsentRowTotals,
+    chunk: int,
+    local: chunk_tasks.EncodedChunk,
+    number: npt.NDArray[Any],
+) -> FirstAbsent:
+    """The first row that the population lacks, if it is in this chunk; number: see `ChunkIndex`."""
+    if lacking.first is None or lacking.first.chunk != chunk:
+        return FirstAbsent(len(number), None)
+    _, kinds, room = lacking.first
+    keys = joined_rows(population, SAMPLE, local).keys
+    with task_workers() as workers:
+        which = number_among(kinds.keys, keys, workers)[number]
+    # Of other rows there are never too many.
+    row = first_absent(which, np.append(room, len(number)))
+    assert row is not None
+    return FirstAbsent(len(number), (row, *kinds.about(which[row], population.columns)))
+
+
+def add_chunks(*several: FirstAbsent) -> FirstAbsent:
+    """Partitions that follow each other, together."""
+    starts = accumulate((one.rows for one in several), initial=0)
+    found = ((start + one.first[0], *one.first[1:]) for start, one in zip(starts, several, strict=False) if one.first)
+    return FirstAbsent(sum(one.rows for one in several), next(found, None))
+
+
+def settle_population(
+    population: PopulationPlan, lacks: str, lacking: AbsentRowTotals, first: FirstAbsent | None
+) -> PopulationPlan:
+    """The population with the rows, or values, that it lacked; raises InputError where that is an error."""
+    if first is not None and first.first is not None:
+        raise lacks_error(lacking.rows, population.rows, *first.first)
+    return population.with_lacking(lacking.rows, lacking.distinct, lacking.counts, lacks)
+
+
+def project_rows(whole: PopulationPlan, planned: plan.Plan, rows: Rows) -> Rows:
+    """Rows of all columns as the distinct rows of a plan that uses some of them."""
+    names = whole.columns.names
+    places = [names.index(name) for name in planned.request.used]
+    if len(places) == len(names):
+        return rows
+    codes = whole.columns.layout.unpack(rows.keys)
+    with task_workers() as workers:
+        keys = planned.layout.pack([codes[place] for place in places], workers)
+        return distinct_rows(Rows(keys, rows.counts), whole.total, workers).rows

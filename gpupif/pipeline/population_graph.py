@@ -1,0 +1,163 @@
+"""The tasks that match a table with its population, in a shuffle of its own.
+
+What the population counts, with rows that it lacks if these are to count, then goes the way of the table's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+from typing import Generic, NamedTuple, TypeVar
+
+from ..attack.joined_columns import POPULATION, SAMPLE
+from ..attack.request import ScoreRequest
+from ..engines.base import Job
+from ..engines.choose import DeviceRequest
+from . import encoded_chunk as chunk_tasks
+from .graph import Graph, Result
+from .one_partition import check_matched_in_one_partition
+from .population import (
+    add_absent_rows,
+    add_chunks,
+    find_absent_rows,
+    find_first_absent,
+    joined_rows,
+    match_rows,
+    project_rows,
+    send_joined_rows,
+    settle_population,
+)
+from .table_plan import ChunkTotals, PopulationPlan, join
+
+AnyGraph = TypeVar("AnyGraph", bound=Graph)
+
+
+@dataclass(frozen=True)
+class PopulationGraph(Generic[AnyGraph]):
+    """The tasks that match a table with its population, the same for all attackers.
+
+    read: columns of the table; encoded: its chunks. population: settled, what all have to know; rows: of the
+    population's chunks; added: of the partitions in which rows met, those that count as the population's too.
+    """
+
+    graph: AnyGraph
+    read: list[Hashable]
+    encoded: list[Result]
+    population: Result
+    rows: list[Result]
+    added: list[Result]
+
+    def sent(self, graph: Graph, planned: Result) -> tuple[list[Result], list[Result]]:
+        """In the graph of an attacker, with a plan, `rows` and `added` as the plan has them."""
+        people, added = (
+            graph.each(stage, project_rows, self.population, planned, rows)
+            for stage, rows in (("people", self.rows), ("added", self.added))
+        )
+        return people, added
+
+
+def add_population(
+    graph: AnyGraph,
+    chunks: list[Result],
+    population: list[Result],
+    request: ScoreRequest,
+    names: list[Hashable],
+    lacks: str,
+    device: DeviceRequest,
+) -> PopulationGraph[AnyGraph]:
+    """Add the tasks that compare a table with its population.
+
+    chunks: the chunks of the table's columns that are needed. population: those of the population's.
+    """
+    encoded = graph.each("encode", chunk_tasks.encode_chunk, request, device, chunks)
+    mine = graph.each("local", itemgetter(0), encoded)
+    totals = chunk_tasks.find_totals(graph, request, mine, "-met")
+    meeting = add_matching_tasks(graph, mine, totals, population, request, names, device)
+    compared = graph.each("compare", find_absent_rows, lacks, meeting.joined, meeting.matched)
+    number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
+    several = graph.each("lacks", itemgetter(1), compared)
+    settled = add_settling_tasks(graph, lacks, meeting, several, mine, number)
+    added = graph.each("added-rows", itemgetter(0), compared)
+    return PopulationGraph(graph, request.read, encoded, settled, meeting.rows, added)
+
+
+class MatchingTasks(NamedTuple):
+    """The tasks that match the rows of a table and its population.
+
+    joined: what all have to know. rows: of the population's chunks. matched: the different rows that met in each
+    partition.
+    """
+
+    joined: Result
+    rows: list[Result]
+    matched: list[Result]
+
+
+def add_matching_tasks(
+    graph: Graph,
+    mine: list[Result],
+    totals: Result,
+    population: list[Result],
+    request: ScoreRequest,
+    names: list[Hashable],
+    device: DeviceRequest,
+    overlapping: bool = False,
+) -> MatchingTasks:
+    """Add the tasks that match equal rows of a table and its population.
+
+    mine, totals: of the table, its chunks by the columns of the request first, and their totals. overlapping:
+    whether rows are matched, all in one partition, where missing values match every value, too.
+    """
+    asked = replace(request, weights=None)
+    others = graph.each("encode-people", chunk_tasks.encode_chunk, asked, device, population)
+    theirs = graph.each("local-people", itemgetter(0), others)
+    found = chunk_tasks.find_totals(graph, asked, theirs, "-people")
+    joined = graph.one("join", join, request, names, totals, found)
+    if overlapping:
+        joined = graph.one("room", checked_in_one_partition, joined, totals)
+    own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
+    people = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
+    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(people)]
+    sizes = graph.one("rows-to-match", rows_to_match, request, joined)
+    partitions = range(graph.partitions(len(origins), sizes))
+    sent = graph.each(
+        "meet", send_joined_rows, len(partitions), overlapping, joined, range(len(origins)), [*own, *people], origins
+    )
+    matched = graph.each("met-rows", match_rows, joined, partitions, graph.shuffle("met", sent, len(partitions)))
+    return MatchingTasks(joined, people, matched)
+
+
+def add_settling_tasks(
+    graph: Graph, lacks: str, matching: MatchingTasks, absent: list[Result], mine: list[Result], number: list[Result]
+) -> Result:
+    """Add the tasks that refuse what the population lacks, or have it count there; the settled population.
+
+    absent: what it lacks, by partition. mine, number: of the table, its encoded chunks, and of each row there which
+    distinct row it is.
+    """
+    lacking = graph.tree("lacking", add_absent_rows, absent)
+    first = None
+    if lacks == "error":
+        count = range(len(mine))
+        each = graph.each("first-lacking", find_first_absent, matching.joined, lacking, count, mine, number)
+        first = graph.tree("first", add_chunks, each)
+    return graph.one("settle", settle_population, matching.joined, lacks, lacking, first)
+
+
+class RowsToMatch(NamedTuple):
+    """Rows that meet in partitions, and a job that has their columns."""
+
+    job: Job
+    rows: int
+
+
+def rows_to_match(request: ScoreRequest, population: PopulationPlan) -> RowsToMatch:
+    """Return the rows of a table and its population."""
+    return RowsToMatch(population.columns.sizes_job(request), population.rows + population.total)
+
+
+def checked_in_one_partition(population: PopulationPlan, totals: ChunkTotals) -> PopulationPlan:
+    """The same; raises InputError as `check_matched_in_one_partition`. totals: of the table."""
+    check_matched_in_one_partition(population, totals.distinct)
+    return population

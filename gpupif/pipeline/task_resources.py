@@ -1,0 +1,121 @@
+"""Resources of the task that runs here: threads, memory, engine, and how a warning reaches whoever waits.
+
+`LocalGraph` says what its tasks may use (`within`). On Dask that is what the worker says. Dask is not imported here: on
+a worker it is there already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from ..engines.base import Job
+from ..engines.choose import DeviceRequest, choose_engine
+from ..engines.counting import CountingEngine
+from ..engines.cpu.engine import CpuEngine
+from ..errors import warn
+from ..rows.threads import Workers
+from ..utils.config import resources
+
+
+class TaskResources(NamedTuple):
+    """What a task of a `LocalGraph` may use.
+
+    threads: int. Threads of one task.
+    memory: int. Bytes of one task.
+    rows_at_once: function of a job. The number of distinct rows of a partition that fit into that memory.
+    """
+
+    threads: int
+    memory: int
+    rows_at_once: Callable[[Job], int]
+
+
+_here: ContextVar[TaskResources | None] = ContextVar("_here", default=None)
+
+
+@contextlib.contextmanager
+def within(given: TaskResources) -> Iterator[None]:
+    """Run a task within these resources."""
+    token = _here.set(given)
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
+def task_threads() -> int:
+    """Return the threads of one task: on Dask one, for a worker runs as many tasks at once as it has threads."""
+    given = _here.get()
+    return (resources().threads or 1) if given is None else given.threads
+
+
+def task_workers(memory: int = 0) -> Workers:
+    """Return the threads of one task, with so many bytes to work in; see `Workers`."""
+    return Workers(task_threads(), memory)
+
+
+def task_memory() -> int | None:
+    """Return the bytes that this task may take, on Dask its worker; None where the worker does not say."""
+    given = _here.get()
+    if given is not None:
+        return given.memory
+    worker = _dask_worker()
+    return None if worker is None else worker.memory_manager.memory_limit or None
+
+
+def task_rows(job: Job) -> float:
+    """Return how many distinct rows of a partition a task may hold at once; on Dask there is no limit."""
+    given = _here.get()
+    return math.inf if given is None else given.rows_at_once(job)
+
+
+def task_slots() -> int:
+    """Return how many tasks the Dask worker of this task may run at once; 1 where it does not say."""
+    worker = _dask_worker()
+    return 1 if worker is None else int(worker.state.nthreads)
+
+
+def _dask_worker() -> Any:
+    """Return the Dask worker that runs this task; None elsewhere."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_worker()
+    except (AttributeError, ValueError):
+        return None
+
+
+def worker_device(asked: DeviceRequest) -> DeviceRequest:
+    """Return what the device means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked.
+
+    Raises DeviceError where the worker has no GPU that was asked for.
+    """
+    engine = choose_engine(asked, only=0)
+    return asked._replace(device=asked.device if ":" in asked.device else engine.device.partition(":")[0])
+
+
+def task_engine(asked: DeviceRequest) -> CountingEngine:
+    """Return the engine of one task.
+
+    On "cuda" a worker uses the first GPU that it sees, each another one (see `client.cluster`), and starts no other.
+    "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the worker has
+    no GPU that was asked for.
+    """
+    engine = choose_engine(asked, only=0)
+    return CpuEngine(threads=task_threads()) if engine.device == "cpu" else engine
+
+
+def warn_clients(message: str, category: type[Warning]) -> None:
+    """Warn: from a worker of a cluster, its clients."""
+    if _dask_worker() is None:
+        warn(message, category)
+    else:
+        from distributed import warn as warn_all
+
+        warn_all(message, category)
