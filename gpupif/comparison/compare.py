@@ -218,7 +218,7 @@ def _open_aligned(
 
 
 def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, before: Any) -> list[Hashable]:
-    """The quasi-identifiers; raises InputError where a sensitive attribute is one."""
+    """Return the quasi-identifiers. Raises InputError if a sensitive attribute is among them."""
     if given is None:
         known = [name for name in request.columns if name not in attributes]
     else:
@@ -235,11 +235,11 @@ def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, 
 
 
 def _has_holes(columns: Sequence[ReleasedColumn]) -> bool:
-    """Whether cells are suppressed in rows that are there."""
+    """Return whether any cell is suppressed in a row that the table after has."""
     return any(column.kind != "dropped" and column.joint.hidden.any() for column in columns)
 
 
 def _readings(after: Any, request: RiskRequest, suppressed: str, holes: bool) -> dict[str, RiskFigures]:
-    """The risk after, by the reading of suppressed cells; there is one only where there are none."""
+    """Return the risk after, by the reading of suppressed cells. Without suppressed cells there is one reading."""
     asked = ("category", "wildcard") if suppressed == "both" else (suppressed,)
     return {reading: measure_risk(after, request, reading) for reading in (asked if holes else ("category",))}

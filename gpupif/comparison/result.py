@@ -1,4 +1,4 @@
-"""What `gpupif.compare` returns."""
+"""The result of `gpupif.compare`: risk and utility side by side; printed as tables."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`; risk by figure."""
+        """Return all fields, ready for JSON; risk by figure."""
         found = super().to_dict()
         found["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
         return found
@@ -150,7 +150,7 @@ def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
 
 
 def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, float]) -> str:
-    """What was compared, and in what time."""
+    """Return a line that says how many rows and columns were compared, in what time."""
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
     lacking = f" ([bold]{taken_away:,}[/] taken away)" if taken_away else ""
     return f"[bold]{rows:,}[/] {plural(rows, 'row')}{lacking} x [bold]{columns}[/] {plural(columns, 'column')}: {spent}"
@@ -176,7 +176,7 @@ def risk_table(risk: pd.DataFrame) -> Table:
 
 
 def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
-    """What the table lost over all columns, and who is found again."""
+    """Draw what the table lost over all columns, and the share of rows that is found again."""
     facts = [
         ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
         ("information kept", _percent(utility.information_kept)),
@@ -210,7 +210,7 @@ def _percent(share: float | None) -> str:
 
 
 def columns_table(columns: pd.DataFrame) -> Table:
-    """What each column lost."""
+    """Draw what each column lost."""
     shown = [name for name in COLUMNS if columns[name].notna().any()]
     headings = [
         Heading("column", text=True, show=as_text),
@@ -229,7 +229,7 @@ def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def pairs_table(pairs: pd.DataFrame) -> Table:
-    """The pairs of columns whose mutual information went most."""
+    """Draw the pairs of columns that lost most mutual information."""
     lost = pairs["mutual_information_before"] - pairs["mutual_information_after"]
     shown = pairs.loc[lost.sort_values(ascending=False, kind="stable").index[:SHOWN_PAIRS]]
     more = f" (the first {len(shown)} of {len(pairs)})" if len(shown) < len(pairs) else ""

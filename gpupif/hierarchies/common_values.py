@@ -60,7 +60,7 @@ class CommonValues(Hierarchy):
 
     @property
     def kept(self) -> Sequence[int]:
-        """How many values are, by level."""
+        """Return how many values are kept, by level."""
         assert isinstance(self.keep, tuple)
         return self.keep
 

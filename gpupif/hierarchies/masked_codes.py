@@ -56,7 +56,7 @@ class MaskedCodes(Hierarchy):
 
     @property
     def masked(self) -> Sequence[int]:
-        """How many characters are, by level."""
+        """Return how many characters are masked, by level."""
         assert isinstance(self.digits, tuple)
         return self.digits
 

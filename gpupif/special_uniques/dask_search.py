@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index[Any], partition: Any) -> Any:
-    """A frame of the partition's rows: values (columns, rows) of some of them, 0 of all others."""
+    """Return a frame of all rows of a partition: values (columns, rows) of some rows, 0 for all others."""
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
@@ -125,7 +125,7 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
 
 
 class DaskUniques(NamedTuple):
-    """What is found in a Dask frame. columns: its key variables. starts: the row that each partition begins with, and
+    """The uniques of a Dask frame. columns: its key variables. starts: the row that each partition begins with, and
     how many rows there are.
     """
 
@@ -167,12 +167,12 @@ class KeyTable:
 
 
 def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
-    """The distinct rows of a partition."""
+    """Return how many distinct rows a partition has."""
     return len(encoded[0].times)
 
 
 def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> bool:
-    """Whether to search by pairs; distinct: rows of each partition."""
+    """Return whether to search by pairs. distinct: how many distinct rows each partition has."""
     rows, memory = sum(distinct), task_memory() or free_bytes()
     columns, sizes = len(table.columns), range(1, request.max_size + 1)
     estimates = {
@@ -191,7 +191,7 @@ def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> 
 def gather_part(
     table: KeyTable, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
 ) -> tuple[int, PartRows] | None:
-    """How many rows a partition has, and the distinct ones; None where they are not to be brought together."""
+    """Return how many rows a partition has, and its distinct rows; None if they are not to be brought together."""
     if not together:
         return None
     local, index = encoded
@@ -216,7 +216,7 @@ class PartitionedRows(NamedTuple):
 
 
 def merge_partitions(table: KeyTable, parts: Sequence[tuple[int, PartRows] | None]) -> PartitionedRows | None:
-    """The distinct rows of all partitions, in their order; None where they were not brought together."""
+    """Merge the distinct rows of all partitions, in their order; None if they were not brought together."""
     there = [part for part in parts if part is not None]
     if not there:
         return None
@@ -224,14 +224,14 @@ def merge_partitions(table: KeyTable, parts: Sequence[tuple[int, PartRows] | Non
     placed = [part._replace(places=part.places + start) for start, (_, part) in zip(starts, there, strict=False)]
     with task_workers() as workers:
         merged = merge_parts(placed, workers)
-        rows = DistinctRows.of_keys(merged.keys, merged.times, table.cardinalities, workers)
+        rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     return PartitionedRows(merged, rows, starts)
 
 
 def search_share(
     request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: int, share: int
 ) -> Found | None:
-    """What is found of one of several shares of the rows that occur once; None where there are none to search."""
+    """Search one of several shares of the single rows; None if rows were not brought together."""
     if gathered is None:
         return None
     rows, missing = gathered.rows, request.missing_values(table.columns)
@@ -248,7 +248,7 @@ def search_share(
 def join_shares(
     request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: Sequence[Found | None]
 ) -> DaskUniques | None:
-    """What the shares found together; None where they did not search."""
+    """Join what all shares found; None if they did not search."""
     if gathered is None:
         return None
     rows, weights = gathered.rows, request.set_weights(len(table.columns))
@@ -280,7 +280,7 @@ def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaReque
 
 
 def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, ChunkIndex]) -> tuple[int, Hits]:
-    """How many rows a partition has, and by set of columns those with a minimal combination."""
+    """Return how many rows a partition has, and by set of columns its rows with a minimal combination."""
     local, index = encoded
     hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
     # A row that has one is the only one of its kind.

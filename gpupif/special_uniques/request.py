@@ -1,4 +1,4 @@
-"""What is asked about special uniques, checked."""
+"""The arguments of `suda`, checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SudaRequest:
     contributions: bool
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         columns: Columns | None,
         max_size: Any,
@@ -65,7 +65,7 @@ class SudaRequest:
         return replace(self, max_size=min(self.max_size, columns))
 
     def set_weights(self, columns: int) -> list[float]:
-        """What an MSU of each size adds to a score."""
+        """Return the number that an MSU of each size adds to a score."""
         return msu_weights(columns, self.max_size)
 
     def missing_values(self, columns: Sequence[Column]) -> MissingValues | None:

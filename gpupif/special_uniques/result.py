@@ -178,13 +178,13 @@ class SpecialUniques:
 
     @property
     def msus(self) -> Any:
-        """How many MSUs of each size each row has: a frame with columns msu_1, msu_2, ... (int32)."""
+        """Return the number of MSUs of each size of each row: a frame with columns msu_1, msu_2, ... (int32)."""
         counts = self._found.counts.astype(np.int32)
         return self._named({f"msu_{size}": each for size, each in enumerate(counts, 1)})
 
     @property
     def contributions(self) -> Any:
-        """What part of each row's score comes from MSUs with each column: a frame with the table's columns, 0 to 1.
+        """Return the share of each row's score that comes from MSUs with each column: a frame of the columns, 0 to 1.
 
         An MSU counts for each of its columns, so that a row's parts add up to more than 1. Raises InputError unless
         `gpupif.suda` was asked for them.
@@ -223,7 +223,7 @@ class SpecialUniques:
         return pd.DataFrame.from_records(records)
 
     def summary(self, top: int = TOP_ROWS) -> SudaSummary:
-        """How many rows are at risk, by the size of their MSUs and by column, and the `top` rows; prints as a table."""
+        """Return how many rows are at risk, by the size of their MSUs and by column, and the `top` rows."""
         # Rows that are equal to others have no MSU.
         sizes, without = [], np.ones(self._found.counts.shape[1], np.bool_)
         for size, counts in enumerate(self._found.counts, 1):
@@ -274,7 +274,7 @@ class SpecialUniques:
         write_tables(parts, path, overwrite=overwrite)
 
     def _part(self, start: int, stop: int) -> pa.Table:
-        """What is written of some rows."""
+        """Return the table that is written for some rows."""
         number = self._number[start:stop]
         columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
         if self._dis_scores is not None:

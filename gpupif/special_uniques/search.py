@@ -57,7 +57,7 @@ def search_codes(
     )
     units = None if coded.weights is None else sample_units(coded.weights)
     with Workers() as workers:
-        rows, number = DistinctRows.of(coded.codes, cardinalities, workers)
+        rows, number = DistinctRows.from_codes(coded.codes, cardinalities, workers)
     found = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
     people = None
     if units is not None and coded.weights is not None:
@@ -95,7 +95,7 @@ def search_rows(
 
 
 class SearchPlan(NamedTuple):
-    """How distinct rows are searched. way: "pairs" or "sets". seconds: that it takes one core, about. left: bytes that
+    """The way to search distinct rows. way: "pairs" or "sets". seconds: about, of one core. left: bytes that
     there are beside what it needs at least.
     """
 
@@ -125,7 +125,7 @@ def plan_search(
 
 
 def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) -> dict[str, int]:
-    """What each way takes at least to search so many distinct rows, beside them."""
+    """Return the bytes that each way takes at least to search so many distinct rows, without the rows."""
     arguments = rows, cardinalities, request.max_size, request.contributions
     return {"pairs": bytes_by_pairs(*arguments), "sets": bytes_by_sets(*arguments)}
 
@@ -147,14 +147,14 @@ def search_stream(
     if merged is None or not fits(len(merged.times), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     with Workers() as workers:
-        rows = DistinctRows.of_keys(merged.keys, merged.times, table.cardinalities, workers)
+        rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
     found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
     return table, few_uniques(rows, merged, found, units)
 
 
 def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
-    """Whether there is memory to search so many distinct rows of a table, in one way or another."""
+    """Return whether the memory allows any way to search so many distinct rows of a table."""
     cardinalities = table.cardinalities
     ways = predictions.seconds_by_way(rows, rows, cardinalities, request.max_size, gpu=False)
     least = min(bytes_needed(rows, cardinalities, request)[way] for way in ways)
@@ -186,7 +186,7 @@ def gather_chunks(
 
 
 def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units | None) -> Uniques:
-    """What is found of the distinct rows of a table by those of its rows that have minimal sets."""
+    """Return the result of distinct rows for the rows of the table that have minimal sets."""
     unique = rows.single[found.counts[:, rows.single].any(axis=0)]
     unique = unique[np.argsort(merged.places[unique])]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit

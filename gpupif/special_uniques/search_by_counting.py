@@ -126,7 +126,7 @@ class FindSeldom:
 def find_minimal(
     counts: SetCounts, keys: Sequence[Hashable], request: SudaRequest, memory: int | None = None
 ) -> MinimalUniques:
-    """All minimal sample uniques of a table.
+    """Find all minimal sample uniques of a table.
 
     counts: of its rows; its first columns are the key variables `keys`. memory: bytes that what is found may take
     (None: any), else InputError.
@@ -163,7 +163,7 @@ def find_minimal(
 def _lacking(
     counts: SetCounts, sets: Sequence[tuple[int, ...]], columns: Sequence[Column], missing: MissingValues | None
 ) -> dict[tuple[int, ...], IncompleteRows]:
-    """Where missing values match every value, by set of columns that has some the combinations with them."""
+    """Return by set of columns the combinations with missing values, if these match every value."""
     if missing is None or not missing.match:
         return {}
     some = [set_ for set_ in sets if missing.of_columns(set_).some]
@@ -183,13 +183,13 @@ Hits = dict[tuple[int, ...], Any]
 
 
 def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], sets: Sequence[tuple[int, ...]], start: int) -> Hits:
-    """By set of columns the rows with a minimal combination of it, counted from `start`."""
+    """Return by set of columns the rows with a minimal combination of it. start: the number of the first row."""
     rows = {set_: minimal[set_].find([codes[column] for column in set_]) for set_ in sets}
     return {set_: found + start for set_, found in rows.items() if len(found)}
 
 
 def assemble(found: MinimalUniques, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
-    """What `find_hits` found in all rows, by row."""
+    """Return what `find_hits` found in all rows, by row."""
     columns, weights = len(found.columns), request.set_weights(len(found.columns))
     nothing = np.empty(0, np.int64)
     rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))

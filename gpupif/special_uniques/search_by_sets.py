@@ -65,7 +65,7 @@ class SearchBySets:
         self._lock = threading.Lock()
 
     def _lacking_words(self, missing: MissingValues) -> dict[int, npt.NDArray[np.uint64]]:
-        """By column that has missing values the rows that lack one, as bits."""
+        """Return by column with missing values the rows that lack one, as bits."""
         words = {}
         for column, code in enumerate(missing.codes):
             if code >= 0:
@@ -139,7 +139,7 @@ class SearchBySets:
         lacking: npt.NDArray[np.uint64],
         missing: MissingValues,
     ) -> npt.NDArray[np.bool_]:
-        """Which of the rows no row matches that lacks some of the columns."""
+        """Return which rows no incomplete row matches. lacking: the incomplete rows, as bits."""
         others = np.empty(self._rows, np.uint32)
         others = others[: kernels.list_bits(lacking, others)]
         codes = [self._codes[column] for column in columns]
@@ -175,7 +175,7 @@ class SearchBySets:
         return words
 
     def _grouped(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Those alone in their group; rows unique on fewer columns, which no other row can equal, are left out."""
+        """Return the rows that are alone in their group, except rows that are already unique on fewer columns."""
         rows = np.empty(self._rows, np.uint32)
         rows = rows[: kernels.list_bits(~known, rows)]
         rows = rows[: np.searchsorted(rows, self._rows)]

@@ -131,7 +131,7 @@ def suda(
     3      1      0      0    2.0
 
     """
-    request = SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights)
+    request = SudaRequest.from_arguments(columns, max_size, missing, sampling_fraction, contributions, weights)
     reads, here = request.reads, resources()
     started = time.perf_counter()
     if is_dask(table):
