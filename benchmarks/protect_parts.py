@@ -24,13 +24,13 @@ import polars as pl
 import pyarrow.parquet as pq
 
 import gpupif
-from gpupif.criteria.counted import CountedTable
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.datasets import census
 from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.hierarchies.open import open_hierarchies
-from gpupif.protection.checks import Checks
-from gpupif.protection.levels import levels_of
+from gpupif.protection.column_levels import column_levels
+from gpupif.protection.node_checks import NodeChecks
 
 from .protect_tables import ADULT_COLUMNS, GROUPS, SearchTable, adult, census_for_search, hierarchy_lines
 from .watch import watch
@@ -163,13 +163,13 @@ def search(setting: Setting) -> Iterator[dict[str, Any]]:
 def checks(setting: Setting) -> Iterator[dict[str, Any]]:
     """Single nodes of a lattice checked, drawn from all of them; each from the finest rows or those of a finer node."""
     rows = setting.rows(1_000_000)
-    counted = CountedTable.of(census(rows, columns=8))
-    levels = levels_of(counted, open_hierarchies(census_hierarchies(setting.temp, 8)))
+    counted = CountedTable.from_table(census(rows, columns=8))
+    levels = column_levels(counted, open_hierarchies(census_hierarchies(setting.temp, 8)))
     random = Random(0)
     nodes = [tuple(random.randint(0, one.height) for one in levels) for _ in range(NODES)]
     for criterion, most in (("k>=5", 0.02), ("pif95<=3", 0.06)):
-        criteria = CriterionSet.of([criterion], counted.names)
-        with Checks(counted, levels, criteria, choose_engine(requested_device())) as one:
+        criteria = CriterionSet.from_arguments([criterion], counted.names)
+        with NodeChecks(counted, levels, criteria, choose_engine(requested_device())) as one:
             check = one.holds if one.prunes else one.is_met
             taken = [timed(partial(check, node), 0, 1)["first"] for node in nodes]
         what = f"one check of {criterion}, {rows:,} x 8, median of {NODES} nodes"

@@ -10,21 +10,21 @@ from typing import Any
 from ..attack.hierarchy_files import read_named_files
 from ..attack.roles import classes_by_roles
 from ..errors import InputError
+from ..frames.dask_frame import is_dask
 from ..hierarchies.open import open_hierarchies
 from ..treatment.kept_rows import find_kept_rows, removes_rows
 from ..treatment.plan import Plan
 from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, whole_number
-from .aligned import CompareRequest
-from .linkage import check_linkage, link_rows
-from .open import hold, open_aligned, request_of
+from .aligned_tables import AlignedTables, CompareRequest, FindKept, hold, request_of
 from .precision import Levels
-from .released import ReleasedColumn, joint_requests, make_joint, released_columns
+from .record_linkage import check_linkage, link_rows
+from .released_values import ReleasedColumn, joint_requests, make_joint, released_columns
 from .result import Comparison
 from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
+from .row_versions import VersionLayout, count_versions
 from .utility import measure_all, measure_columns, measure_pairs
-from .versions import VersionLayout, count_versions
 
 SUPPRESSED = ("both", "category", "wildcard")
 
@@ -155,14 +155,14 @@ def compare(
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
     known = _known(quasi_identifiers, attributes, request, before)
-    levels = Levels.of(agreed, nested)
+    levels = Levels.from_plan(agreed, nested)
     named = read_named_files("distances", distances)
     apart = dict(as_mapping("distances", named, request.columns, request.columns, table=False))
     names, places = list(request.columns), [request.columns.index(name) for name in known]
     with (
         Reporter() as report,
         announce_compilation(),
-        open_aligned(
+        _open_aligned(
             before,
             after,
             request,
@@ -177,7 +177,7 @@ def compare(
             levels = levels.with_found(released, nested)
             released = [levels.at_groups(column, nested) for column in released]
             linked = link_rows(counts, released, places, linkage, int(seed))
-        layout = VersionLayout.of(released)
+        layout = VersionLayout.from_columns(released)
         with tables.versions(layout) as counts:
             versions = count_versions(counts, tables.rows, layout, places)
         taken_away = tables.lacking
@@ -205,8 +205,21 @@ def compare(
     )
 
 
+def _open_aligned(
+    before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
+) -> AlignedTables:
+    """Open two tables of any kinds, on Dask if either is a Dask frame. Raises the errors of `gpupif.compare`."""
+    if is_dask(before) or is_dask(after):
+        from .dask_tables import DaskTables
+
+        return DaskTables(before, after, request, find_kept)
+    from .local_tables import LocalTables
+
+    return LocalTables(before, after, request, report, find_kept)
+
+
 def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, before: Any) -> list[Hashable]:
-    """The quasi-identifiers; raises InputError where a sensitive attribute is one."""
+    """Return the quasi-identifiers. Raises InputError if a sensitive attribute is among them."""
     if given is None:
         known = [name for name in request.columns if name not in attributes]
     else:
@@ -223,11 +236,11 @@ def _known(given: Any, attributes: Sequence[Hashable], request: CompareRequest, 
 
 
 def _has_holes(columns: Sequence[ReleasedColumn]) -> bool:
-    """Whether cells are suppressed in rows that are there."""
+    """Return whether any cell is suppressed in a row that the table after has."""
     return any(column.kind != "dropped" and column.joint.hidden.any() for column in columns)
 
 
 def _readings(after: Any, request: RiskRequest, suppressed: str, holes: bool) -> dict[str, RiskFigures]:
-    """The risk after, by the reading of suppressed cells; there is one only where there are none."""
+    """Return the risk after, by the reading of suppressed cells. Without suppressed cells there is one reading."""
     asked = ("category", "wildcard") if suppressed == "both" else (suppressed,)
     return {reading: measure_risk(after, request, reading) for reading in (asked if holes else ("category",))}

@@ -1,4 +1,4 @@
-"""How far up their hierarchies a plan brings the values of columns: Sweeney's precision."""
+"""Sweeney's precision: how far up their hierarchies a plan brings the values of columns."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..hierarchies.base import Hierarchy
+from ..hierarchies.hierarchy import Hierarchy
 from ..treatment.base import Treatment, ValueMap
 from ..treatment.plan import Plan
-from .released import ReleasedColumn, with_groups
+from .released_values import ReleasedColumn, with_groups
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Of columns with a hierarchy, the level of their values, and the height; perturbed: columns whose values are drawn
-    anew, so that what is released is no function of what they were.
+    """The level of the values of each column with a hierarchy, and the height of the hierarchy.
+
+    perturbed: columns whose values are drawn anew, so that the released value is no function of the value before.
     """
 
     levels: Mapping[Hashable, tuple[int, int]]
     perturbed: frozenset[Hashable] = frozenset()
 
     @classmethod
-    def of(cls, plan: Plan, hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
-        """Of a plan, and hierarchies of columns, its own among them."""
+    def from_plan(cls, plan: Plan, hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
+        """Return the levels that a plan names. hierarchies: by column, those of the plan among them."""
         levels = {name: (0, hierarchy.height) for name, hierarchy in hierarchies.items()}
         perturbed: set[Hashable] = set()
         for treatment in plan.treatments:
@@ -40,7 +41,7 @@ class Levels:
         return cls(levels, frozenset(perturbed))
 
     def with_found(self, columns: Sequence[ReleasedColumn], hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
-        """The same, with the level of columns that have a hierarchy and are at none: that at which their values are.
+        """Return the same, with levels also of columns for which the plan names none, found from their values.
 
         Raises InputError for a value that has no place in its hierarchy.
         """
@@ -60,36 +61,36 @@ class Levels:
         return with_groups(column, hierarchies[column.name], level) if level else column
 
     def _lost(self, column: ReleasedColumn, rows: int) -> int:
-        """The levels that a column's values were brought up, over all rows, suppressed and dropped ones to the top."""
+        """Return the sum of the levels of all cells of a column. Suppressed and dropped cells are at the top."""
         level, height = self.levels[column.name]
         if column.kind == "dropped":
             return rows * height
         return level * (rows - column.joint.suppressed) + height * column.joint.suppressed
 
     def precision(self, column: ReleasedColumn, rows: int) -> float | None:
-        """Of a column: 1 where its values are as they were, 0 at the top; None where it has no hierarchy."""
+        """Return the precision of a column: 1 if values are as they were, 0 at the top; None without a hierarchy."""
         if not self.levels.get(column.name, (0, 0))[1]:
             return None
         return 1 - self._lost(column, rows) / (rows * self.levels[column.name][1])
 
     def mean_precision(self, columns: Sequence[ReleasedColumn], rows: int) -> float | None:
-        """Over the columns that have a hierarchy."""
+        """Return the mean precision of the columns that have a hierarchy, None if none has."""
         own = [found for column in columns if (found := self.precision(column, rows)) is not None]
         return sum(own) / len(own) if own else None
 
 
 def treatment_columns(treatment: Treatment) -> Sequence[Hashable]:
-    """The columns that a treatment names."""
+    """Return the columns that a treatment names."""
     if hasattr(treatment, "column"):
         return [treatment.column]
     return list(getattr(treatment, "columns", None) or [])
 
 
 def _level(column: ReleasedColumn, hierarchy: Hierarchy) -> int | None:
-    """The lowest level of a hierarchy at which the values of a column were released; None: at no single one."""
+    """Return the lowest level of a hierarchy at which the values of a column were released, None if there is none."""
     labels, missing = column.shared.labels, column.shared.missing
     there = np.flatnonzero(column.before[:missing] > 0)
-    # Of what was suppressed wherever it was nothing is known.
+    # Values that were suppressed in all rows say nothing of the level.
     there = there[column.after[column.detail[there]] > 0]
     if (column.detail[there] == there).all():
         return 0

@@ -1,4 +1,4 @@
-"""What `gpupif.compare` returns."""
+"""The result of `gpupif.compare`: risk and utility side by side; printed as tables."""
 
 from __future__ import annotations
 
@@ -7,13 +7,70 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.any_known import attacker_line
-from ..utils.display import Displayable, as_json, draw_line
-from .linkage import Linkage
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_cell,
+    as_json,
+    as_part,
+    as_text,
+    draw_line,
+    draw_table,
+    plural,
+)
+from .record_linkage import Linkage
 from .utility import Utility
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
+    from rich.table import Table
+
+# Pairs of columns that are shown: those that lost most.
+SHOWN_PAIRS = 10
+
+FIGURES = {
+    "pif50": "PIF 50, bits",
+    "pif95": "PIF 95, bits",
+    "pif99": "PIF 99, bits",
+    **{
+        f"{key}_{measure}": f"{name} of {measure.upper()}{unit}"
+        for measure, unit in (("cig", ", bits"), ("csf", ""))
+        for key, name in (("p50", "median"), ("p95", "95 %"), ("p99", "99 %"), ("max", "highest"))
+    },
+    "k": "k, rows of the smallest class",
+    "uniques": "unique rows",
+    "unique_share": "share of unique rows",
+    "distinct_l": "distinct l",
+    "t": "t",
+    "homogeneous_classes": "classes of one sensitive value",
+    "homogeneous_rows": "rows in these",
+}
+READINGS = {
+    "before": "before",
+    "after_category": "missing is a value",
+    "after_wildcard": "missing matches all",
+    "after": "after: the worse",
+    "worse_reading": "by which",
+}
+SHORT_READINGS = {"category": "a value", "wildcard": "matches all", "both": "both"}
+# What is said below the table of risk where cells were suppressed.
+BOTH_READINGS = (
+    'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, the same in '
+    'all rows that lack one. "missing matches all": it matches every value. Neither is always the safer one.'
+)
+COLUMNS = {
+    "entropy_before": "entropy, bits",
+    "entropy_after": "after",
+    "entropy_lost": "lost",
+    "information_kept": "kept",
+    "total_variation": "total var.",
+    "emd": "EMD",
+    "precision": "precision",
+    "cells_changed": "changed",
+    "cells_suppressed": "suppressed",
+}
+KEPT = "information_kept"
 
 
 @dataclass(frozen=True)
@@ -59,7 +116,7 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`; risk by figure."""
+        """Return all fields, ready for JSON; risk by figure."""
         found = super().to_dict()
         found["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
         return found
@@ -72,8 +129,6 @@ class Comparison(Displayable):
         return f"<Comparison of {self.rows:,} rows x {len(self.columns)} columns>"
 
     def draw(self, console: Console) -> None:
-        from .report import BOTH_READINGS, columns_table, heading, pairs_table, risk_table, utility_table
-
         draw_line(console, attacker_line(self.quasi_identifiers, self._scored))
         console.print(heading(self.rows, self.rows_taken_away, len(self.columns), self.seconds), highlight=False)
         if len(self.risk):
@@ -92,3 +147,107 @@ def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Whole numbers as such, which stand beside others in a column of floats."""
     whole = {name: int(value) for name, value in row.items() if isinstance(value, float) and value.is_integer()}
     return {**row, **whole}
+
+
+def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, float]) -> str:
+    """Return a line that says how many rows and columns were compared, in what time."""
+    spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
+    lacking = f" ([bold]{taken_away:,}[/] taken away)" if taken_away else ""
+    return f"[bold]{rows:,}[/] {plural(rows, 'row')}{lacking} x [bold]{columns}[/] {plural(columns, 'column')}: {spent}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return SHORT_READINGS[value]
+    if value is None or value != value:
+        return ""
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}"
+
+
+def risk_table(risk: pd.DataFrame) -> Table:
+    """Draw risk side by side; both readings of suppressed cells, and which is worse, where there are such."""
+    shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
+    said = READINGS if "after_wildcard" in risk else {name: name for name in shown}
+    headings = [Heading("", text=True), *(Heading(said[name], folds=True, show=_value) for name in shown)]
+    rows = [
+        [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
+    ]
+    return draw_table("Risk", headings, rows)
+
+
+def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
+    """Draw what the table lost over all columns, and the share of rows that is found again."""
+    facts = [
+        ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
+        ("information kept", _percent(utility.information_kept)),
+        ("non-uniform entropy loss, bits", f"{utility.nonuniform_entropy_loss:,.2f}"),
+        ("equivalence classes", f"{utility.classes:,}"),
+        ("rows a class", f"{utility.average_class_size:,.2f}"),
+        ("that over k", _value(utility.normalized_class_size)),
+        ("discernibility", f"{utility.discernibility:,}"),
+        ("as if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
+        ("precision", _value(utility.precision)),
+        ("mutual information kept", _percent(utility.mutual_information_kept)),
+        ("total variation, worst column", as_cell(utility.total_variation)),
+        ("total variation, worst pair", _value(utility.pair_total_variation)),
+        ("earth mover's distance, worst column", as_cell(utility.emd)),
+        ("cells changed", f"{utility.cells_changed:,} of {utility.cells:,}"),
+        ("cells suppressed", f"{utility.cells_suppressed:,}"),
+        ("rows changed", f"{utility.rows_changed:,}"),
+        ("rows suppressed", f"{utility.rows_suppressed:,}"),
+    ]
+    if linkage is not None:
+        of = f"{linkage.rows:,} {plural(linkage.rows, 'row')}"
+        of += "" if linkage.seed is None else f" drawn with seed {linkage.seed}"
+        error = "" if linkage.standard_error is None else f" +- {100 * linkage.standard_error:.2g}"
+        facts.append(("linked to their nearest row", f"{100 * linkage.share:.4g}{error} % of {of}"))
+    headings = [Heading("", text=True), Heading("", show=str)]
+    return draw_table("Utility", headings, [fact for fact in facts if fact[1]], show_headings=False)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None or share != share else as_part(share)
+
+
+def columns_table(columns: pd.DataFrame) -> Table:
+    """Draw what each column lost."""
+    shown = [name for name in COLUMNS if columns[name].notna().any()]
+    headings = [
+        Heading("column", text=True, show=as_text),
+        Heading("detail", text=True),
+        *(Heading(COLUMNS[name], folds=True, show=_percent if name == KEPT else _value) for name in shown),
+    ]
+    rows = [
+        [name, row["detail"], *(row[key] for key in shown)]
+        for name, row in zip(columns.index, _rows(columns), strict=True)
+    ]
+    return draw_table("Columns", headings, rows)
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    return frame.to_dict("records")
+
+
+def pairs_table(pairs: pd.DataFrame) -> Table:
+    """Draw the pairs of columns that lost most mutual information."""
+    lost = pairs["mutual_information_before"] - pairs["mutual_information_after"]
+    shown = pairs.loc[lost.sort_values(ascending=False, kind="stable").index[:SHOWN_PAIRS]]
+    more = f" (the first {len(shown)} of {len(pairs)})" if len(shown) < len(pairs) else ""
+    headings = [
+        Heading("pair", text=True),
+        Heading("mutual inf., bits", folds=True, show=_value),
+        Heading("after", folds=True, show=_value),
+        Heading("kept", folds=True, show=_percent),
+        Heading("total var.", folds=True, show=_value),
+    ]
+    rows = [
+        [
+            f"{as_text(row['column_1'])} + {as_text(row['column_2'])}",
+            row["mutual_information_before"],
+            row["mutual_information_after"],
+            row["mutual_information_kept"],
+            row["total_variation"],
+        ]
+        for row in _rows(shown)
+    ]
+    return draw_table(f"Pairs of columns that lost most{more}", headings, rows)

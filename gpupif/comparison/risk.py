@@ -33,14 +33,14 @@ LOW_IS_RISKY = ("k", "distinct_l")
 
 @dataclass(frozen=True)
 class RiskRequest:
-    """What is asked of either table. columns: that are scored; known: the quasi-identifiers; sensitive: attributes."""
+    """The columns of either table. known: the quasi-identifiers. sensitive: attributes. Cells of both are scored."""
 
     known: Sequence[Hashable]
     sensitive: Sequence[Hashable]
     distances: Mapping[Hashable, Any]
 
     def without(self, dropped: Collection[Hashable]) -> RiskRequest:
-        """Of a table that has not these columns."""
+        """Return the request for a table without these columns."""
         known, sensitive = ([name for name in own if name not in dropped] for own in (self.known, self.sensitive))
         return RiskRequest(known, sensitive, self.distances)
 
@@ -54,7 +54,7 @@ class RiskFigures:
 
 
 def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
-    """Of a table of any kind; missing: as of `gpupif.score`."""
+    """Measure the risk of a table of any kind. missing: as in `gpupif.score`."""
     scored = [*request.known, *request.sensitive]
     if not scored:
         return RiskFigures({}, {})
@@ -76,7 +76,7 @@ def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
 
 
 def _score(table: Any, arguments: Arguments) -> Scores:
-    """A table scored, for what is asked of it below; a path in memory where it fits, else part by part."""
+    """Score a table. A path is scored in memory if it fits, else in partitions."""
     if not isinstance(table, str | os.PathLike):
         return score_table(table, arguments)
     asked = ScoreQuestions({measure: ColumnQuery(CELL_PERCENTS) for measure in CELL_MEASURES}, GAIN_PERCENTS)
@@ -87,7 +87,7 @@ def _score(table: Any, arguments: Arguments) -> Scores:
 def _class_figures(
     table: Any, request: RiskRequest, distances: Mapping[Hashable, Any], missing: str
 ) -> dict[str, float]:
-    """What equivalence classes tell; nothing without quasi-identifiers."""
+    """Return the figures of equivalence classes; none without quasi-identifiers."""
     if not request.known:
         return {}
     models = [*ATTRIBUTE_MODELS, "k"] if request.sensitive else None
@@ -122,7 +122,7 @@ def _cell_name(measure: str, percent: float) -> str:
 
 
 def side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd.DataFrame:
-    """One row a figure: before, after by reading of suppressed cells, and after, the worst of these."""
+    """Return a frame with one row a figure: before, after by reading of suppressed cells, and the worst after."""
     import pandas as pd
 
     names = list(dict.fromkeys([*before.table, *(name for own in readings.values() for name in own.table)]))
@@ -134,7 +134,7 @@ def side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd
 
 
 def cells_side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd.DataFrame:
-    """One row a percentile of the scores of a column, columns as of `side_by_side`."""
+    """Return a frame with one row a percentile of the scores of a column, and the columns of `side_by_side`."""
     import pandas as pd
 
     records = []

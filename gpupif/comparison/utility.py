@@ -1,4 +1,4 @@
-"""What a table lost by its treatment, from counts of its three versions; sums are of whole numbers."""
+"""The utility that a table lost by its treatment, from counts of its versions. Sums are of whole numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..engines.axis import Axis
 from ..marginals.count_statistics import NEARLY_NONE, CountSums
 from ..utils.display import Record
 from .precision import Levels
-from .released import ReleasedColumn
-from .versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, VersionSums, pairs_of
+from .released_values import ReleasedColumn
+from .row_versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, VersionSums, pairs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Utility(Record):
-    """What a table lost, over all columns; n rows, those that were taken away with all their values missing.
+    """The utility that a table lost, over all columns. n rows: rows that were taken away have all values missing.
 
     entropy_lost: the sum over the columns X of H(X) - H(X'), bits a row (negative where noise was added).
     information_kept: the sum over the columns of I(X; X'), divided by that of H(X), 0 to 1; None where that is 0. Both
@@ -90,7 +90,7 @@ class ColumnInformation(NamedTuple):
     rows: int
 
     @classmethod
-    def of(cls, column: ReleasedColumn) -> ColumnInformation:
+    def from_column(cls, column: ReleasedColumn) -> ColumnInformation:
         """Measure a column."""
         before, after = column.kept
         rows = int(before.sum())
@@ -150,7 +150,7 @@ def measure_columns(
     rows = versions.rows
     records = []
     for column, sums in zip(columns, versions.columns, strict=True):
-        information = ColumnInformation.of(column)
+        information = ColumnInformation.from_column(column)
         before, after, lost = information.bits
         records.append(
             {
@@ -215,9 +215,9 @@ def measure_all(
     levels: Levels,
     k: int | None,
 ) -> Utility:
-    """What the table lost over all columns. k: of the target; None: that of the rows that are not suppressed."""
+    """Return what the table lost over all columns. k: divides the class size; None for the k of unsuppressed rows."""
     rows = versions.rows
-    information = [ColumnInformation.of(column) for column in columns]
+    information = [ColumnInformation.from_column(column) for column in columns]
     known = math.fsum(one.bits[0] for one in information)
     mutual = math.fsum(one.mutual / one.unit for one in information)
     functions = pairs[pairs["mutual_information_kept"].notna()]
@@ -260,7 +260,7 @@ def _ratio(pairs: pd.DataFrame) -> float | None:
 
 
 def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> float:
-    """How far the values of a column were moved, beyond the released detail, as a share of the longest distance.
+    """Return how far values of a column were moved beyond the released detail, as a share of the longest distance.
 
     The earth mover's distance of the distributions at the released detail, before and after; distance: as of
     `gpupif.score`.
@@ -278,7 +278,7 @@ def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> f
 
 
 def _transport(axis: Axis, moved: npt.NDArray[np.int64]) -> float:
-    """What it takes to move so many rows from value to value."""
+    """Return the total distance over which rows are moved. moved: by value, the rows that leave it."""
     if axis.kind == walks.NOMINAL:
         return int(np.abs(moved).sum()) / 2
     in_order = moved[axis.order]

@@ -1,7 +1,8 @@
-"""Classes of counted rows, and scores of their cells, through the engines."""
+"""The sizes of classes of a counted table, and the scores of its cells, found by the engines."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,32 +20,45 @@ from ..engines.attacker_scoring import score_attacker
 from ..engines.base import SILENT, Engine, EngineResult, Job
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
-from .counted import CountedTable
+from .counted_table import CountedTable
 
 SIZE = "cohort_size"
 
 
 class CellScores(NamedTuple):
-    """What was found of the scores of a column: its lowest and highest, or all scores of the counted rows."""
+    """The scores of a column: the lowest and the highest score, or all scores of the distinct rows."""
 
     low_high: tuple[float, float] | None
     scores: npt.NDArray[Any] | None
 
+    def extreme(self, high: bool) -> float:
+        """Return the highest or the lowest score, NaN if none is known."""
+        if self.low_high is not None:
+            return self.low_high[high]
+        assert self.scores is not None
+        known = self.scores[self.scores == self.scores]
+        return float(known.max() if high else known.min()) if len(known) else math.nan
 
-def columns_of(known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
-    """The columns that an attacker knows, or may know any of."""
+
+def known_columns(known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
+    """Return the columns that an attacker knows, or of which the attacker knows any few."""
     return list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
 
 
 def class_sizes(
     table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
 ) -> ClassSizes:
-    """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `CriterionSet`."""
-    some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in columns_of(known))
+    """Return how many rows agree with each row on what an attacker knows.
+
+    If the attacker knows any few columns, the fewest such rows count. missing: see `CriterionSet`.
+    """
+    some_match = missing == "wildcard" and any(
+        column.missing for column in table.columns if column.name in known_columns(known)
+    )
     if isinstance(known, AnyKnown) or some_match:
         _, scores = score_counted(table, known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine, missing=missing)
-        sizes, place = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
-        rows = np.bincount(place, table.times).astype(np.int64)
+        sizes, which = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
+        rows = np.bincount(which, table.times).astype(np.int64)
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
     if not known:
         return ClassSizes.of_classes({table.rows: 1})
@@ -60,35 +74,36 @@ def class_sizes(
 def score_counted(
     table: CountedTable,
     known: Sequence[Hashable] | AnyKnown,
-    criteria: Sequence[Hashable],
+    scored: Sequence[Hashable],
     measures: Sequence[Measure],
     distances: Mapping[Any, Any],
     engine: Engine,
     only_extremes: bool = False,
     missing: str = "category",
 ) -> tuple[Job, dict[str, list[CellScores]]]:
-    """Scores of cells of counted rows, by measure and criterion; against any few columns each cell's worst.
+    """Score the cells of a counted table. Return the job, and by measure the scores of each scored column.
 
-    criteria: columns, or `NO_ATTRIBUTE` for a column that says nothing. only_extremes: only the lowest and the highest
-    score are needed. missing: see `CriterionSet`.
+    If the attacker knows any few columns, the scores are the worst of each cell. scored: columns, or `NO_ATTRIBUTE` for
+    one whose values are all the same. only_extremes: whether the lowest and the highest score are enough. missing: see
+    `CriterionSet`.
     """
-    pool = list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
+    pool = known_columns(known)
     every: list[Column] = [
         *table.columns,
-        *([constant_column(table.rows, len(table.times))] if NO_ATTRIBUTE in criteria else []),
+        *([constant_column(table.rows, len(table.times))] if NO_ATTRIBUTE in scored else []),
     ]
-    columns = [column for column in every if column.name in {*criteria, *pool}]
+    columns = [column for column in every if column.name in {*scored, *pool}]
     used = [column.name for column in columns]
     orders = {name: order for name, order in table.orders.items() if name in used}
     request = ScoreRequest(
-        scored_columns=list(criteria),
+        scored_columns=list(scored),
         known=pool,
         used=used,
         priors={},
         accuracies={},
         distances={
             **{name: CategoryOrder(order) for name, order in orders.items()},
-            **{name: one for name, one in distances.items() if name in used},
+            **{name: distance for name, distance in distances.items() if name in used},
         },
         missing=missing,
         measures=tuple(measures),
@@ -101,14 +116,12 @@ def score_counted(
     only_extremes = only_extremes and subsets is None and not job.wildcards
     job = replace(job, times=table.times, extremes_only=only_extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
-    places = range(len(criteria))
+    slots = range(len(scored))
     if job.extremes_only:
         assert isinstance(result, EngineResult)
         return job, {
-            name: [CellScores((float(found[place][0]), float(found[place][1])), None) for place in places]
-            for name, found in result.extremes.items()
+            name: [CellScores((float(extremes[slot][0]), float(extremes[slot][1])), None) for slot in slots]
+            for name, extremes in result.extremes.items()
         }
     worst = result.by_fold()["" if subsets is None else "worst"]
-    return job, {
-        name: [CellScores(None, np.asarray(found[place])) for place in places] for name, found in worst.items()
-    }
+    return job, {name: [CellScores(None, np.asarray(scores[slot])) for slot in slots] for name, scores in worst.items()}

@@ -1,4 +1,4 @@
-"""A criterion, read from text: a limit on a figure of a table, against one attacker."""
+"""A criterion, read from text: a limit of a figure of a table, against one attacker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..utils.validation import brief
-from .quantities import OfClasses, OfModel, Quantity, read_quantity
+from .quantities import ClassQuantity, ModelQuantity, Quantity, read_quantity
 
 _FORM = re.compile(
     r"(?:(?P<statistic>mean|max|min|p_?\d+(?:\.\d+)?)\s+)?(?P<word>[A-Za-z_]\w*(?:\.\d+)?)\s*(?:\((?P<inside>.*)\))?\s*"
@@ -22,13 +22,14 @@ EXAMPLES = "'k>=5', 'distinct_l(disease)>=3', 'pif95<=3', 'max csf<=0.9' or 'kno
 
 @dataclass(frozen=True)
 class Criterion:
-    """A limit on a figure of a table: ``Criterion.of("known=3: k>=5")``.
+    """A limit on a figure of a table: ``Criterion.from_text("known=3: k>=5")``.
 
-    quantity: what is limited. limit: the last value that is safe. known: what the attacker knows, where the criterion
-    says
-    so: columns, or any so many; attacker: by which name another argument says so. Without either the attacker knows the
-    quasi-identifiers, or where cells are scored all columns but the scored one. written: the text that it was read
-    from, which says it to those who wrote it.
+    quantity: the figure that is limited.
+    limit: the last value that is safe.
+    known: the columns that the attacker knows, or a number if the attacker knows any so many of them.
+    attacker: the name of an attacker that another argument describes. Without `known` and `attacker`, the attacker
+        knows the quasi-identifiers without the scored column.
+    written: the text that the criterion was read from; messages repeat it.
     """
 
     quantity: Quantity
@@ -38,82 +39,75 @@ class Criterion:
     written: str | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, text: Any) -> Criterion:
-        """From text; a criterion as it is. Raises InputError."""
+    def from_text(cls, text: Any) -> Criterion:
+        """Read a criterion from text; a Criterion is returned as it is. Raises InputError."""
         if isinstance(text, Criterion):
             return text
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"criteria: expected limits as text, such as {EXAMPLES}; got {brief(text)}.")
-        said, rest = _split_attacker(text.strip())
-        found = _FORM.fullmatch(rest.strip())
-        if found is None:
+            raise InputError(f"require: expected limits as text, such as {EXAMPLES}; got {brief(text)}.")
+        attacker_text, figure_text = _split_attacker(text.strip())
+        match = _FORM.fullmatch(figure_text.strip())
+        if match is None:
             raise InputError(
                 f"criterion {text!r}: expected what is limited, >= or <=, and a number, such as {EXAMPLES}."
             )
-        quantity = _quantity(text, found)
-        limit = _limit(text, found["number"])
-        _check_operator(text, quantity, _OPERATORS.get(found["operator"], found["operator"]), limit)
-        known, attacker = _read_attacker(text, said)
+        quantity = _quantity(text, match)
+        limit = _limit(text, match["number"])
+        _check_operator(text, quantity, _OPERATORS.get(match["operator"], match["operator"]), limit)
+        known, attacker = _read_attacker(text, attacker_text)
         return cls(quantity, limit, known, attacker, text.strip())
 
     @classmethod
-    def of_figure(cls, text: Any) -> Criterion:
-        """From text that may leave the limit out, such as "pif95" or "known=3: k": then any value is safe.
+    def from_figure(cls, text: Any) -> Criterion:
+        """Read a criterion whose text may leave out the limit, such as "pif95" or "known=3: k". Raises InputError.
 
-        Raises InputError.
+        Without a limit, any value is safe.
         """
-        said, rest = _split_attacker(text.strip()) if isinstance(text, str) else (None, "")
-        found = None if _FORM.fullmatch(rest.strip()) else _FORM.fullmatch(f"{rest.strip()} <=")
-        if found is None:
-            return cls.of(text)
-        quantity = _quantity(text, found)
-        return cls(quantity, math.inf if quantity.high_is_bad else -math.inf, *_read_attacker(text, said))
+        attacker_text, figure_text = _split_attacker(text.strip()) if isinstance(text, str) else (None, "")
+        has_limit = _FORM.fullmatch(figure_text.strip())
+        match = None if has_limit else _FORM.fullmatch(f"{figure_text.strip()} <=")
+        if match is None:
+            return cls.from_text(text)
+        quantity = _quantity(text, match)
+        return cls(quantity, math.inf if quantity.high_is_bad else -math.inf, *_read_attacker(text, attacker_text))
 
     @property
     def at_most(self) -> bool:
-        """Whether it is an upper limit."""
+        """Return whether the criterion is an upper limit."""
         return self.quantity.high_is_bad
 
-    @property
-    def only_improves(self) -> bool:
-        """Whether a table that meets it still does when values of any column are made coarser, whatever the table.
-
-        Of an attacker with a name that depends on what he knows; see `CriterionSet`.
-        """
-        return self.quantity.only_improves(isinstance(self.known, int))
-
     def is_met(self, value: float | None) -> bool:
-        """Whether a value is safe; one that is not known, or not defined, is not."""
+        """Return whether a value is safe. A value that is not known (NaN) or not defined (None) is not safe."""
         if value is None or math.isnan(value):
             return False
         return value <= self.limit if self.at_most else value >= self.limit
 
     @property
     def of_classes(self) -> bool:
-        """Whether it is of equivalence classes or sensitive attributes, and not of cells of all columns."""
-        return isinstance(self.quantity, OfClasses | OfModel)
+        """Return whether it is of equivalence classes or sensitive attributes, not of the cells of all columns."""
+        return isinstance(self.quantity, ClassQuantity | ModelQuantity)
 
     @property
     def is_of_sizes(self) -> bool:
-        """Whether it is of the sizes of equivalence classes alone."""
-        return isinstance(self.quantity, OfClasses) or (
-            isinstance(self.quantity, OfModel) and not self.quantity.sensitive
+        """Return whether it follows from the sizes of equivalence classes alone."""
+        return isinstance(self.quantity, ClassQuantity) or (
+            isinstance(self.quantity, ModelQuantity) and not self.quantity.sensitive
         )
 
     @property
     def smallest_class(self) -> int | None:
-        """K, where it says that each class of who knows the quasi-identifiers has so many rows; else None."""
+        """Return k if it says that each class over the quasi-identifiers has at least k rows, else None."""
         return None if self.known is not None or self.attacker is not None else self.smallest_class_of_all
 
     @property
     def smallest_class_of_all(self) -> int | None:
-        """The same of whatever the attacker knows."""
+        """Return k if it says that each class, whatever its attacker knows, has at least k rows, else None."""
         quantity = self.quantity
         if math.isinf(self.limit):
             return None
-        if isinstance(quantity, OfModel) and not quantity.sensitive:
+        if isinstance(quantity, ModelQuantity) and not quantity.sensitive:
             return max(1, math.ceil(self.limit))
-        if isinstance(quantity, OfClasses) and self.limit == 0:
+        if isinstance(quantity, ClassQuantity) and self.limit == 0:
             if quantity.figure.name in ("unique_rows", "unique_share"):
                 return 2
             if quantity.figure.depends == ("k",):
@@ -132,38 +126,39 @@ class Criterion:
 
     @property
     def figure(self) -> str:
-        """What it limits, as text."""
-        said = self.attacker if self.attacker is not None else ""
+        """Return the figure that is limited, as text, with what the attacker knows."""
+        said = self.attacker or ""
         if self.known is not None:
             said = f"known={self.known if isinstance(self.known, int) else ','.join(self.known)}"
         return f"{said}: {self.quantity.text}" if said else self.quantity.text
 
 
 def read_criteria(given: Any) -> list[Criterion]:
-    """One criterion, or several, from text, each once; raises InputError for what is none."""
-    several = [given] if isinstance(given, str | Criterion) else given
-    if not isinstance(several, Iterable):
-        raise InputError(f"criteria: expected limits as text, such as {EXAMPLES}; got {brief(given)}.")
-    criteria = list(dict.fromkeys(Criterion.of(one) for one in several))
+    """Read one criterion, or several, from text; of equal ones the first is kept. Raises InputError."""
+    texts = [given] if isinstance(given, str | Criterion) else given
+    if not isinstance(texts, Iterable):
+        raise InputError(f"require: expected limits as text, such as {EXAMPLES}; got {brief(given)}.")
+    criteria = list(dict.fromkeys(Criterion.from_text(text) for text in texts))
     if not criteria:
-        raise InputError(f"criteria: expected at least one limit, such as {EXAMPLES}; got none.")
+        raise InputError(f"require: expected at least one limit, such as {EXAMPLES}; got none.")
     return criteria
 
 
-def _quantity(text: str, found: re.Match[str]) -> Quantity:
-    """What a criterion limits, by the parts of its text."""
-    return read_quantity(text, found["statistic"], found["word"], _stripped(found["inside"]))
+def _quantity(text: str, match: re.Match[str]) -> Quantity:
+    """Return the quantity that a criterion limits, from the parts of its text."""
+    inside = match["inside"]
+    return read_quantity(text, match["statistic"], match["word"], None if inside is None else inside.strip() or None)
 
 
 def _split_attacker(text: str) -> tuple[str | None, str]:
-    """What is said of the attacker before a colon, if anything, and the rest."""
-    before, colon, behind = text.partition(":")
-    # A colon within brackets is one of a column's name.
-    return (before.strip(), behind) if colon and "(" not in before else (None, text)
+    """Return the text before a colon, which is about the attacker, and the text after it; None without a colon."""
+    before, colon, after = text.partition(":")
+    # A colon within brackets is part of a column's name.
+    return (before.strip(), after) if colon and "(" not in before else (None, text)
 
 
 def _read_attacker(text: str, said: str | None) -> tuple[tuple[str, ...] | int | None, str | None]:
-    """What the attacker knows, or is called."""
+    """Return what the attacker knows, and the name of the attacker. said: the text before the colon."""
     if said is None:
         return None, None
     word, equals, listed = said.partition("=")
@@ -201,7 +196,3 @@ def _check_operator(text: str, quantity: Quantity, operator: str, limit: float) 
         raise InputError(
             f"criterion {text!r}: {quantity.text} is safe where it is {lower}: write {quantity.text}{right}{limit:g}."
         )
-
-
-def _stripped(inside: str | None) -> str | None:
-    return None if inside is None else inside.strip() or None

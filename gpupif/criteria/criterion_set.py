@@ -1,4 +1,4 @@
-"""Criteria checked against the columns of a table, and what counted rows have of what they limit."""
+"""Criteria checked against the columns of a table, and their values in a counted table."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ from ..measures import Measure, find_measure
 from ..utils.exact_sums import ExactSum, sum_rows
 from ..utils.percentiles import percentiles
 from ..utils.validation import check_exist
-from .counted import CountedTable
-from .counted_scores import CellScores, class_sizes, columns_of, score_counted
+from .counted_scores import class_sizes, known_columns, score_counted
+from .counted_table import CountedTable
 from .criterion import Criterion, read_criteria
-from .quantities import OfClasses, OfModel, OfScores
+from .quantities import ClassQuantity, ModelQuantity, ScoreQuantity
 
-# Classes that overlap have no number: what is not known of them.
+# Classes that overlap: figures that need their number are not defined.
 _OVERLAPPING = ClassSizes({1: 1}, overlapping=True)
 
 
 class CriterionValue(NamedTuple):
-    """What a table has of what a criterion limits, and whether that is safe; column: which is worst, of several."""
+    """The value of a criterion in a table.
+
+    value: of the figure that the criterion limits, None if it is not defined. is_met: whether the value is safe.
+    column: the worst column, if the criterion is of several.
+    """
 
     criterion: Criterion
     value: float | None
@@ -41,12 +45,14 @@ class CriterionValue(NamedTuple):
 
 @dataclass(frozen=True)
 class CriterionSet:
-    """Criteria on a table; see `gpupif.protect` for its arguments.
+    """Criteria of a table; the arguments are as in `gpupif.protect`.
 
-    quasi_identifiers: what an attacker knows of whom a criterion says nothing, and the columns that any few are of.
-    sensitive: what disclosure measures are of; both together are the cells that are scored. attackers: by name what
-    each knows.
-    distances: of the values of columns, for ``t`` and ``emd``, missing: "category" or "wildcard", as of `gpupif.score`.
+    quasi_identifiers: the columns that an attacker knows unless the criterion says otherwise. An attacker who knows any
+        few columns knows any few of these.
+    sensitive: the columns that disclosure measures are of. The cells of both are scored.
+    attackers: by name what each attacker knows.
+    distances: by column how far values are apart, for ``t`` and ``emd``.
+    missing: "category" or "wildcard", as in `gpupif.score`.
     """
 
     criteria: Sequence[Criterion]
@@ -57,7 +63,7 @@ class CriterionSet:
     missing: str = "category"
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         criteria: Any,
         quasi_identifiers: Sequence[Hashable],
@@ -67,9 +73,10 @@ class CriterionSet:
         names: Sequence[Hashable] | None = None,
         missing: str = "category",
     ) -> CriterionSet:
-        """Checked, without a table; names: of all columns of the table, of which an attacker may know any.
+        """Check criteria against the columns of a table.
 
-        Raises InputError for what is no criterion, and for an attacker or a column that is not there.
+        names: all columns of the table, of which an attacker may know any; default: those that are scored. Raises
+        InputError for a criterion that cannot be read, and for an attacker or a column that is not there.
         """
         made = cls(
             read_criteria(criteria),
@@ -85,38 +92,39 @@ class CriterionSet:
 
     @property
     def scored(self) -> list[Hashable]:
-        """The columns whose cells are scored."""
+        """Return the columns whose cells are scored."""
         return [*self.quasi_identifiers, *self.sensitive]
 
     @property
     def columns(self) -> list[Hashable]:
-        """All columns that are needed."""
-        known = [name for one in self._known_by_criterion.values() for name in columns_of(one)]
-        return list(dict.fromkeys([*self.scored, *known]))
+        """Return all columns that the criteria need."""
+        names = [name for known in self._known_by_criterion.values() for name in known_columns(known)]
+        return list(dict.fromkeys([*self.scored, *names]))
 
     def with_criteria(self, criteria: Sequence[Criterion]) -> CriterionSet:
-        """The same with others, or some, of the criteria."""
+        """Return the same set with other criteria, or some of them."""
         return replace(self, criteria=criteria)
 
     def only_improves(self, criterion: Criterion) -> bool:
-        """Whether a table that meets a criterion still does when values of any column are made coarser."""
+        """Return whether every table that meets a criterion still meets it with coarser values of any column."""
         return criterion.quantity.only_improves(isinstance(self._known_by_criterion[criterion], AnyKnown))
 
     def known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
-        """What the attacker of a criterion knows: columns, or any few of some."""
+        """Return what the attacker of a criterion knows: columns, or any few of some columns."""
         return self._known_by_criterion[criterion]
 
     def measure(self, table: CountedTable, engine: Engine) -> list[CriterionValue]:
-        """What a table has of each criterion, in their order."""
-        found = [self._values_of(known, criteria, table, engine) for known, criteria in self._by_attacker]
-        values = {criterion: value for one in found for criterion, value in one.items()}
+        """Return the value of each criterion in a table, in their order."""
+        values: dict[Criterion, CriterionValue] = {}
+        for known, criteria in self._measured_together.values():
+            values |= self._values(known, criteria, table, engine)
         return [values[criterion] for criterion in self.criteria]
 
     @cached_property
     def _known_by_criterion(self) -> dict[Criterion, Sequence[Hashable] | AnyKnown]:
-        return {criterion: self._known(criterion) for criterion in self.criteria}
+        return {criterion: self._find_known(criterion) for criterion in self.criteria}
 
-    def _known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
+    def _find_known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
         pool = list(self.quasi_identifiers)
         known: Known = None
         if criterion.attacker is not None:
@@ -140,13 +148,13 @@ class CriterionSet:
         return pool if known is None else list(known)
 
     def _check(self, criterion: Criterion, names: Sequence[Hashable]) -> None:
-        """Raise InputError for what of a criterion is not there; names: of the table."""
+        """Raise InputError if a criterion names something that is not there. names: the columns of the table."""
         about = f"criterion {str(criterion)!r}"
         quantity, known = criterion.quantity, self._known_by_criterion[criterion]
         check_exist(
-            about if criterion.attacker is None else f"attackers: {criterion.attacker!r}", columns_of(known), names
+            about if criterion.attacker is None else f"attackers: {criterion.attacker!r}", known_columns(known), names
         )
-        if isinstance(quantity, OfModel) and quantity.sensitive:
+        if isinstance(quantity, ModelQuantity) and quantity.sensitive:
             if not self.sensitive:
                 raise InputError(
                     f"{about}: {quantity.model.name} is of a sensitive attribute: name one with sensitive=."
@@ -158,15 +166,19 @@ class CriterionSet:
                     f"{about}: the attacker knows column {quantity.column or str(self.sensitive[0])!r} and has nothing "
                     "left to learn of it. Leave it out of what the attacker knows."
                 )
-        elif isinstance(quantity, OfScores):
+        elif isinstance(quantity, ScoreQuantity):
             self._check_column(about, quantity.column, self.scored, "column that is scored")
-        elif isinstance(quantity, OfClasses) and isinstance(known, AnyKnown) and not _is_of_overlapping(quantity):
+        elif (
+            isinstance(quantity, ClassQuantity)
+            and isinstance(known, AnyKnown)
+            and quantity.figure.find(risks_of(_OVERLAPPING)) is None
+        ):
             raise InputError(
                 f"{about}: {quantity.figure.name} is not defined where an attacker knows any few columns, for then "
                 "classes overlap. Limit another figure, such as k."
             )
         if isinstance(known, AnyKnown):
-            criteria = self.scored if isinstance(quantity, OfScores) else [NO_ATTRIBUTE]
+            criteria = self.scored if isinstance(quantity, ScoreQuantity) else [NO_ATTRIBUTE]
             pool = list(known.pool or ()) if known.known else criteria
             others = min(len(pool) - (name in pool) for name in criteria)
             if isinstance(criterion.known, int) and criterion.known > others:
@@ -184,28 +196,28 @@ class CriterionSet:
             raise InputError(f"{about}: {column!r} is no {what}.{hint} There are: {', '.join(map(repr, texts))}.")
 
     @cached_property
-    def _by_attacker(self) -> list[tuple[Sequence[Hashable] | AnyKnown, list[Criterion]]]:
-        """Criteria that are found in one look, of classes, of sensitive attributes or of all cells."""
-        looks: dict[Any, tuple[Sequence[Hashable] | AnyKnown, list[Criterion]]] = {}
+    def _measured_together(self) -> dict[Any, tuple[Sequence[Hashable] | AnyKnown, list[Criterion]]]:
+        """Return the criteria that are measured together: of one kind, against one attacker."""
+        together: dict[Any, tuple[Sequence[Hashable] | AnyKnown, list[Criterion]]] = {}
         for criterion in self.criteria:
             known = self._known_by_criterion[criterion]
             key = (_kind(criterion), known if isinstance(known, AnyKnown) else tuple(known))
-            looks.setdefault(key, (known, []))[1].append(criterion)
-        return list(looks.values())
+            together.setdefault(key, (known, []))[1].append(criterion)
+        return together
 
-    def _values_of(
+    def _values(
         self, known: Sequence[Hashable] | AnyKnown, criteria: Sequence[Criterion], table: CountedTable, engine: Engine
     ) -> dict[Criterion, CriterionValue]:
-        """Values of criteria of one kind against one attacker."""
+        """Return the values of criteria of one kind against one attacker."""
         kind = _kind(criteria[0])
         if kind == "classes":
             sizes = class_sizes(table, known, engine, self.missing)
-            return {one: value_of_classes(one, sizes) for one in criteria}
+            return {criterion: value_of_classes(criterion, sizes) for criterion in criteria}
         columns = self._learnt(known) if kind == "models" else self.scored
         return self._values_of_cells(known, criteria, table, engine, columns)
 
     def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
-        """The sensitive attributes that an attacker does not know anyway."""
+        """Return the sensitive attributes that an attacker does not know already."""
         return [name for name in self.sensitive if isinstance(known, AnyKnown) or name not in known]
 
     def _values_of_cells(
@@ -216,104 +228,94 @@ class CriterionSet:
         engine: Engine,
         columns: Sequence[Hashable],
     ) -> dict[Criterion, CriterionValue]:
-        """Values of criteria that are of the cells of columns."""
+        """Return the values of criteria on the cells of columns."""
         quantities = [criterion.quantity for criterion in criteria]
-        of_rows = any(isinstance(one, OfScores) and one.measure is None for one in quantities)
+        of_rows = any(isinstance(quantity, ScoreQuantity) and quantity.measure is None for quantity in quantities)
         if not of_rows:
-            named = {getattr(one, "column", None) for one in quantities}
+            named = {quantity.column for quantity in quantities}
             columns = columns if None in named else [name for name in columns if str(name) in named]
         matching = self.missing == "wildcard"
-        measures = list(dict.fromkeys(_measure_of(one, matching) for one in quantities))
-        only_extremes = not of_rows and all(_is_extreme(one) for one in quantities)
+        measures = list(dict.fromkeys(_measure_of(quantity, matching) for quantity in quantities))
+        only_extremes = not of_rows and all(
+            isinstance(quantity, ModelQuantity) or (isinstance(quantity, ScoreQuantity) and quantity.is_extreme)
+            for quantity in quantities
+        )
         job, scores = score_counted(
             table, known, columns, measures, self.distances, engine, only_extremes, self.missing
         )
-        times = table.times
-        found = {}
+        values = {}
         for criterion in criteria:
             quantity = criterion.quantity
-            if isinstance(quantity, OfScores) and quantity.measure is None:
-                gains = [scores["cig"][place].scores for place in range(len(columns))]
-                found[criterion] = worst_of(criterion, {None: _gain(gains, times, quantity.percentile)})
+            if isinstance(quantity, ScoreQuantity) and quantity.measure is None:
+                gains = [own.scores for own in scores["cig"]]
+                values[criterion] = worst_of(criterion, {None: _gain(gains, table.times, quantity.percentile)})
                 continue
-            each: dict[Hashable, float] = {}
-            for place, name in enumerate(columns):
+            by_column: dict[Hashable, float] = {}
+            for slot, name in enumerate(columns):
                 if quantity.column is not None and str(name) != quantity.column:
                     continue
-                one = scores[_measure_of(quantity, matching).name][place]
-                if isinstance(quantity, OfModel):
-                    axis = None if job.axes is None else job.axes[job.scored_columns[place]]
-                    each[name] = quantity.model.finish(_extreme(one, 100 if quantity.model.highest else 0), axis)
+                own = scores[_measure_of(quantity, matching).name][slot]
+                if isinstance(quantity, ModelQuantity):
+                    axis = None if job.axes is None else job.axes[job.scored_columns[slot]]
+                    by_column[name] = quantity.model.finish(own.extreme(quantity.model.highest), axis)
                 else:
-                    assert isinstance(quantity, OfScores)
-                    place_of = quantity.percentile
-                    each[name] = (
-                        _extreme(one, place_of) if place_of in (0, 100) else _figure(one.scores, times, place_of)
+                    assert isinstance(quantity, ScoreQuantity)
+                    by_column[name] = (
+                        own.extreme(quantity.percentile == 100)
+                        if quantity.is_extreme
+                        else _figure(own.scores, table.times, quantity.percentile)
                     )
-            found[criterion] = worst_of(criterion, each)
-        return found
+            values[criterion] = worst_of(criterion, by_column)
+        return values
 
 
 def named_by_attackers(attackers: Mapping[str, Known], others: Sequence[Hashable] = ()) -> dict[Hashable, str]:
-    """By column that attackers know and that is none of others, what errors say of where it was named first."""
-    found: dict[Hashable, str] = {}
+    """Return the columns that attackers know, each with the argument that names it first, as errors say it.
+
+    others: columns that are left out.
+    """
+    argument_of: dict[Hashable, str] = {}
     for attacker, known in attackers.items():
         for name in (known.among or ()) if isinstance(known, AnyKnown) else (known or ()):
             if name not in others:
-                found.setdefault(name, f"attackers: {attacker!r}")
-    return found
+                argument_of.setdefault(name, f"attackers: {attacker!r}")
+    return argument_of
 
 
 def named_columns(texts: Sequence[str], names: Sequence[Hashable]) -> list[Hashable]:
-    """The columns that a criterion names, whose names need not be texts; those that are not there as they are named."""
+    """Return the columns that a criterion names by text. A text that names no column is returned as it is."""
     by_text = {str(name): name for name in names}
     return [by_text.get(text, text) for text in texts]
 
 
-def _is_of_overlapping(quantity: OfClasses) -> bool:
-    """Whether a figure is defined where classes overlap."""
-    return quantity.figure.find(risks_of(_OVERLAPPING)) is not None
-
-
 def _kind(criterion: Criterion) -> str:
     quantity = criterion.quantity
-    if isinstance(quantity, OfModel):
+    if isinstance(quantity, ModelQuantity):
         return "models" if quantity.sensitive else "classes"
-    return "classes" if isinstance(quantity, OfClasses) else "cells"
+    return "classes" if isinstance(quantity, ClassQuantity) else "cells"
 
 
 def _measure_of(quantity: Any, matching: bool) -> Measure:
-    """The measure of cells that a quantity is a figure of; matching: where missing values match every value."""
-    if isinstance(quantity, OfModel):
+    """Return the measure of cells that a quantity is a figure of.
+
+    matching: whether missing values match every value.
+    """
+    if isinstance(quantity, ModelQuantity):
         return find_measure(quantity.model.measure(quantity.l_values, matching))
     return quantity.measure or find_measure("cig")
 
 
-def _is_extreme(quantity: Any) -> bool:
-    """Whether it is the lowest or highest of some scores."""
-    return isinstance(quantity, OfModel) or quantity.percentile in (0, 100)
-
-
-def _extreme(found: CellScores, percentile: float | None) -> float:
-    high = percentile == 100
-    if found.low_high is not None:
-        return found.low_high[high]
-    assert found.scores is not None
-    known = found.scores[found.scores == found.scores]
-    return float(known.max() if high else known.min()) if len(known) else math.nan
-
-
 def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None) -> float:
-    """The mean or a percentile of scores of counted rows."""
+    """Return the mean (percentile None) or a percentile of the scores of distinct rows. times: their multiplicity."""
     if percentile is None:
         return ExactSum.of(np.asarray(scores), times).mean
     return percentiles(lambda: [(scores, times)], [percentile])[0]
 
 
 def _gain(scores: Sequence[Any], times: npt.NDArray[np.int64], percentile: float | None) -> float:
-    """The mean or a percentile of the gains of rows, from the scores of each column."""
+    """Return the mean (percentile None) or a percentile of the gains of rows. scores: by column."""
     if percentile is None:
-        return math.fsum(_figure(one, times, None) for one in scores)
+        return math.fsum(_figure(own, times, None) for own in scores)
     sums = sum_rows(scores)
     if percentile in (0, 100):
         return float(sums.max() if percentile else sums.min())
@@ -321,21 +323,19 @@ def _gain(scores: Sequence[Any], times: npt.NDArray[np.int64], percentile: float
 
 
 def value_of_classes(criterion: Criterion, sizes: ClassSizes) -> CriterionValue:
-    """What classes of such sizes have of a criterion that is of sizes alone."""
+    """Return the value of a criterion that follows from the sizes of classes alone."""
     quantity = criterion.quantity
-    if isinstance(quantity, OfModel):
+    if isinstance(quantity, ModelQuantity):
         value: float | None = sizes.smallest
     else:
-        assert isinstance(quantity, OfClasses)
-        parameter = quantity.parameter
-        below = int(parameter) if parameter is not None and quantity.figure.depends == ("k",) else 5
-        value = quantity.figure.find(risks_of(sizes, below, None if parameter is None or parameter > 1 else parameter))
+        assert isinstance(quantity, ClassQuantity)
+        value = quantity.figure.find(risks_of(sizes, quantity.k, quantity.threshold))
     return CriterionValue(criterion, value, criterion.is_met(value))
 
 
-def worst_of(criterion: Criterion, each: Mapping[Hashable, float]) -> CriterionValue:
-    """The worst of the values of several columns, of equal ones the first."""
-    known = {name: value for name, value in each.items() if not math.isnan(value)}
+def worst_of(criterion: Criterion, by_column: Mapping[Hashable, float]) -> CriterionValue:
+    """Return the worst of the values of several columns, of equal ones that of the first column."""
+    known = {name: value for name, value in by_column.items() if not math.isnan(value)}
     if not known:
         return CriterionValue(criterion, None, False)
     column = (max if criterion.at_most else min)(known, key=lambda name: known[name])

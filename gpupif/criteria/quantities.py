@@ -1,9 +1,9 @@
-"""What a criterion may limit: figures of classes, disclosure measures of sensitive attributes, figures of scores.
+"""The quantities that a criterion may limit: figures of classes, disclosure measures, and figures of scores.
 
-Whether a quantity only ever gets safer where values of a column are made coarser is said here, quantity by quantity:
-that is what a search may prune by. Divergences of a cohort's distribution from the table's do (data processing), the
-highest of them and, for those that are convex, their mean (piflib manual, sections 1.4 and 1.7, have what is meant);
-percentiles do not: PIF_95 of a random table rose by 0.22 bits, and neither do CSF nor mean Rényi divergences.
+Each quantity says whether coarser values of any column only ever make it safer: a search may prune by such quantities.
+They are the divergences of a cohort's distribution from the table's (data processing inequality): the highest of them,
+and for convex ones the mean (piflib manual, sections 1.4 and 1.7). Percentiles are not among them: PIF_95 of a random
+table rose by 0.22 bits. CSF and mean Rényi divergences are not either.
 """
 
 from __future__ import annotations
@@ -18,68 +18,75 @@ from ..errors import InputError, did_you_mean
 from ..measures import MEASURES, Measure, find_measure, is_measure, suggest_measure
 from ..utils.validation import whole_number
 
-# Their highest value never rises where columns are made coarser: what has no such entry here is searched, not pruned.
+# Measures whose highest score never rises when columns are made coarser.
 MAXIMUM_FALLS = ("cig", "total_variation", "hellinger", "jensen_shannon")
-# Nor does the mean of those that are convex in the two distributions together (f-divergences).
+# Measures whose mean score never rises either: they are convex in the two distributions together (f-divergences).
 MEAN_FALLS = ("cig", "total_variation", "jensen_shannon")
-# Of each row they only ever get safer, so that every figure of them does.
+# Measures that only ever get safer in each row, so that every figure of their scores does.
 EACH_IMPROVES = ("cohort_size", "class_size", "reidentification_risk", "individual_risk", "unique")
 ALIASES = {"uniques": "unique_rows"}
 STATISTICS = ("mean", "max", "min")
-# Sum of the gains of a row: a measure of rows, which no file of scores has a column of.
+# The sum of the gains of a row. It is a measure of rows: a table of scores has no column of it.
 ROW_GAIN = "rig"
 
 
 class Quantity(ABC):
-    """What a criterion limits.
+    """A quantity that a criterion limits. column: the text of the name of the column that it is of, None for all."""
 
-    unit: of its values. high_is_bad: whether a criterion is an upper limit. column: of which column alone it is, if
-    any.
-    """
-
-    unit: str
-    high_is_bad: bool
     column: str | None = None
 
     @property
     @abstractmethod
+    def high_is_bad(self) -> bool:
+        """Return whether a criterion is an upper limit of the quantity."""
+
+    @property
+    @abstractmethod
     def text(self) -> str:
-        """As a criterion has it."""
+        """Return the quantity as a criterion has it."""
 
     @abstractmethod
     def only_improves(self, any_known: bool) -> bool:
-        """Whether no coarser values of any column put it at risk; any_known: of who knows any few of the columns."""
+        """Return whether coarser values of any column never make it less safe.
+
+        any_known: whether the attacker knows any few of the columns.
+        """
 
 
 @dataclass(frozen=True)
-class OfClasses(Quantity):
-    """A figure of the equivalence classes; parameter: the k, or the threshold, that it depends on."""
+class ClassQuantity(Quantity):
+    """A figure of the equivalence classes. parameter: the k, or the threshold of risk, that the figure depends on."""
 
     figure: ClassFigure
     parameter: float | None = None
 
     @property
-    def unit(self) -> str:  # type: ignore[override]
-        """See `Quantity`."""
-        return self.figure.unit
-
-    @property
-    def high_is_bad(self) -> bool:  # type: ignore[override]
-        """See `Quantity`."""
+    def high_is_bad(self) -> bool:
         return self.figure.high_is_bad
 
     @property
     def text(self) -> str:
         return self.figure.name + ("" if self.parameter is None else f"({self.parameter:g})")
 
+    @property
+    def k(self) -> int:
+        """Return the k that the figure depends on; 5 if it depends on none."""
+        return int(self.parameter) if self.parameter is not None and self.figure.depends == ("k",) else 5
+
+    @property
+    def threshold(self) -> float | None:
+        """Return the threshold of risk that the figure depends on; None if it depends on none."""
+        return None if self.figure.depends == ("k",) else self.parameter
+
     def only_improves(self, any_known: bool) -> bool:
         return self.figure.only_improves
 
 
 @dataclass(frozen=True)
-class OfModel(Quantity):
-    """A disclosure measure: k, or of a sensitive attribute, or of the worst of them (column None). l_values: of
-    recursive (c,l)-diversity.
+class ModelQuantity(Quantity):
+    """A disclosure measure: k, or a measure of a sensitive attribute, or of the worst attribute (column None).
+
+    l_values: the l of recursive (c,l)-diversity, 0 for other measures.
     """
 
     model: Model
@@ -87,13 +94,7 @@ class OfModel(Quantity):
     l_values: int = 0
 
     @property
-    def unit(self) -> str:  # type: ignore[override]
-        """See `Quantity`."""
-        return self.model.unit
-
-    @property
-    def high_is_bad(self) -> bool:  # type: ignore[override]
-        """See `Quantity`."""
+    def high_is_bad(self) -> bool:
         return self.model.highest
 
     @property
@@ -105,18 +106,21 @@ class OfModel(Quantity):
 
     @property
     def sensitive(self) -> bool:
-        """Whether it is of sensitive attributes."""
+        """Return whether it is a measure of sensitive attributes."""
         return self.model.name != "k"
 
     def only_improves(self, any_known: bool) -> bool:
-        # A value that one of two classes lacks may be far from its share of the table in both together.
+        # Delta looks at values that a class has: a value that one of two classes lacks may be far from its share in
+        # both together.
         return self.model.name != "delta"
 
 
 @dataclass(frozen=True)
-class OfScores(Quantity):
-    """A figure of the scores of cells: of a column, or of the worst of them (None); of the row gains where `measure` is
-    None. percentile: 0 and 100 are the lowest and the highest; None: the mean.
+class ScoreQuantity(Quantity):
+    """A figure of the scores of cells: of a column, or of the worst column (None).
+
+    measure: None for the row gains, which are sums of scores. percentile: 0 to 100, 0 and 100 being the lowest and the
+    highest score; None for the mean.
     """
 
     measure: Measure | None
@@ -124,34 +128,30 @@ class OfScores(Quantity):
     column: str | None = None
 
     @property
-    def unit(self) -> str:  # type: ignore[override]
-        """See `Quantity`."""
-        return "bits" if self.measure is None else self.measure.unit
-
-    @property
-    def high_is_bad(self) -> bool:  # type: ignore[override]
-        """See `Quantity`."""
+    def high_is_bad(self) -> bool:
         return self.measure is None or not self.measure.low_is_risky
 
     @property
     def text(self) -> str:
+        named = {None: "mean", 0.0: "min", 100.0: "max"}
+        statistic = named.get(self.percentile) or f"p{self.percentile:g}"
         if self.measure is None:
-            return self._statistic + " rig" if self.percentile in (None, 0, 100) else f"pif{self.percentile:g}"
-        return f"{self._statistic} {self.measure.name}" + (f"({self.column})" if self.column else "")
+            return f"{statistic} rig" if self.percentile in named else f"pif{self.percentile:g}"
+        return f"{statistic} {self.measure.name}" + (f"({self.column})" if self.column else "")
 
     @property
     def is_of_size(self) -> bool:
-        """Whether it follows from how many rows agree, whatever the values of the column."""
+        """Return whether it follows from the sizes of cohorts alone, whatever the values of the column are."""
         return self.measure is not None and self.measure.is_size
 
     @property
-    def _statistic(self) -> str:
-        named = {None: "mean", 0.0: "min", 100.0: "max"}
-        return named.get(self.percentile, f"p{self.percentile:g}" if self.percentile is not None else "")
+    def is_extreme(self) -> bool:
+        """Return whether it is the lowest or the highest score."""
+        return self.percentile in (0, 100)
 
     def only_improves(self, any_known: bool) -> bool:
         if self.measure is None:
-            # The worst of several attackers is another one in other rows.
+            # Against several attackers, the worst one is not the same in all rows.
             return self.percentile is None and not any_known
         name = self.measure.name
         if name in EACH_IMPROVES:
@@ -162,35 +162,36 @@ class OfScores(Quantity):
 
 
 def read_quantity(text: str, statistic: str | None, word: str, inside: str | None) -> Quantity:
-    """The quantity that a criterion names: a word, a statistic before it and what is in brackets behind it, if any.
+    """Return the quantity that a criterion names. Raises InputError.
 
-    text: the criterion, for messages. Raises InputError.
+    text: the criterion, for messages. statistic: the word before the name, such as "max". word: the name. inside: the
+    text in brackets after the name.
     """
     name = ALIASES.get(word, word)
     pif = re.fullmatch(r"(?:pif|p(?=\d))_?(\d+(?:\.\d+)?)", name)
     if statistic is None and name in CLASS_FIGURES:
-        return _of_classes(text, CLASS_FIGURES[name], inside)
+        return _class_quantity(text, CLASS_FIGURES[name], inside)
     if statistic is None and name in MODELS:
-        return _of_model(text, MODELS[name], inside)
+        return _model_quantity(text, MODELS[name], inside)
     if pif and statistic is None:
         _refuse_inside(text, word, inside)
-        return OfScores(None, _percentile(text, float(pif[1])))
+        return ScoreQuantity(None, _percentile(text, float(pif[1])))
     if name == ROW_GAIN:
         _refuse_inside(text, word, inside)
-        return OfScores(None, _place(text, statistic, False))
+        return ScoreQuantity(None, _percentile_of(text, statistic, False))
     if name == "fig":
         statistic, name = statistic or "mean", "cig"
     if not is_measure(name):
         raise InputError(f"criterion {text!r}: {_unknown(word, statistic)}")
     measure = find_measure(name)
-    return OfScores(measure, _place(text, statistic, measure.low_is_risky), inside)
+    return ScoreQuantity(measure, _percentile_of(text, statistic, measure.low_is_risky), inside)
 
 
-def _of_classes(text: str, figure: ClassFigure, inside: str | None) -> OfClasses:
-    """A figure of classes with what it depends on."""
+def _class_quantity(text: str, figure: ClassFigure, inside: str | None) -> ClassQuantity:
+    """Return a figure of classes with the number in brackets that it depends on."""
     if not figure.depends:
         _refuse_inside(text, figure.name, inside)
-        return OfClasses(figure)
+        return ClassQuantity(figure)
     needed = figure.depends[-1]
     example = f"{figure.name}({5 if needed == 'k' else 0.2})"
     try:
@@ -200,29 +201,29 @@ def _of_classes(text: str, figure: ClassFigure, inside: str | None) -> OfClasses
             f"criterion {text!r}: {figure.name} depends on {needed}: expected it in brackets, as in {example}."
         ) from None
     if needed == "k":
-        return OfClasses(figure, whole_number(f"criterion {text!r}: k", number, "rows"))
+        return ClassQuantity(figure, whole_number(f"criterion {text!r}: k", number, "rows"))
     if not 0 < number <= 1:
         raise InputError(
             f"criterion {text!r}: expected a threshold above 0 and up to 1, as in {example}; got {number:g}."
         )
-    return OfClasses(figure, number)
+    return ClassQuantity(figure, number)
 
 
-def _of_model(text: str, model: Model, inside: str | None) -> OfModel:
-    """A disclosure measure with its attribute, and its l."""
+def _model_quantity(text: str, model: Model, inside: str | None) -> ModelQuantity:
+    """Return a disclosure measure with the attribute and the l in brackets."""
     if model.name == "k":
         _refuse_inside(text, "k", inside)
-        return OfModel(model)
+        return ModelQuantity(model)
     column, l_values = inside, 0
     if model.of_l:
-        found = re.fullmatch(r"(?:(?P<column>.*\S)\s*,\s*)?l\s*=\s*(?P<number>\d+)", inside or "")
-        if found is None:
+        match = re.fullmatch(r"(?:(?P<column>.*\S)\s*,\s*)?l\s*=\s*(?P<number>\d+)", inside or "")
+        if match is None:
             raise InputError(
                 f"criterion {text!r}: {model.name} depends on l: expected it in brackets, as in {model.name}(l=3) or "
                 f"{model.name}(disease, l=3)."
             )
-        column, l_values = found["column"], whole_number(f"criterion {text!r}: l", int(found["number"]), "values")
-    return OfModel(model, column or None, l_values)
+        column, l_values = match["column"], whole_number(f"criterion {text!r}: l", int(match["number"]), "values")
+    return ModelQuantity(model, column or None, l_values)
 
 
 def _refuse_inside(text: str, word: str, inside: str | None) -> None:
@@ -236,8 +237,8 @@ def _percentile(text: str, number: float) -> float:
     return number
 
 
-def _place(text: str, statistic: str | None, low_is_risky: bool) -> float | None:
-    """The percentile that a statistic is, None for the mean; without one the worst value."""
+def _percentile_of(text: str, statistic: str | None, low_is_risky: bool) -> float | None:
+    """Return the percentile that a statistic names, None for the mean; the worst score without a statistic."""
     if statistic is None:
         return 0.0 if low_is_risky else 100.0
     if statistic in STATISTICS:
@@ -246,7 +247,7 @@ def _place(text: str, statistic: str | None, low_is_risky: bool) -> float | None
 
 
 def _unknown(word: str, statistic: str | None) -> str:
-    """Why a word is none, with what may have been meant."""
+    """Return why a word names no quantity, with the word that may have been meant."""
     if word == "pif":
         return "expected a percentile behind pif, as in pif95."
     words = [*MEASURES, ROW_GAIN, "fig"]

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..utils.validation import brief, is_whole
-from .base import Hierarchy, everything
-from .texts import as_texts, text_places
+from .hierarchy import Hierarchy, as_texts, everything, text_places
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class CommonValues(Hierarchy):
 
     @property
     def kept(self) -> Sequence[int]:
-        """How many values are, by level."""
+        """Return how many values are kept, by level."""
         assert isinstance(self.keep, tuple)
         return self.keep
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief
-from .base import Hierarchy, everything
+from .hierarchy import Hierarchy, everything
 
 # Each is made of whole ones of those before it; weeks only of hours and days, and nothing of weeks.
 UNITS = ("hour", "day", "week", "month", "quarter", "year", "decade", "century")

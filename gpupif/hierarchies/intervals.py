@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ..encoding.column import numbers_of
 from ..errors import InputError
 from ..utils.validation import brief, is_number
-from .base import Hierarchy, everything
+from .hierarchy import Hierarchy, everything
 
 # Whole numbers up to it are exact as float64.
 EXACT = 2**53
@@ -87,7 +87,7 @@ class Intervals(Hierarchy):
         return pa.array(names, pa.string()).take(encoded.indices)
 
     def _name(self, low: int, width: int) -> str:
-        """Of the interval from `low`, in units of 1 / scale."""
+        """Return the name of the interval from `low`. low, width: in units of 1 / scale."""
         return f"[{_written(low, self._scale)}, {_written(low + width, self._scale)})"
 
     def _places(self, values: pa.Array, first: int, width: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -124,7 +124,7 @@ class Intervals(Hierarchy):
     def _exact_places(
         self, values: pa.Array, first: int, width: int, there: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """As `_places`, one by one, as Python's numbers."""
+        """Return the same as `_places`, computed for one value at a time in Python's numbers."""
         # As they print: of float32 its own digits.
         plain = values.to_numpy() if pa.types.is_float32(values.type) else values.to_pylist()
         scaled = (_exact(v) * self._scale - first if ok else 0 for v, ok in zip(plain, there, strict=True))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..utils.validation import brief, is_whole
-from .base import ANYTHING, Hierarchy, everything
+from .hierarchy import ANYTHING, Hierarchy, everything
 
 # Of the characters of a text.
 _LAST = 2**31 - 1
@@ -56,7 +56,7 @@ class MaskedCodes(Hierarchy):
 
     @property
     def masked(self) -> Sequence[int]:
-        """How many characters are, by level."""
+        """Return how many characters are masked, by level."""
         assert isinstance(self.digits, tuple)
         return self.digits
 

@@ -1,4 +1,4 @@
-"""Which hierarchy is meant: by a file, a description as plans have it, a dictionary of values, or an object."""
+"""The choice of a hierarchy: from a file, a description as plans have it, a dictionary of values, or an object."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..attack.hierarchy_files import TextTree, names_file, read_distance
 from ..errors import InputError, did_you_mean
 from ..io.documents import read_document
 from ..utils.validation import brief
-from .base import Hierarchy
 from .common_values import CommonValues
 from .date_units import DateUnits
+from .hierarchy import Hierarchy
 from .intervals import Intervals
 from .masked_codes import MaskedCodes
 from .value_tree import ValueTree
@@ -34,7 +34,7 @@ FORMS = (
 
 
 def open_hierarchies(given: Any, folder: Path | None = None) -> dict[Hashable, Hierarchy]:
-    """Hierarchies by column; raises InputError.
+    """Return hierarchies by column. Raises InputError.
 
     given: by column what `open_hierarchy` takes, or the path of a file of such (see `read_hierarchies`); None for none.
     folder: relative paths begin at it.
@@ -98,14 +98,14 @@ def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
 
 
 def open_hierarchy(column: Hashable, given: Any, folder: Path | None = None) -> Hierarchy:
-    """The hierarchy of a column; raises InputError.
+    """Return the hierarchy of a column. Raises InputError.
 
     given: the path of a file (.csv as ARX has it, .json), a description such as ``{"widths": [5, 10, 20]}``, a
     dictionary of values and the names of what each is part of, or a `Hierarchy`. folder: relative paths begin at it.
     """
     said = f"hierarchies: column {column!r}"
     if isinstance(given, Hierarchy):
-        return given.of(column)
+        return given.for_column(column)
     if names_file(given):
         path = Path(given).expanduser()
         return _from_file(column, said, path if folder is None else folder / path)

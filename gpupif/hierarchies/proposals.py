@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.column import Column, numbers_of
+from ..encoding.merge import label_array
 from ..encoding.texts import texts
-from .base import Hierarchy, plain_array
-from .coded import label_array
 from .common_values import CommonValues
 from .date_units import DateUnits, moments
+from .hierarchy import Hierarchy, plain_array
 from .intervals import Intervals
 from .masked_codes import MaskedCodes
 
@@ -30,11 +30,6 @@ LEAST_CODES = 10
 LONGEST_CODE = 12
 _CODE = r"^[0-9]{3,}$|^[A-Za-z0-9]{2,6}( ?[A-Za-z0-9]{3})?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-
-
-def propose_hierarchies(columns: Iterable[Column]) -> dict[Hashable, Hierarchy]:
-    """By column what `propose_hierarchy` proposes."""
-    return {column.name: propose_hierarchy(column) for column in columns}
 
 
 def propose_hierarchy(column: Column) -> Hierarchy:

@@ -14,8 +14,7 @@ from ..attack.paths_up import paths_up
 from ..attack.priors import plain_value
 from ..errors import InputError
 from ..utils.validation import brief
-from .base import ANYTHING, Hierarchy
-from .texts import as_texts, text_places
+from .hierarchy import ANYTHING, Hierarchy, as_texts, text_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ class ValueTree(Hierarchy):
 
     @property
     def expected(self) -> str:  # type: ignore[override]
-        """What a value has to be, in words."""
+        """Return what a value has to be, in words."""
         some = ", ".join(map(repr, list(self.values)[:3]))
         return f"a value that {self.file or 'it'} names ({some}{', ...' * (len(self.values) > 3)})"
 
@@ -95,7 +94,7 @@ class ValueTree(Hierarchy):
 
     @cached_property
     def _names(self) -> list[pa.Array]:
-        """By level, from 1, the name of the group of each value."""
+        """Return by level, from 1, the name of the group of each value."""
         columns = zip(*self.values.values(), strict=True)
         return [pa.array(names, pa.string()) for names in columns]
 

@@ -5,40 +5,136 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..attack.any_known import AnyKnown, Known, as_attackers, attacker_line
 from ..attack.arguments import Knowledge
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
-from ..criteria.counted import CountedTable
+from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, named_by_attackers
-from ..criteria.quantities import OfClasses, OfModel, OfScores
+from ..criteria.quantities import ClassQuantity, ModelQuantity, ScoreQuantity
 from ..disclosure.class_risks import CLASS_FIGURES
 from ..disclosure.models import MODELS
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
-from ..hierarchies.base import Hierarchy
+from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
+from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, check_exist
-from .advice import Advice, Change, rank
-from .checks import Checks
-from .levels import ColumnLevels, levels_of
+from .column_levels import ColumnLevels, column_levels
+from .node_checks import NodeChecks
 
-# What is measured in any case; of the row gains the mean, which makes the FIG of all columns.
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+# What a change does to a column, as in a plan.
+DROP, RECODE = "drop", "recode"
+# The figures that are always measured. The mean of the row gains makes the FIG of all columns.
 MEASURED = {
-    "pif95": Criterion(OfScores(None, 95.0), math.inf),
-    "fig": Criterion(OfScores(None, None), math.inf),
-    "k": Criterion(OfModel(MODELS["k"]), -math.inf),
-    "uniques": Criterion(OfClasses(CLASS_FIGURES["unique_rows"]), math.inf),
+    "pif95": Criterion(ScoreQuantity(None, 95.0), math.inf),
+    "fig": Criterion(ScoreQuantity(None, None), math.inf),
+    "k": Criterion(ModelQuantity(MODELS["k"]), -math.inf),
+    "uniques": Criterion(ClassQuantity(CLASS_FIGURES["unique_rows"]), math.inf),
 }
+HEADINGS = {"pif95": "PIF 95", "fig": "FIG"}
+SHOWN = {"fig": "{:,.1f}".format}
+
+
+class Change(NamedTuple):
+    """A change of one column, and the figures of the table after it.
+
+    level: of its hierarchy, None if the column is dropped. height: of its hierarchy, 0 without one. values: how many
+    distinct values are left, missing ones counting as one. bits: the entropy that is given up, per row. figures: by
+    name.
+    """
+
+    column: Hashable
+    level: int | None
+    height: int
+    values: int
+    bits: float
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Advice(Displayable):
+    """The benefit and the cost of dropping and coarsening each column; made by `gpupif.advise`. Prints as a table.
+
+    rows: the rows of the table.
+    columns: the columns that can be changed.
+    criterion: the figure that changes are ranked by.
+    before: the figures of the table as it is: pif95 (bits), fig (bits, of all columns together), k (rows), uniques
+        (rows that are alone in their class), and the figure of the criterion.
+    device: where the figures were measured. seconds: wall time by stage.
+    attacker: what the attacker knows, in words, unless the criterion says otherwise.
+    changes: a row for each column dropped and for each level of its hierarchy, the change that buys most per bit first.
+        Its columns are: column; do ("drop" or "recode", as in a plan); level (missing if dropped); height (levels of
+        the hierarchy); values (distinct values that are left); bits (entropy given up, per row); each figure after the
+        change and, under its name with _change, how much it changed; bought (by how much the criterion's figure became
+        less risky, negative if it became riskier); bought_per_bit (0 if nothing was bought).
+    """
+
+    rows: int
+    columns: Sequence[Hashable]
+    criterion: str
+    before: Mapping[str, float]
+    device: str
+    changes: pd.DataFrame
+    seconds: Mapping[str, float]
+    attacker: str
+
+    def __repr__(self) -> str:
+        changes = f"{len(self.changes):,} {plural(len(self.changes), 'change')}"
+        return f"<Advice for {self.rows:,} {plural(self.rows, 'row')}: {changes} by {self.criterion}>"
+
+    def draw(self, console: Console) -> None:
+        from rich.markup import escape
+
+        draw_line(console, self.attacker)
+        counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
+        console.print(
+            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} x [bold]{len(self.columns)}[/] "
+            f"{plural(len(self.columns), 'column')} on {self.device}, {counted}",
+            highlight=False,
+        )
+        now = "   ".join(
+            f"{escape(as_text(HEADINGS.get(name, name)))}: [bold]{SHOWN.get(name, as_cell)(value)}[/]"
+            for name, value in self.before.items()
+        )
+        console.print(f"As it is:   {now}", highlight=False, emoji=False)
+        console.print()
+        criterion = HEADINGS.get(self.criterion, self.criterion)
+        title = f"What a change buys, less risk by {criterion} per bit given up first"
+        if not (self.changes["bought"] > 0).any():
+            draw_line(console, f"No single change makes {criterion} less risky.")
+            title = "What a change costs, in bits given up"
+        headings = [
+            Heading("column", text=True),
+            Heading("change", text=True),
+            Heading("values", folds=True),
+            Heading("bits given up", folds=True, show="{:.3f}".format),
+            Heading("bought", folds=True),
+            Heading("per bit", folds=True),
+            *(Heading(HEADINGS.get(name, name), folds=True, show=SHOWN.get(name, as_cell)) for name in self.before),
+        ]
+        rows = [
+            [
+                as_text(row["column"]),
+                "drop" if row["do"] == DROP else f"level {row['level']} of {row['height']}",
+                *(row[name] for name in ("values", "bits", "bought", "bought_per_bit", *self.before)),
+            ]
+            for row in self.changes.to_dict("records")
+        ]
+        console.print(draw_table(title, headings, rows))
 
 
 def advise(
@@ -126,7 +222,7 @@ def advise(
     3     gender  0.5917  2.6164       -0.5618
 
     """
-    asked = Criterion.of_figure(criterion)
+    asked = Criterion.from_figure(criterion)
     given = open_hierarchies(hierarchies)
     table, quasi_identifiers, sensitive, by_roles = classes_by_roles(
         table, quasi_identifiers, sensitive, roles, columns
@@ -139,7 +235,7 @@ def advise(
     started = time.perf_counter()
     needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
-    counted = CountedTable.of(
+    counted = CountedTable.from_table(
         table,
         needed,
         f"{argument}, sensitive" if attributes else argument,
@@ -149,15 +245,15 @@ def advise(
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes]
     measured = [*MEASURED.values(), asked]
-    every = CriterionSet.of(measured, known, attributes, attackers, distances, counted.names)
-    # One that is measured in any case is there once more, as what is asked for.
+    every = CriterionSet.from_arguments(measured, known, attributes, attackers, distances, counted.names)
+    # A figure that is always measured is measured once more if it is the requested one.
     criteria = every.with_criteria(measured)
     check_exist("hierarchies", given, counted.names)
     warn_of_unique(counted.columns, counted.rows)
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        levels = levels_of(counted, _hierarchies(counted, criteria.scored, given))
+        levels = column_levels(counted, _hierarchies(counted, criteria.scored, given))
         tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, criteria)]
         report.stage("advise", len(tried) + 1, "changes")
         name = _name(asked)
@@ -165,7 +261,7 @@ def advise(
         before = measure(counted, criteria)
         report.advance()
         changes = []
-        with Checks(counted, levels, criteria, engine) as checks:
+        with NodeChecks(counted, levels, criteria, engine) as checks:
             for place, level in tried:
                 changes.append(_change(checks, levels, place, level, criteria, measure))
                 report.advance()
@@ -182,16 +278,19 @@ def pick_needed(
     criterion: str,
     names: Sequence[str],
 ) -> list[str] | None:
-    """Of a file's columns, `names`, those that `advise` needs of these arguments, None for all; raises InputError."""
+    """Return the columns of a file that `advise` reads, None for all. Raises InputError.
+
+    names: the columns of the file. The other arguments are those of `advise`.
+    """
     known = columns if quasi_identifiers is None else quasi_identifiers
-    needed = None if known is None else _needed(Criterion.of_figure(criterion), [*known, *(sensitive or ())], {})
+    needed = None if known is None else _needed(Criterion.from_figure(criterion), [*known, *(sensitive or ())], {})
     return CountRequest(needed).pick(names)
 
 
 def _columns(
     table: Any, columns: Any, quasi_identifiers: Any, sensitive: Any
 ) -> tuple[list[Hashable] | None, list[Hashable]]:
-    """What an attacker may know (None: all columns but the sensitive ones), and the sensitive columns."""
+    """Return the columns that an attacker may know (None: all that are not sensitive), and the sensitive columns."""
     if columns is not None and quasi_identifiers is not None:
         raise InputError(
             "columns: expected columns to look at, or in place of them quasi_identifiers=, and sensitive=; got both. "
@@ -214,14 +313,14 @@ def _columns(
 
 
 def _needed(asked: Criterion, scored: Sequence[Hashable], attackers: Mapping[str, Known]) -> list[Hashable]:
-    """The columns that are read: those that are scored, and what else attackers know."""
-    known = [(one.pool if isinstance(one, AnyKnown) else one) or () for one in attackers.values()]
+    """Return the columns that are read: those that are scored, and others that attackers know."""
+    known = [(own.pool if isinstance(own, AnyKnown) else own) or () for own in attackers.values()]
     named = asked.known if isinstance(asked.known, tuple) else ()
     return list(dict.fromkeys([*scored, *named, *(name for names in known for name in names)]))
 
 
 def _name(asked: Criterion) -> str:
-    """What the figure that is asked for is called in the results."""
+    """Return the name of the requested figure in the results."""
     unlimited = replace(asked, limit=math.inf if asked.at_most else -math.inf)
     return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
 
@@ -229,7 +328,7 @@ def _name(asked: Criterion) -> str:
 def _hierarchies(
     counted: CountedTable, columns: Sequence[Hashable], given: Mapping[Hashable, Hierarchy]
 ) -> dict[Hashable, Hierarchy]:
-    """The hierarchies of columns, proposed where none is given."""
+    """Return the hierarchy of each column, proposed if none is given."""
     return {
         name: given[name] if name in given else propose_hierarchy(counted.columns[counted.place(name)])
         for name in columns
@@ -237,24 +336,24 @@ def _hierarchies(
 
 
 def _figures(counted: CountedTable, criteria: CriterionSet, engine: Engine, asked: str) -> dict[str, float]:
-    """What is measured of a table, by name, at last what is asked for under its own; NaN for what is not defined."""
-    values = [math.nan if one.value is None else one.value for one in criteria.measure(counted, engine)]
-    found = dict(zip(MEASURED, values, strict=False))
-    found["fig"] *= counted.rows
+    """Return the figures of a table by name, the requested one under the name `asked`; NaN if one is not defined."""
+    values = [math.nan if own.value is None else own.value for own in criteria.measure(counted, engine)]
+    figures = dict(zip(MEASURED, values, strict=False))
+    figures["fig"] *= counted.rows
     for name in ("k", "uniques"):
-        found[name] = int(found[name])
-    return found if asked in found else {**found, asked: values[-1]}
+        figures[name] = int(figures[name])
+    return figures if asked in figures else {**figures, asked: values[-1]}
 
 
 def _coarser(levels: Sequence[ColumnLevels]) -> Iterator[tuple[int, int]]:
-    """Yield places of columns, and levels below the top at which values are put together that are apart one below."""
+    """Yield places of columns, with each level below the top that has fewer groups than the level below it."""
     for place, column in enumerate(levels):
-        sizes = [level.cardinality for level in column.coded.levels[:-1]]
+        sizes = [level.cardinality for level in column.levels[:-1]]
         yield from ((place, level) for level in range(1, len(sizes)) if sizes[level] < sizes[level - 1])
 
 
 def _dropped(levels: Sequence[ColumnLevels], criteria: CriterionSet) -> Iterator[tuple[int, None]]:
-    """Places of columns without which there is something to measure."""
+    """Yield places of columns without which there is still something to measure."""
     quantity = criteria.criteria[-1].quantity
     for place, column in enumerate(levels):
         rest = _without(criteria, column.name)
@@ -264,35 +363,35 @@ def _dropped(levels: Sequence[ColumnLevels], criteria: CriterionSet) -> Iterator
 
 
 def _change(
-    checks: Checks,
+    checks: NodeChecks,
     levels: Sequence[ColumnLevels],
     place: int,
     level: int | None,
     criteria: CriterionSet,
     measure: Callable[[CountedTable, CriterionSet], dict[str, float]],
 ) -> Change:
-    """A column taken to a level, or dropped (None)."""
+    """Measure the table with one column taken to a level, or dropped (None). place: of the column in `levels`."""
     column = levels[place]
     at = column.height if level is None else level
     table = checks.at_levels(tuple(at if other == place else 0 for other in range(len(levels))))
-    values, left = column.coded.levels[at].cardinality, criteria
+    values, left = column.levels[at].cardinality, criteria
     if level is None:
-        # All rows have one value there, so that they are as different without it.
-        table = replace(table, columns=[one for one in table.columns if one.name != column.name])
+        # All rows have one value there, so that distinct rows stay distinct without it.
+        table = replace(table, columns=[other for other in table.columns if other.name != column.name])
         values, left = 0, _without(criteria, column.name)
     bits = column.losses[at] / table.rows
     return Change(column.name, level, column.height, values, bits, measure(table, left))
 
 
 def _without(criteria: CriterionSet, column: Hashable) -> CriterionSet:
-    """The criteria on a table without a column, which no attacker knows then, also not among any few."""
+    """Return the criteria for a table without a column: no attacker knows it then, alone or among any few columns."""
     known, sensitive = (
         [name for name in names if name != column] for names in (criteria.quasi_identifiers, criteria.sensitive)
     )
     rest = replace(criteria, quasi_identifiers=known, sensitive=sensitive)
     asked = criteria.criteria[-1]
-    # Of cells that are scored, each is one that the attacker does not know.
-    own = isinstance(asked.quantity, OfScores)
+    # An attacker who knows any few columns never knows the scored one.
+    own = isinstance(asked.quantity, ScoreQuantity)
     return replace(
         rest,
         criteria=[_less(criterion, column, len(known) - own) for criterion in criteria.criteria],
@@ -302,7 +401,7 @@ def _without(criteria: CriterionSet, column: Hashable) -> CriterionSet:
 
 
 def _less(criterion: Criterion, column: Hashable, most: int) -> Criterion:
-    """A criterion whose attacker does not know a column, and of any few columns at most so many."""
+    """Return a criterion whose attacker does not know a column, and knows any `most` columns at most."""
     if isinstance(criterion.known, int):
         return replace(criterion, known=max(0, min(criterion.known, most)))
     if criterion.known is None:
@@ -313,7 +412,7 @@ def _less(criterion: Criterion, column: Hashable, most: int) -> Criterion:
 def _knows_less(known: Known, column: Hashable, pool: Sequence[Hashable], own: bool) -> Known:
     """Return what an attacker knows of a table without a column.
 
-    pool: the quasi-identifiers, of which any few are. own: whether the scored column is none that is known.
+    pool: the quasi-identifiers, of which the attacker knows any few. own: whether the scored column is not known.
     """
     if isinstance(known, AnyKnown):
         among = None if known.among is None else [name for name in known.among if name != column]
@@ -321,3 +420,55 @@ def _knows_less(known: Known, column: Hashable, pool: Sequence[Hashable], own: b
         unchanged = among is not None and len(among) == len(known.among or ())
         return known if unchanged else replace(known, among=among, known=max(0, min(known.known, most)))
     return None if known is None else [name for name in known if name != column]
+
+
+def rank(
+    before: Mapping[str, float],
+    changes: Sequence[Change],
+    columns: Sequence[Hashable],
+    criterion: str,
+    high_is_bad: bool,
+) -> pd.DataFrame:
+    """Return the changes as a frame, see `Advice.changes`.
+
+    Of equal changes per bit, those that buy more come first, then those that give up fewer bits, then the order of the
+    columns. high_is_bad: whether the criterion's figure is a risk, which a change is to lower; else it is a protection.
+    """
+    import pandas as pd
+
+    place = {name: number for number, name in enumerate(columns)}
+
+    def bought(change: Change) -> float:
+        gained = before[criterion] - change.figures[criterion]
+        # The difference of two infinite figures, or of an unknown one, is not known: count it as nothing.
+        return 0.0 if math.isnan(gained) else float(gained if high_is_bad else -gained)
+
+    def per_bit(change: Change) -> float:
+        gain = bought(change)
+        return 0.0 if gain == 0 else gain / change.bits if change.bits > 0 else math.copysign(math.inf, gain)
+
+    ranked = sorted(
+        changes,
+        key=lambda change: (
+            -per_bit(change),
+            -bought(change),
+            change.bits,
+            place[change.column],
+            math.inf if change.level is None else change.level,
+        ),
+    )
+    data: dict[str, Any] = {
+        "column": pd.Series([change.column for change in ranked], dtype=object),
+        "do": pd.Series([DROP if change.level is None else RECODE for change in ranked], dtype="str"),
+        "level": pd.Series([change.level for change in ranked], dtype="Int64"),
+        "height": pd.Series([change.height for change in ranked], dtype="int64"),
+        "values": pd.Series([change.values for change in ranked], dtype="int64"),
+        "bits": pd.Series([change.bits for change in ranked], dtype="float64"),
+    }
+    for name, now in before.items():
+        kind = "int64" if isinstance(now, int) else "float64"
+        data[name] = pd.Series([change.figures[name] for change in ranked], dtype=kind)
+        data[f"{name}_change"] = data[name] - now
+    data["bought"] = pd.Series([bought(change) for change in ranked], dtype="float64")
+    data["bought_per_bit"] = pd.Series([per_bit(change) for change in ranked], dtype="float64")
+    return pd.DataFrame(data)

@@ -30,7 +30,8 @@ from ..utils.validation import as_columns
 DROP, PSEUDONYMISE, KEEP = "drop", "pseudonymise", "keep"
 # The arguments that say so, of `gpupif.protect` and its command.
 ARGUMENTS = {DROP: "identifiers", PSEUDONYMISE: "pseudonymise", KEEP: "keep"}
-# Rows that are looked at, the first ones; rows in which a first value is looked for; bytes of files read at once.
+# LOOKED_AT: rows whose values are looked at. SEARCHED: first rows in which the first value of a column is looked for.
+# BYTES: of a file that are read at once.
 LOOKED_AT, SEARCHED, BYTES = 10_000, 1_000_000, 1 << 22
 
 
@@ -58,7 +59,7 @@ def identifiers_by_roles(
     return [*given["identifiers"], *(name for name in roles.identifiers if name not in named)]
 
 
-def treatments_of(identifiers: Mapping[Hashable, str]) -> list[Treatment]:
+def identifier_treatments(identifiers: Mapping[Hashable, str]) -> list[Treatment]:
     """Return the treatments of a plan that drop identifiers, and put pseudonyms in the place of their values."""
     dropped = [name for name, done in identifiers.items() if done == DROP]
     pseudonyms = [Pseudonym(name, method="hmac") for name, done in identifiers.items() if done == PSEUDONYMISE]
@@ -85,33 +86,33 @@ def warn_of_identifiers(
 def like_identifiers(
     table: Any, names: Sequence[Hashable], labels: Sequence[Hashable] = (), coarser: Sequence[Hashable] = ()
 ) -> dict[Hashable, str]:
-    """Return what columns look like, those that look like identifiers, or free text, in the first rows.
+    """Return the columns that look like identifiers, or free text, in the first rows, and what each looks like.
 
-    names: of the columns that are looked at. labels: those among them that only label rows. coarser: those among them
-    that are quasi-identifiers, of whose different values others warn.
+    names: the columns that are looked at. labels: columns among them that only label rows. coarser: columns among them
+    that are quasi-identifiers; another warning is about how many values these have.
     """
     facts = _first_facts(table, names) if names else {}
     return {
-        name: one.meaning.what if one.meaning else "nearly unique values"
-        for name, one in propose(facts).items()
-        if may_name_persons(facts[name], one, by_number=name not in labels, by_look_only=name in coarser)
+        name: proposal.meaning.what if proposal.meaning else "nearly unique values"
+        for name, proposal in propose(facts).items()
+        if may_name_persons(facts[name], proposal, by_number=name not in labels, by_look_only=name in coarser)
     }
 
 
 def _first_facts(table: Any, names: Sequence[Hashable]) -> dict[Hashable, ColumnFacts]:
-    """Return the facts of columns in the first rows of a table of any kind; nothing of one without rows.
+    """Return the facts of columns in the first rows of a table of any kind; no facts if it has no rows.
 
-    A column without a value in the first `LOOKED_AT` rows is looked at in as many rows from its first value on, where
-    that is among the first `SEARCHED` rows.
+    A column without a value in the first `LOOKED_AT` rows is looked at in `LOOKED_AT` rows from its first value on, if
+    that value is among the first `SEARCHED` rows.
     """
     table = _to_be_read(table)
-    rows = _joined(_first(_pieces(table, names, LOOKED_AT), LOOKED_AT))
+    rows = _joined(_first(_chunks(table, names, LOOKED_AT), LOOKED_AT))
     if rows is None:
         return {}
     facts = _facts(rows, names)
     empty = [name for name in names if _first_value(rows, name) is None]
     if len(rows) == LOOKED_AT and empty:
-        others = _first(_pieces(table, empty, SEARCHED), SEARCHED)
+        others = _first(_chunks(table, empty, SEARCHED), SEARCHED)
         for name, further in _from_first_values(others, empty).items():
             facts |= _facts(further, [name])
     return facts
@@ -122,16 +123,16 @@ def _facts(rows: Any, names: Sequence[Hashable]) -> dict[Hashable, ColumnFacts]:
         return facts_in_memory(rows, CountRequest(names), silent)
 
 
-def _from_first_values(pieces: Iterable[Any], names: Sequence[Hashable]) -> dict[Hashable, Any]:
+def _from_first_values(chunks: Iterable[Any], names: Sequence[Hashable]) -> dict[Hashable, Any]:
     """Return by column `LOOKED_AT` rows of it, or fewer, from its first value on; none without values."""
     gathered: dict[Hashable, list[Any]] = {}
     left = dict.fromkeys(names, LOOKED_AT)
-    for piece in pieces:
+    for chunk in chunks:
         for name in list(left):
-            start = 0 if name in gathered else _first_value(piece, name)
+            start = 0 if name in gathered else _first_value(chunk, name)
             if start is None:
                 continue
-            some = _rows(piece, start, left[name])
+            some = _rows(chunk, start, left[name])
             gathered.setdefault(name, []).append(some[[name]] if _is_pandas(some) else some.select([name]))
             left[name] -= len(some)
             if not left[name]:
@@ -141,54 +142,54 @@ def _from_first_values(pieces: Iterable[Any], names: Sequence[Hashable]) -> dict
     return {name: _joined(parts) for name, parts in gathered.items()}
 
 
-def _first(pieces: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Yield pieces until they have so many rows together."""
-    for piece in pieces:
-        some = _rows(piece, 0, rows)
+def _first(chunks: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Yield chunks until they have so many rows together."""
+    for chunk in chunks:
+        some = _rows(chunk, 0, rows)
         yield some
         rows -= len(some)
         if not rows:
             return
 
 
-def _joined(pieces: Iterable[Any]) -> Any:
-    """Return pieces one below the other, None where they have no rows."""
-    some = [piece for piece in pieces if len(piece)]
+def _joined(chunks: Iterable[Any]) -> Any:
+    """Return chunks one below the other, None where they have no rows."""
+    some = [chunk for chunk in chunks if len(chunk)]
     if len(some) < 2:
         return some[0] if some else None
     return pd.concat(some, ignore_index=True) if _is_pandas(some[0]) else pa.concat_tables(some)
 
 
-def _first_value(piece: Any, name: Hashable) -> int | None:
-    """Return the row of a piece that first has a value in a column; None where none has."""
-    column = piece[name]
-    there = (column.notna() if _is_pandas(piece) else pc.is_valid(column)).to_numpy()
+def _first_value(chunk: Any, name: Hashable) -> int | None:
+    """Return the row of a chunk that first has a value in a column; None where none has."""
+    column = chunk[name]
+    there = (column.notna() if _is_pandas(chunk) else pc.is_valid(column)).to_numpy()
     return int(there.argmax()) if there.any() else None
 
 
-def _rows(piece: Any, start: int, rows: int) -> Any:
-    return piece.iloc[start : start + rows] if _is_pandas(piece) else piece.slice(start, rows)
+def _rows(chunk: Any, start: int, rows: int) -> Any:
+    return chunk.iloc[start : start + rows] if _is_pandas(chunk) else chunk.slice(start, rows)
 
 
-def _is_pandas(piece: Any) -> bool:
-    return isinstance(piece, pd.DataFrame)
+def _is_pandas(chunk: Any) -> bool:
+    return isinstance(chunk, pd.DataFrame)
 
 
 def _to_be_read(table: Any) -> Any:
-    """Return a table as `_pieces` reads it, more than once: a path opened, a stream as the table of all its rows."""
+    """Return a table as `_chunks` reads it, more than once: a path opened, a stream as the table of all its rows."""
     if isinstance(table, str | os.PathLike):
         return open_source(table)
     as_it_is = is_dask(table) or hasattr(table, "head") or isinstance(table, pa.Table)
     return table if as_it_is else open_frame(table).arrow()
 
 
-def _pieces(table: Any, names: Sequence[Hashable], most: int) -> Iterator[Any]:
-    """Yield pieces of some columns of a table, in pandas or Arrow, from the first row on.
+def _chunks(table: Any, names: Sequence[Hashable], most: int) -> Iterator[Any]:
+    """Yield chunks of some columns of a table, in pandas or Arrow, from the first row on.
 
     most: of the rows of a partition of a Dask frame, those that are yielded.
     """
     if isinstance(table, Source):
-        yield from (piece for _, piece in table.read([str(name) for name in names], LOOKED_AT, BYTES))
+        yield from (chunk for _, chunk in table.read([str(name) for name in names], LOOKED_AT, BYTES))
     elif is_dask(table):
         yield from _of_partitions(with_labels(table, names)[list(names)], most)
     else:
@@ -197,8 +198,8 @@ def _pieces(table: Any, names: Sequence[Hashable], most: int) -> Iterator[Any]:
                 yield table.slice(start, LOOKED_AT).select(names)
             elif hasattr(table, "iloc"):
                 # Of pandas, or of cuDF, whose rows come to the host.
-                piece = with_labels(table.iloc[start : start + LOOKED_AT], names)[list(names)]
-                yield piece if _is_pandas(piece) else piece.to_pandas()
+                chunk = with_labels(table.iloc[start : start + LOOKED_AT], names)[list(names)]
+                yield chunk if _is_pandas(chunk) else chunk.to_pandas()
             else:
                 # Of Polars.
                 yield table.slice(start, LOOKED_AT)[list(names)].to_arrow()

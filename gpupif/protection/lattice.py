@@ -1,4 +1,7 @@
-"""The nodes of a lattice of levels, or of a window of it, in the order of what they cost."""
+"""The nodes of a lattice of levels, or of a window of it, in the order of their cost.
+
+A node has one level for each axis; an axis is a column. Its cost is the sum of the costs of its levels.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ import numpy.typing as npt
 
 from gpupif.kernels import lattice as kernels
 
-# Nodes of which is counted how many are below each of the others; of more a sample is.
+# Of at most so many nodes, all nodes below each other one are counted; of more nodes, those of a sample.
 COUNTED = 1 << 17
 SAMPLE, CANDIDATES = 1 << 10, 1 << 7
-# So few pairs of nodes for each node of the lattice are compared faster than all nodes are counted.
+# Up to so many pairs for each node of the lattice, comparing pairs of nodes is faster than counting all nodes.
 PAIRS = 4
 # Nodes that are held at once; a larger lattice is searched in windows.
 MOST_NODES = 1 << 20
-# Losses are equal up to this share of them: sums of logarithms that are equal differ in their last bits.
+# Losses that differ by at most this share are equal: equal sums of logarithms may differ in their last bits.
 TIE = 1e-12
 
 Levels = tuple[int, ...]
@@ -29,11 +32,13 @@ Nodes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Window:
-    """Nodes with some levels of each axis, all combinations of them.
+    """All combinations of some chosen levels of each axis.
 
-    levels (nodes, axes): of the nodes, in the order of what they cost, of equal cost the lowest levels first. losses:
-    of the nodes; those that are equal (see `TIE`) are one number, the least of them. place: where each node is among
-    the combinations in the order of their levels. shape: how many levels of each axis; chosen: which.
+    levels: uint8 array (nodes, axes). Nodes are in the order of their cost; of equal cost, the lowest levels are first.
+    losses: float64 array (nodes). Equal losses (see `TIE`) are one number, the least of them.
+    place: int64 array (nodes). The place of each node among the combinations in the order of their levels.
+    shape: int64 array (axes). How many levels are chosen.
+    chosen: by axis, the chosen levels, ascending.
     """
 
     levels: npt.NDArray[np.uint8]
@@ -43,8 +48,8 @@ class Window:
     chosen: Sequence[Sequence[int]]
 
     @classmethod
-    def of(cls, costs: Sequence[Sequence[float]], chosen: Sequence[Sequence[int]]) -> Window:
-        """Lay out the nodes of chosen levels, ascending, of axes that cost so much by level."""
+    def from_levels(cls, costs: Sequence[Sequence[float]], chosen: Sequence[Sequence[int]]) -> Window:
+        """Lay out the nodes of chosen levels. costs: by axis and level. chosen: by axis, ascending."""
         shape = [len(levels) for levels in chosen]
         total = np.zeros(shape)
         for axis, some in enumerate(chosen):
@@ -59,20 +64,15 @@ class Window:
 
     @cached_property
     def strides(self) -> Nodes:
-        """By axis how far a node and that with the next level are apart, in the order of their levels."""
+        """Return by axis how many places a node is from the node with the next level, in the order of their levels."""
         return np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
 
-    @property
-    def nodes(self) -> Nodes:
-        """All nodes."""
-        return np.arange(len(self.losses))
-
     def node(self, place: int) -> Levels:
-        """The levels of a node."""
+        """Return the levels of a node."""
         return tuple(map(int, self.levels[place]))
 
     def find(self, node: Levels) -> int | None:
-        """Where a node is; None where it is not in the window."""
+        """Return the place of a node in the order of cost, None if the node is not in the window."""
         if any(level not in some for level, some in zip(node, self.chosen, strict=True)):
             return None
         places = [np.array(some.index(level)) for level, some in zip(node, self.chosen, strict=True)]
@@ -80,20 +80,21 @@ class Window:
         return int(np.flatnonzero(self.place == found)[0])
 
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
-        """Those of some nodes that are above another somewhere."""
+        """Return the nodes that are higher than `node` on at least one axis."""
         out = np.empty(len(nodes) + 1, np.int64)
         return out[: kernels.keep_not_below(self.levels, nodes, node, out)].copy()
 
     def not_above(self, nodes: Nodes, node: int) -> Nodes:
-        """Those of some nodes that are below another somewhere."""
+        """Return the nodes that are lower than `node` on at least one axis."""
         out = np.empty(len(nodes) + 1, np.int64)
         return out[: kernels.keep_not_above(self.levels, nodes, node, out)].copy()
 
     def halving(self, nodes: Nodes, by_cost: bool) -> int:
-        """The node that best halves some nodes, whatever it turns out to be: failing, it takes those below with it.
+        """Return the node whose check rules out about half of the nodes, whatever its result.
 
-        by_cost: holding, it takes all that cost as much, else those above it. Most nodes that are left to look at fail,
-        so that what holding takes counts more; and of that those above, where other nodes tend to hold too.
+        If the node fails, the nodes below it are ruled out. If it holds, the nodes above it are, or with `by_cost` all
+        nodes that cost as much. Most nodes that are left fail, so nodes that are ruled out by holding count more; of
+        these the nodes above count most, because nodes above a node that holds tend to hold too.
         """
         if len(nodes) ** 2 <= PAIRS * len(self.losses):
             sample, places = nodes, np.arange(len(nodes))
@@ -116,18 +117,21 @@ class Window:
         return int(sample[places[np.argmax(np.minimum(below / 2, holding))]])
 
     def sums_below(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """For each node the sum of some numbers over those nowhere above it; nodes are in the order of their levels."""
+        """Return for each node the sum of numbers over all nodes that are nowhere above it.
+
+        numbers: array (nodes), in the order of their levels.
+        """
         sums = numbers.copy()
         kernels.sum_below(self.shape, self.strides, sums)
         return sums
 
     def sums_above(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The same over those nowhere below it."""
+        """Return for each node the sum of numbers over all nodes that are nowhere below it."""
         return self.sums_below(numbers[::-1])[::-1]
 
 
 def with_ties(losses: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return losses with one number, the least, for those that are equal (see `TIE`). losses: not negative."""
+    """Return the losses, equal ones (see `TIE`) replaced by the least of them. losses: not negative."""
     order = np.argsort(losses, kind="stable")
     ascending = losses[order]
     first = np.append(ascending[:1] >= 0, ascending[1:] > ascending[:-1] * (1 + TIE))
@@ -136,15 +140,15 @@ def with_ties(losses: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return tied
 
 
-def size_of(heights: Sequence[int]) -> int:
-    """How many nodes a lattice has."""
+def count_nodes(heights: Sequence[int]) -> int:
+    """Return how many nodes a lattice has. heights: the highest level of each axis."""
     return math.prod(height + 1 for height in heights)
 
 
-def spread(costs: Sequence[Sequence[float]], lowest: Sequence[int]) -> list[list[int]]:
-    """Levels of each axis, no more than `MOST_NODES` nodes, evenly spread from the lowest that is needed.
+def spread_levels(costs: Sequence[Sequence[float]], lowest: Sequence[int]) -> list[list[int]]:
+    """Return levels of each axis, evenly spread from its lowest level up, of at most `MOST_NODES` nodes together.
 
-    Axes that cost the most get them first.
+    Axes that cost the most get levels first.
     """
     heights = [len(one) - 1 for one in costs]
     chosen = [[height] for height in heights]
@@ -153,17 +157,17 @@ def spread(costs: Sequence[Sequence[float]], lowest: Sequence[int]) -> list[list
     while grown:
         grown = False
         for axis in order:
-            several = len(chosen[axis]) + 1
+            more = len(chosen[axis]) + 1
             span = heights[axis] - lowest[axis]
-            if several <= span + 1 and _nodes(chosen) // len(chosen[axis]) * several <= MOST_NODES:
-                levels = {lowest[axis] + round(place * span / (several - 1)) for place in range(several)}
+            if more <= span + 1 and _nodes(chosen) // len(chosen[axis]) * more <= MOST_NODES:
+                levels = {lowest[axis] + round(place * span / (more - 1)) for place in range(more)}
                 chosen[axis] = sorted(levels)
                 grown = True
     return chosen
 
 
-def around(costs: Sequence[Sequence[float]], lowest: Sequence[int], node: Levels) -> list[list[int]]:
-    """Levels near those of a node, as many as make no more than `MOST_NODES` nodes; axes that cost the most first."""
+def levels_around(costs: Sequence[Sequence[float]], lowest: Sequence[int], node: Levels) -> list[list[int]]:
+    """Return levels near those of a node, of at most `MOST_NODES` nodes; axes that cost the most get levels first."""
     chosen = [[level] for level in node]
     order = sorted(range(len(costs)), key=lambda axis: (-costs[axis][node[axis]], axis))
     for step in range(1, max(len(one) for one in costs)):
@@ -176,4 +180,5 @@ def around(costs: Sequence[Sequence[float]], lowest: Sequence[int], node: Levels
 
 
 def _nodes(chosen: Sequence[Sequence[int]]) -> int:
+    """Return how many nodes some chosen levels make."""
     return math.prod(len(levels) for levels in chosen)

@@ -1,37 +1,43 @@
-"""The public `protect`: the least treatment with which a table meets criteria."""
+"""The public `protect`: the treatment with the least loss with which a table meets criteria."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ..attack.any_known import attacker_line
+from ..attack.any_known import AnyKnown, as_attackers, attacker_line
 from ..attack.arguments import Knowledge
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
-from ..criteria.counted import CountedTable
-from ..criteria.criterion import Criterion
+from ..criteria.counted_table import CountedTable
+from ..criteria.criterion import Criterion, read_criteria
+from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.quantities import ScoreQuantity
 from ..engines.choose import choose_engine, requested_device
-from ..errors import UnreachableError
+from ..errors import InputError, UnreachableError
 from ..frames.open import table_names
+from ..hierarchies.open import open_hierarchies
 from ..treatment.plan import Plan
+from ..treatment.suppression.suppress import Suppress, SuppressRows
+from ..treatment.value_maps.recode import Recode
+from ..utils.display import as_cell, plural
 from ..utils.progress import Reporter, announce_compilation, short
-from ..utils.validation import Columns
-from .checks import Checks
-from .identifiers import identifiers_by_roles, treatments_of, warn_of_identifiers
-from .lattice import size_of
-from .levels import levels_of
-from .measured_again import Measured, measured_again
-from .request import ProtectRequest
-from .result import Protection, frontier_of
-from .search import Search
-from .unreachable import refuse_no_plan
+from ..utils.validation import Columns, as_columns
+from .column_levels import ColumnLevels, column_levels
+from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles, warn_of_identifiers
+from .lattice import count_nodes
+from .lattice_search import LatticeSearch, SearchResult
+from .node_checks import NodeChecks, Suppression
+from .request import ProtectRequest, as_distances, as_importance, as_seconds, as_share_of_rows
+from .result import Protection, find_frontier
+from .treated_risk import TreatedRisk, measure_treated
 
 
 def protect(
     table: Any,
-    criteria: str | Criterion | Sequence[str | Criterion],
+    require: str | Criterion | Sequence[str | Criterion],
     *,
     hierarchies: Any = None,
     quasi_identifiers: Columns | None = None,
@@ -41,86 +47,86 @@ def protect(
     keep: Columns | None = None,
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
-    weights: Mapping[Hashable, float] | None = None,
+    importance: Mapping[Hashable, float] | None = None,
     suppress: float = 0.0,
     cells: bool = False,
     time_limit: float | None = 600,
     roles: Any = None,
 ) -> Protection:
-    """Find the treatment that costs least of those with which a table meets criteria.
+    """Find the treatment with the least loss with which a table meets criteria.
 
-    Each quasi-identifier is taken to a level of its hierarchy; every combination of levels is a node of a lattice. What
-    a level loses is known before anything is measured: n H(X|X') bits, of n rows, X being the column and X' it at that
-    level. The node with the lowest sum, over the columns, that meets all criteria is looked for, and the table treated
-    as it says and measured again.
+    Each quasi-identifier is taken to a level of its hierarchy. Every combination of levels is a node of a lattice. The
+    loss of a level is known before anything is measured: n H(X|X') bits for n rows, where X is the column and X' the
+    column at that level. The search finds the node with the lowest sum of losses that meets all criteria. The table is
+    then treated as that node says, and measured again.
 
     Parameters
     ----------
     table:
-        A table of any kind, or a path, as of `gpupif.score`. Its different rows over the columns that are used have to
+        A table of any kind, or a path, as in `gpupif.score`. Its distinct rows over the columns that are used have to
         fit into half of the memory that `config` allows. Missing values are a value of their own.
-    criteria:
-        Limits on risk, as text: ``"k>=5"``, ``"distinct_l(disease)>=3"``, ``"t<=0.2"``, ``"pif95<=3"``, ``"max
-        csf<=0.9"``, ``"mean cig(income)<=0.5"``, ``"p99 cig<=8"``, ``"uniques<=0"``, ``"rows_below_k(5)<=100"``; any
-        measure of `gpupif.score`, of `gpupif.risk`, or figure of classes. Before a colon what the attacker knows:
-        ``"known=3: k>=3"`` (any three of the columns), ``"known=age,sex: pif95<=3"``, or the name of one of
-        `attackers`. Else the attacker knows the quasi-identifiers, but not the column that is scored.
+    require:
+        Criteria, as text: ``"k>=5"``, ``"distinct_l(disease)>=3"``, ``"t<=0.2"``, ``"pif95<=3"``, ``"max csf<=0.9"``,
+        ``"mean cig(income)<=0.5"``, ``"p99 cig<=8"``, ``"uniques<=0"``, ``"rows_below_k(5)<=100"``. A criterion limits
+        any measure of `gpupif.score` or `gpupif.risk`, or a figure of equivalence classes. Before a colon it may say
+        what the attacker knows: ``"known=3: k>=3"`` (any three of the columns), ``"known=age,sex: pif95<=3"``, or the
+        name of one of `attackers`. Otherwise the attacker knows the quasi-identifiers without the scored column.
     hierarchies:
-        By column, as of `gpupif.Plan`, or the path of a file of them. Those that are missing are proposed.
+        Hierarchies by column, as in `gpupif.Plan`, or the path of a file of them. Missing ones are proposed.
     quasi_identifiers:
-        Columns that are made coarser, and that the attacker knows; default all that are neither sensitive nor
+        Columns that are made coarser, and that the attacker knows. Default: all columns that are neither sensitive nor
         identifiers.
     sensitive:
-        Columns that stay as they are, and that the attacker does not know: what disclosure measures such as ``t`` are
-        of. Cells of both are scored.
+        Columns that stay as they are, and that the attacker does not know. Disclosure measures such as ``t`` are of
+        these columns. Their cells are scored, as the cells of the quasi-identifiers are.
     identifiers:
         Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them. An index of the table
-        is named as a column is.
+        is named like a column.
     pseudonymise:
-        Columns, among the identifiers or others, that get a pseudonym by a secret key in place of being dropped
-        (`gpupif.treatments.Pseudonym`, "hmac"), for tables that are to be linked: treat the table with ``key=``.
+        Columns, among the identifiers or others, that get a pseudonym by a secret key instead of being dropped
+        (`gpupif.treatments.Pseudonym`, "hmac"), for tables that are to be linked. Treat the table with ``key=`` then.
     keep:
         Columns, among the identifiers or others, that stay as they are although they name persons or look like it.
     attackers:
-        ``{"neighbour": ["age", "sex"], "anyone": 2}``, as of `gpupif.score`.
+        ``{"neighbour": ["age", "sex"], "anyone": 2}``, as in `gpupif.score`.
     distances:
-        As of `gpupif.score`, for ``t`` and ``emd``.
-    weights:
-        ``{column: importance}``, above 0: what a bit of the column is worth; default 1.
+        How far values of sensitive columns are apart, as in `gpupif.score`, for ``t`` and ``emd``.
+    importance:
+        ``{column: importance}``, above 0: what a bit of the column is worth. Default 1.
     suppress:
-        Share of the rows, from 0 to below 1, that may be suppressed: those in classes of fewer than k rows, with a
-        criterion on k. All other criteria are then of the rows that are left.
+        Share of the rows, from 0 to below 1, that may be suppressed: rows in classes of fewer than k rows. It needs a
+        criterion on k. All other criteria then hold for the rows that are left.
     cells:
-        Suppress single cells in place of these rows, as few as make all criteria hold, of further rows too where a
-        criterion needs it. Whole rows are suppressed after all if these cells would be in more rows than `suppress`
-        allows (``.rows_with_cells`` of them), or if no cells make all criteria hold (``.cells_unreached``).
+        Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
+        cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
+        allows (``.rows_with_cells``), or if no cells make all criteria hold (``.cells_unreached``).
     time_limit:
-        Seconds after which no further node is checked (None: no limit): the best one that was found is then the result,
-        with how much cheaper another one may be. So it is where the search is broken off (Ctrl-C).
+        Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
+        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C).
     roles:
-        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers and which are sensitive. Every column of the table needs a role.
+        Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
+        quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
 
     Returns
     -------
     Protection
-        ``.plan``, for `gpupif.treat`; its loss, in bits; ``.risk``, what the treated table has of each criterion;
-        ``.optimal``, ``.gap``, ``.frontier``. The same for every kind of table and number of threads; with a time limit
-        that ends the search it depends on how fast that was.
+        ``.plan``, for `gpupif.treat`; its loss, in bits; ``.risk``, the value of each criterion in the treated table;
+        ``.optimal``, ``.gap``, ``.frontier``. The result is the same for every kind of table and number of threads,
+        unless a time limit ends the search.
 
     Raises
     ------
     InputError
-        What is no criterion; a column or an attacker that is not there; hierarchies that do not nest or lack a value; a
-        table too large; criteria that no node meets: which of them, and what stands in the way.
+        A criterion that cannot be read; a column or an attacker that is not there; hierarchies that do not nest or lack
+        a value; a table too large; criteria that no node meets: the message names them, and what stands in the way.
     TableReadError, OutputError, DeviceError
-        As of `gpupif.score`.
+        As in `gpupif.score`.
 
     Warns
     -----
     IdentifierWarning
-        Columns that look like identifiers, or free text, in the first 10,000 rows, and that no argument names; indexes
-        likewise. A column without a value in these rows is looked at from its first value on, among 1,000,000 rows.
+        Columns and indexes that look like identifiers, or free text, in the first 10,000 rows, and that no argument
+        names. A column without a value in these rows is looked at from its first value on, among 1,000,000 rows.
     NearlyUniqueWarning
         A quasi-identifier in which at least 90 % of the rows have different values.
 
@@ -128,8 +134,8 @@ def protect(
     ----------
     Loss: non-uniform entropy, Gionis & Tassa 2009, k-Anonymization with minimal loss of information. Lattice: Samarati
     2001, Protecting respondents' identities in microdata release; Kohlmayer et al. 2012, Flash. Which criteria prune:
-    coarser values never raise a divergence (data processing), so k, l, t, mean and maximal CIG do; percentiles
-    (PIF) and CSF do not.
+    coarser values never raise a divergence (data processing inequality), so k, l, t, mean and maximal CIG do;
+    percentiles (PIF) and CSF do not.
 
     Examples
     --------
@@ -146,93 +152,177 @@ def protect(
     if by_roles is not None:
         by_roles.warn_of_weights()
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
-    request = ProtectRequest.of(
-        table,
-        criteria,
-        hierarchies=hierarchies,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        attackers=attackers,
-        distances=distances,
-        weights=weights,
-        suppress=suppress,
+    request = ProtectRequest(
+        criteria=read_criteria(require),
+        hierarchies=open_hierarchies(hierarchies),
+        quasi_identifiers=None
+        if quasi_identifiers is None
+        else as_columns("quasi_identifiers", quasi_identifiers, table),
+        sensitive=[] if sensitive is None else as_columns("sensitive", sensitive, table),
+        attackers=as_attackers(attackers) or {},
+        distances=as_distances(distances),
+        importance=as_importance(importance),
+        suppress=as_share_of_rows(suppress),
         cells=cells,
-        time_limit=time_limit,
-        identifiers=identifiers,
-        pseudonymise=pseudonymise,
-        keep=keep,
+        time_limit=as_seconds(time_limit),
+        identifiers=as_identifiers(table, identifiers, pseudonymise, keep),
     )
     names, labels = table_names(table)
-    counted = CountedTable.of(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
-    asked = request.on(counted)
-    levels = levels_of(counted, asked.hierarchies)
-    warn_of_unique([one.coded.column for one in levels], counted.rows)
+    counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
+    criteria, used_hierarchies = request.on_table(counted)
+    levels = column_levels(counted, used_hierarchies)
+    warn_of_unique([column.column for column in levels], counted.rows)
     others, coarser = request.not_named(names, labels)
     warn_of_identifiers(table, others, labels, coarser)
     engine = choose_engine(requested_device(counted.cells))
     seconds = {"read and count": clock() - began}
-    costs = [[asked.weight(one.name) * loss for loss in one.losses] for one in levels]
+    costs = [[request.importance.get(column.name, 1.0) * loss for loss in column.losses] for column in levels]
+    most_suppressed = math.floor(request.suppress * counted.rows)
+    suppression = Suppression(request.smallest_class, most_suppressed) if most_suppressed else None
     with Reporter() as report, announce_compilation():
         began = clock()
         report.stage("search", None, "checks")
 
-        def done(left: int, loss: float) -> None:
+        def show_check(left: int, loss: float) -> None:
             report.rename(f"search, {short(left)}left")
             report.advance()
 
-        with Checks(counted, levels, asked.criteria, engine, asked.suppression(counted.rows)) as checks:
-            search = Search(costs, checks, asked.deadline(), done)
-            found = search.run()
-            if found.node is None:
-                refuse_no_plan(found, search, checks, levels, asked.criteria, counted)
-            suppressed = checks.suppressed_rows(found.node)
-            frontier = frontier_of(checks.values, costs, levels, asked.criteria)
-        before = asked.criteria.measure(counted, engine)
+        with NodeChecks(counted, levels, criteria, engine, suppression) as checks:
+            deadline = math.inf if request.time_limit is None else time.monotonic() + request.time_limit
+            search = LatticeSearch(
+                costs,
+                checks.holds if checks.prunes else None,
+                checks.failing,
+                checks.is_met if checks.selects else None,
+                deadline,
+                show_check,
+            )
+            best = search.run()
+            if best.node is None:
+                _refuse_no_plan(best, search, checks, levels, criteria, counted)
+            suppressed = checks.suppressed_rows(best.node)
+            frontier = find_frontier(checks.values, costs, levels, criteria)
+        before = criteria.measure(counted, engine)
         seconds["search"] = clock() - began
         began = clock()
-        chosen = {one.name: level for one, level in zip(levels, found.node, strict=True)}
-        cells = asked.cells and bool(suppressed)
+        chosen = {column.name: level for column, level in zip(levels, best.node, strict=True)}
+        recoding = [Recode(name, level=level) for name, level in chosen.items() if level]
+        recoded = {name: used_hierarchies[name] for name, level in chosen.items() if level}
         report.stage("measure again", None, "")
-        by_cells: Measured | None = None
-        rows_with_cells: int | None = None
-        if cells:
-            plan = asked.plan(chosen, suppressed, cells=True)
+        after: TreatedRisk | None = None
+        rows_with_cells, cells_unreached = None, False
+        if request.cells and suppressed:
+            plan = Plan([*recoding, _suppress_cells(request, criteria)], recoded)
             try:
-                found_by_cells = measured_again(table, plan, asked.criteria, cells=True)
+                after = measure_treated(table, plan, criteria, cells=True)
             except UnreachableError:
-                pass
+                cells_unreached = True
             else:
-                if asked.allows(found_by_cells.rows, counted.rows):
-                    by_cells = found_by_cells
-                else:
-                    rows_with_cells = found_by_cells.rows
-        if by_cells is None:
-            plan = asked.plan(chosen, suppressed, cells=False)
-        after = by_cells or measured_again(table, plan, asked.criteria)
+                if after.rows > most_suppressed:
+                    rows_with_cells, after = after.rows, None
+        if after is None:
+            known = list(criteria.quasi_identifiers)
+            rows = [SuppressRows(k=request.smallest_class, quasi_identifiers=known)] if suppressed else []
+            plan = Plan([*recoding, *rows], recoded)
+            after = measure_treated(table, plan, criteria)
         seconds["treat and measure again"] = clock() - began
-    most = sum(one[-1] for one in costs)
+    highest_loss = sum(cost[-1] for cost in costs)
     return Protection(
-        plan=Plan([*treatments_of(request.identifiers), *plan.treatments], plan.hierarchies),
+        plan=Plan([*identifier_treatments(request.identifiers), *plan.treatments], plan.hierarchies),
         rows=counted.rows,
         suppressed_rows=after.rows,
         suppressed_cells=after.cells,
         rows_with_cells=rows_with_cells,
-        cells_unreached=cells and by_cells is None and rows_with_cells is None,
+        cells_unreached=cells_unreached,
         levels=chosen,
-        heights={one.name: one.height for one in levels},
-        losses={one.name: one.losses[level] for one, level in zip(levels, found.node, strict=True)},
-        loss=found.loss,
-        loss_share=found.loss / most if most else 0.0,
+        heights={column.name: column.height for column in levels},
+        losses={column.name: column.losses[chosen[column.name]] for column in levels},
+        loss=best.loss,
+        loss_share=best.loss / highest_loss if highest_loss else 0.0,
         risk=after.values,
         before=before,
         checks=search.checked,
-        nodes=size_of([one.height for one in levels]),
-        optimal=found.complete,
-        gap=0.0 if found.complete or not found.loss else (found.loss - found.bound) / found.loss,
+        nodes=count_nodes([column.height for column in levels]),
+        optimal=best.complete,
+        gap=0.0 if best.complete or not best.loss else (best.loss - best.bound) / best.loss,
         frontier=frontier,
-        proposed=asked.proposed,
+        proposed=[name for name in used_hierarchies if name not in request.hierarchies],
         identifiers=request.identifiers,
         device=engine.device,
         seconds=seconds,
-        attacker=attacker_line(asked.criteria.quasi_identifiers, asked.criteria.scored),
+        attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
     )
+
+
+def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress:
+    """Return the treatment that suppresses single cells until all criteria hold."""
+    known = list(criteria.quasi_identifiers)
+    return Suppress(
+        columns=known,
+        criteria=[str(criterion) for criterion in request.criteria],
+        quasi_identifiers=known,
+        sensitive=list(request.sensitive) or None,
+        attackers=request.attackers or None,
+        importance=dict(request.importance) or None,
+    )
+
+
+def _refuse_no_plan(
+    best: SearchResult,
+    search: LatticeSearch,
+    checks: NodeChecks,
+    levels: Sequence[ColumnLevels],
+    criteria: CriterionSet,
+    table: CountedTable,
+) -> NoReturn:
+    """Raise UnreachableError if no node meets the criteria, and InputError if the search ended before it was sure."""
+    top = tuple(column.height for column in levels)
+    failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
+    listed = " ".join(_why_not_met(value, criteria, table) for value in failing)
+    checked = f"{search.checked:,} {plural(search.checked, 'check')}"
+    if not best.complete:
+        said = f"no treatment was found that meets the criteria, in {checked}."
+        advice = (
+            f"time_limit: {said} Raise it, or relax a criterion."
+            if search.is_over
+            else f"require: {said} There are too many nodes to look at all. Relax a criterion, or give fewer levels in "
+            "hierarchies=."
+        )
+        raise InputError(f"{advice} {listed}".rstrip())
+    if not failing:
+        listed = f"Together they are not met at any node, in {checked}."
+    raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
+
+
+def _why_not_met(value: CriterionValue, criteria: CriterionSet, table: CountedTable) -> str:
+    """Return why a criterion is not met with all columns at their top, in a sentence."""
+    criterion = value.criterion
+    known = criteria.known(criterion)
+    names: Sequence[Hashable] = list(known.pool or ()) if isinstance(known, AnyKnown) else known
+    fixed = [name for name in names if name not in criteria.quasi_identifiers and name != value.column]
+    came = "not defined" if value.value is None else as_cell(value.value)
+    said = f"{str(criterion)!r} is not even met with each quasi-identifier at its top level, where it is {came}"
+    of_values = not (isinstance(criterion.quantity, ScoreQuantity) and criterion.quantity.is_of_size)
+    if of_values and value.column is not None and value.column not in criteria.quasi_identifiers:
+        return (
+            f"{said} in column {value.column!r}, which stands in the way: it is sensitive and stays as it is, with "
+            f"{_distribution(value.column, table)}. Relax the criterion, or make the column coarser before."
+        )
+    if fixed:
+        named = ", ".join(map(repr, fixed))
+        return (
+            f"{said}: column {named} {'stands' if len(fixed) == 1 else 'stand'} in the way, which the attacker knows "
+            "and which stays as it is. Name it in quasi_identifiers=, or relax the criterion."
+        )
+    return f"{said}: the table has {table.rows:,} {plural(table.rows, 'row')}. Relax the criterion."
+
+
+def _distribution(name: Hashable, table: CountedTable) -> str:
+    """Return how many values a column has, and how common the most common one is, in words."""
+    column = table.columns[table.place(name)]
+    most = int(column.counts.argmax())
+    share = int(column.counts[most]) / table.rows
+    value = column.values([most])[0]
+    shown = "missing values" if value is None else repr(value)
+    values = f"{column.cardinality:,} different {plural(column.cardinality, 'value')}"
+    return f"{values}, {shown} in {100 * share:.3g} % of the rows"

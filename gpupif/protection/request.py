@@ -1,110 +1,92 @@
-"""What is asked of `protect`, checked: without a table, then against one that is counted."""
+"""The arguments of `protect`, checked: first without a table, then against a counted one."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..attack.any_known import Known, as_attackers
-from ..criteria.counted import CountedTable
+from ..attack.hierarchy_files import read_named_files
+from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
 from ..criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
-from ..criteria.quantities import OfModel
+from ..criteria.quantities import ModelQuantity
 from ..disclosure.request import check_values
 from ..errors import InputError, did_you_mean
-from ..hierarchies.base import Hierarchy
-from ..hierarchies.open import open_hierarchies
+from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..treatment.base import Treatment
-from ..treatment.plan import Plan
-from ..treatment.suppression.suppress import Suppress, SuppressRows
-from ..treatment.value_maps.recode import Recode
-from ..utils.validation import as_columns, brief, check_exist, is_number
-from .checks import Suppression
-from .identifiers import ARGUMENTS, DROP, as_identifiers
+from ..utils.validation import brief, check_exist, is_number
+from .identifiers import ARGUMENTS, DROP
 
 
 @dataclass(frozen=True)
 class ProtectRequest:
-    """The arguments of `gpupif.protect`, checked.
+    """The arguments of `gpupif.protect`; raises InputError for arguments that do not go together.
 
-    quasi_identifiers: None for all columns that are neither sensitive nor identifiers. identifiers: by column what is
-    done with it.
+    criteria: what the treated table has to meet.
+    hierarchies: by column the hierarchies that are given.
+    quasi_identifiers: columns that are made coarser; None for all that are neither sensitive nor identifiers.
+    sensitive: columns that stay as they are, and that the attacker does not know.
+    attackers: by name what each attacker knows.
+    distances: by column how far its values are apart.
+    importance: by column what a bit of it is worth, above 0; 1 for columns that are not named.
+    suppress: the share of the rows that may be suppressed, from 0 to below 1.
+    cells: whether single cells are suppressed, not whole rows.
+    time_limit: seconds, None for no limit.
+    identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
     """
 
-    limits: Sequence[Criterion]
-    given: Mapping[Hashable, Hierarchy]
+    criteria: Sequence[Criterion]
+    hierarchies: Mapping[Hashable, Hierarchy]
     quasi_identifiers: Sequence[Hashable] | None
     sensitive: Sequence[Hashable]
     attackers: Mapping[str, Known]
     distances: Mapping[Any, Any]
-    weights: Mapping[Hashable, float]
+    importance: Mapping[Hashable, float]
     suppress: Fraction
     cells: bool
     time_limit: float | None
     identifiers: Mapping[Hashable, str]
 
-    @classmethod
-    def of(
-        cls,
-        table: Any,
-        criteria: Any,
-        *,
-        hierarchies: Any,
-        quasi_identifiers: Any,
-        sensitive: Any,
-        attackers: Any,
-        distances: Any,
-        weights: Any,
-        suppress: Any,
-        cells: Any,
-        time_limit: Any,
-        identifiers: Any = None,
-        pseudonymise: Any = None,
-        keep: Any = None,
-    ) -> ProtectRequest:
-        """From arguments as they come; raises InputError."""
-        limits = read_criteria(criteria)
-        known = None if quasi_identifiers is None else as_columns("quasi_identifiers", quasi_identifiers, table)
-        attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table)
-        both = [name for name in attributes if name in (known or ())]
+    def __post_init__(self) -> None:
+        both = [name for name in self.sensitive if name in (self.quasi_identifiers or ())]
         if both:
             raise InputError(
                 f"sensitive: column {both[0]!r} is a quasi-identifier too. Name it in one of them only: "
                 "quasi-identifiers are made coarser, sensitive attributes stay as they are."
             )
-        if not isinstance(cells, bool):
-            raise InputError(f"cells: expected True or False, got {brief(cells)}.")
-        made = cls(
-            limits,
-            open_hierarchies(hierarchies),
-            known,
-            attributes,
-            as_attackers(attackers) or {},
-            _as_distances(distances, attributes),
-            _as_weights(weights),
-            _as_share(suppress),
-            cells,
-            _as_seconds(time_limit),
-            as_identifiers(table, identifiers, pseudonymise, keep),
-        )
-        made._check_identifiers()
-        if made.suppress and not made._smallest:
+        if not isinstance(self.cells, bool):
+            raise InputError(f"cells: expected True or False, got {brief(self.cells)}.")
+        for name in self.distances:
+            if name not in self.sensitive:
+                raise InputError(
+                    f"distances: column {name!r} is not sensitive: the values of quasi-identifiers change. Leave it "
+                    "out."
+                )
+        self._check_identifiers()
+        if self.suppress and not self.smallest_class:
             raise InputError(
-                "suppress: expected with a criterion on k against who knows the quasi-identifiers, such as "
-                "'k>=5': rows "
-                "of smaller classes are suppressed. Add one, or leave suppress= out."
+                "suppress: expected with a criterion on k against an attacker who knows the quasi-identifiers, such as "
+                "'k>=5': rows of smaller classes are suppressed. Add one, or leave suppress= out."
             )
-        if cells and not made.suppress:
+        if self.cells and not self.suppress:
             raise InputError(
                 "cells: expected with suppress=, the share of the rows in which cells may be suppressed; got none."
             )
-        return made
+
+    @property
+    def smallest_class(self) -> int:
+        """Return the highest k of all criteria on k, 0 without any."""
+        return max(criterion.smallest_class or 0 for criterion in self.criteria)
+
+    @property
+    def named_by(self) -> dict[Hashable, str]:
+        """Return by column the argument that names it, as errors say it; quasi-identifiers are left out."""
+        return _named_by(self.criteria, self.quasi_identifiers, self.sensitive, self.attackers)
 
     def columns(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[Hashable] | None:
         """Return the columns that are read of a table with columns `names` and row labels, None for all.
@@ -113,23 +95,25 @@ class ProtectRequest:
         """
         for name, done in self.identifiers.items():
             check_exist(ARGUMENTS[done], [name], [*names, *labels])
-        if self.quasi_identifiers is not None or not self.identifiers:
-            return _columns(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
-        known = _known_by_attackers(self.limits, self.attackers)
+        if self.quasi_identifiers is not None:
+            return list(dict.fromkeys([*self.quasi_identifiers, *self.named_by]))
+        if not self.identifiers:
+            return None
+        known = _known_by_attackers(self.criteria, self.attackers)
         return [name for name in names if name not in self.identifiers or str(name) in known]
 
     def not_named(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> tuple[list[Hashable], list[Hashable]]:
-        """Return the columns and row labels of a table of which no argument says what they are.
+        """Return the columns and row labels of a table that no argument names.
 
-        Those among them that are made coarser come second.
+        The second list has those among them that are made coarser.
         """
         named = {*self.sensitive, *self.identifiers, *(self.quasi_identifiers or ())}
         left = [name for name in names if name not in named]
         return [*left, *(name for name in labels if name not in named)], left if self.quasi_identifiers is None else []
 
     def _check_identifiers(self) -> None:
-        """Raise InputError for an identifier that is to be something else too, or that an attacker is to know."""
-        known = _known_by_attackers(self.limits, self.attackers)
+        """Raise InputError for an identifier that another argument names, or that the attacker is to know."""
+        known = _known_by_attackers(self.criteria, self.attackers)
         for name, done in self.identifiers.items():
             argument = ARGUMENTS[done]
             for others, what in ((self.quasi_identifiers or (), "a quasi-identifier"), (self.sensitive, "sensitive")):
@@ -141,13 +125,11 @@ class ProtectRequest:
                     "it in the table. Leave it out of what the attacker knows, or name it in keep=."
                 )
 
-    @property
-    def named_by(self) -> dict[Hashable, str]:
-        """What named the columns that are read but for quasi-identifiers, as errors say it."""
-        return _named_by(self.limits, self.quasi_identifiers, self.sensitive, self.attackers)
+    def on_table(self, table: CountedTable) -> tuple[CriterionSet, dict[Hashable, Hierarchy]]:
+        """Return the criteria for a table, and a hierarchy, given or proposed, for each quasi-identifier.
 
-    def on(self, table: CountedTable) -> AskedOfTable:
-        """The same of a table; raises InputError for what does not fit it."""
+        Raises InputError for an argument that does not fit the table.
+        """
         names = table.names
         for name in self.sensitive:
             if name not in names:
@@ -158,176 +140,116 @@ class ProtectRequest:
             known = [name for name in names if name not in self.sensitive and name not in self.identifiers]
         if not known:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
-        for name, said in named_by_attackers(self.attackers).items():
-            check_exist(said, [name], names)
-        for argument, mapping in (("hierarchies", self.given), ("weights", self.weights)):
-            _check_named(argument, mapping, known, names)
-        proposed = [name for name in known if name not in self.given]
+        for name, argument in named_by_attackers(self.attackers).items():
+            check_exist(argument, [name], names)
+        for name in self.hierarchies:
+            _check_quasi_identifier("hierarchies", name, known, self.hierarchies, names, only_misspelt=True)
+        for name in self.importance:
+            _check_quasi_identifier("importance", name, known, self.importance, names)
         hierarchies = {
-            name: self.given[name] if name in self.given else propose_hierarchy(table.columns[table.place(name)])
-            for name in known
+            name: self.hierarchies.get(name) or propose_hierarchy(table.columns[table.place(name)]) for name in known
         }
-        criteria = CriterionSet.of(self.limits, known, self.sensitive, self.attackers or None, self.distances, names)
-        for quantity in (criterion.quantity for criterion in self.limits):
+        criteria = CriterionSet.from_arguments(
+            self.criteria, known, self.sensitive, self.attackers or None, self.distances, names
+        )
+        for criterion in self.criteria:
+            quantity = criterion.quantity
             for name in self.sensitive:
-                if isinstance(quantity, OfModel) and quantity.sensitive and quantity.column in (None, str(name)):
+                if isinstance(quantity, ModelQuantity) and quantity.sensitive and quantity.column in (None, str(name)):
                     check_values(table.columns[table.place(name)])
-        return AskedOfTable(self, criteria, hierarchies, proposed)
-
-    @property
-    def _smallest(self) -> int:
-        """The highest k of the criteria that have one, 0 without any."""
-        return max([criterion.smallest_class or 0 for criterion in self.limits])
-
-
-@dataclass(frozen=True)
-class AskedOfTable:
-    """What is asked of a table. criteria: checked. hierarchies: of each quasi-identifier; proposed: for which columns
-    they were.
-    """
-
-    request: ProtectRequest
-    criteria: CriterionSet
-    hierarchies: Mapping[Hashable, Hierarchy]
-    proposed: Sequence[Hashable]
-
-    @property
-    def cells(self) -> bool:
-        """Whether single cells are to be suppressed, not rows."""
-        return self.request.cells
-
-    def weight(self, name: Hashable) -> float:
-        """What a bit of a column is worth."""
-        return self.request.weights.get(name, 1.0)
-
-    def deadline(self) -> float:
-        """Until when nodes are checked, as of `time.monotonic`."""
-        limit = self.request.time_limit
-        return math.inf if limit is None else time.monotonic() + limit
-
-    def suppression(self, rows: int) -> Suppression | None:
-        """What may be suppressed of so many rows."""
-        most = math.floor(self.request.suppress * rows)
-        return Suppression(self.request._smallest, most) if most else None
-
-    def allows(self, suppressed: int, rows: int) -> bool:
-        """Whether so many rows may be suppressed of all."""
-        return suppressed <= math.floor(self.request.suppress * rows)
-
-    def plan(self, levels: Mapping[Hashable, int], suppressed: int, cells: bool) -> Plan:
-        """What is done to the table at a node; suppressed: how many rows are too few, cells: whether of these, and of
-        others where it takes that, single cells are suppressed.
-        """
-        treatments: list[Treatment] = [Recode(name, level=level) for name, level in levels.items() if level]
-        used = {name: self.hierarchies[name] for name, level in levels.items() if level}
-        known = list(self.criteria.quasi_identifiers)
-        if suppressed and cells:
-            request = self.request
-            treatments.append(
-                Suppress(
-                    columns=known,
-                    criteria=[str(criterion) for criterion in request.limits],
-                    quasi_identifiers=known,
-                    sensitive=list(request.sensitive) or None,
-                    attackers=request.attackers or None,
-                    importance=dict(request.weights) or None,
-                )
-            )
-        elif suppressed:
-            treatments.append(SuppressRows(k=self.request._smallest, quasi_identifiers=known))
-        return Plan(treatments, used)
+        return criteria, hierarchies
 
 
 def columns_read(
-    criteria: Any,
+    require: Any,
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Any,
     identifiers: Mapping[Hashable, str],
     names: Sequence[str],
 ) -> list[str] | None:
-    """Return the columns of a file that are read, None for all; arguments as of `protect`. Raises InputError.
+    """Return the columns of a file that `protect` reads, None for all. Raises InputError.
 
-    identifiers: by column the argument that names it; they have to be there. names: of the columns of the file.
+    identifiers: by column the argument that names it; these columns must exist. names: the columns of the file.
     """
-    asked = read_criteria(criteria), quasi_identifiers, sensitive, as_attackers(attackers) or {}
-    columns, named_by = _columns(*asked), {**identifiers, **_named_by(*asked)}
-    if columns is not None:
-        columns = list(dict.fromkeys([*columns, *identifiers]))
-    return CountRequest(columns, argument="quasi_identifiers", named_by=named_by).pick(names)
-
-
-def _columns(
-    limits: Sequence[Criterion],
-    quasi_identifiers: Sequence[Hashable] | None,
-    sensitive: Sequence[Hashable],
-    attackers: Mapping[str, Known],
-) -> list[Hashable] | None:
-    """The columns that are read; None: all."""
-    if quasi_identifiers is None:
-        return None
-    return list(dict.fromkeys([*quasi_identifiers, *_named_by(limits, quasi_identifiers, sensitive, attackers)]))
+    named_by = _named_by(read_criteria(require), quasi_identifiers, sensitive, as_attackers(attackers) or {})
+    columns = None
+    if quasi_identifiers is not None:
+        columns = list(dict.fromkeys([*quasi_identifiers, *named_by, *identifiers]))
+    return CountRequest(columns, argument="quasi_identifiers", named_by={**identifiers, **named_by}).pick(names)
 
 
 def _named_by(
-    limits: Sequence[Criterion],
+    criteria: Sequence[Criterion],
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Mapping[str, Known],
 ) -> dict[Hashable, str]:
-    """What named columns, as errors say it, where those are read that are named; not of quasi-identifiers."""
+    """Return by column the argument that names it, as errors say it, without quasi-identifiers.
+
+    The result is empty if all columns are read, which is so without quasi_identifiers.
+    """
     if quasi_identifiers is None:
         return {}
     scored = [*quasi_identifiers, *sensitive]
-    said = {**named_by_attackers(attackers), **dict.fromkeys(sensitive, "sensitive")}
-    for criterion in limits:
+    argument_of = {**named_by_attackers(attackers), **dict.fromkeys(sensitive, "sensitive")}
+    for criterion in criteria:
         if isinstance(criterion.known, tuple):
             for name in named_columns(criterion.known, scored):
-                said.setdefault(name, f"criterion {str(criterion)!r}")
-    return {name: argument for name, argument in said.items() if name not in quasi_identifiers}
+                argument_of.setdefault(name, f"criterion {str(criterion)!r}")
+    return {name: argument for name, argument in argument_of.items() if name not in quasi_identifiers}
 
 
-def _known_by_attackers(limits: Sequence[Criterion], attackers: Mapping[str, Known]) -> dict[str, str]:
-    """Return what names columns that attackers know, as errors say it, by the text of a column's name."""
-    said = {str(name): argument for name, argument in named_by_attackers(attackers).items()}
-    for criterion in limits:
+def _known_by_attackers(criteria: Sequence[Criterion], attackers: Mapping[str, Known]) -> dict[str, str]:
+    """Return the columns that attackers know, by the text of the name, with the argument that says so."""
+    argument_of = {str(name): argument for name, argument in named_by_attackers(attackers).items()}
+    for criterion in criteria:
         for name in criterion.known if isinstance(criterion.known, tuple) else ():
-            said.setdefault(name, f"criterion {str(criterion)!r}")
-    return said
+            argument_of.setdefault(name, f"criterion {str(criterion)!r}")
+    return argument_of
 
 
-def _check_named(
-    argument: str, given: Mapping[Hashable, Any], known: Sequence[Hashable], names: Sequence[Hashable]
+def _check_quasi_identifier(
+    argument: str,
+    name: Hashable,
+    known: Sequence[Hashable],
+    given: Mapping[Hashable, Any],
+    names: Sequence[Hashable],
+    only_misspelt: bool = False,
 ) -> None:
-    """Raise InputError for what is given of a column that has none; of others that are not made coarser it may be."""
-    for name in given:
-        others = [str(one) for one in known if one not in given]
-        if name not in names and (argument == "weights" or did_you_mean(str(name), others)):
-            hint = did_you_mean(str(name), others)
-            listed = ", ".join(map(repr, known))
-            raise InputError(f"{argument}: column {name!r} is no quasi-identifier.{hint} There are: {listed}.")
+    """Raise InputError if an argument names a column that the table has not.
+
+    known: the quasi-identifiers. only_misspelt: allow a column that the table has not, unless the name is like one of
+    them: a file of hierarchies may serve several tables.
+    """
+    hint = did_you_mean(str(name), [str(other) for other in known if other not in given])
+    if name not in names and (hint or not only_misspelt):
+        listed = ", ".join(map(repr, known))
+        raise InputError(f"{argument}: column {name!r} is no quasi-identifier.{hint} There are: {listed}.")
 
 
-def _as_weights(weights: Any) -> dict[Hashable, float]:
-    if weights is None:
+def as_importance(importance: Any) -> dict[Hashable, float]:
+    """Return what a bit of each column is worth, from the argument of `protect`. Raises InputError."""
+    if importance is None:
         return {}
-    if not isinstance(weights, Mapping):
-        raise InputError(f"weights: expected {{column: importance}}, got {brief(weights)}.")
-    for name, value in weights.items():
+    if not isinstance(importance, Mapping):
+        raise InputError(f"importance: expected {{column: importance}}, got {brief(importance)}.")
+    for name, value in importance.items():
         if not is_number(value) or not 0 < value < math.inf:
-            raise InputError(f"weights: column {name!r}: expected a number above 0, got {brief(value)}.")
-    return {name: float(value) for name, value in weights.items()}
+            raise InputError(f"importance: column {name!r}: expected a number above 0, got {brief(value)}.")
+    return {name: float(value) for name, value in importance.items()}
 
 
-def _as_share(suppress: Any) -> Fraction:
-    """The share of rows as it was written: 0.29 of 100 rows are 29."""
+def as_share_of_rows(suppress: Any) -> Fraction:
+    """Return the share of the rows exactly as it was written, so that 0.29 of 100 rows are 29. Raises InputError."""
     if not is_number(suppress) or not 0 <= suppress < 1:
         hint = " Divide percentages by 100." if is_number(suppress) and 1 <= suppress <= 100 else ""
         raise InputError(f"suppress: expected a share of the rows from 0 to below 1, got {brief(suppress)}.{hint}")
     return Fraction(repr(float(suppress)))
 
 
-def _as_seconds(time_limit: Any) -> float | None:
+def as_seconds(time_limit: Any) -> float | None:
+    """Return a time limit in seconds, None for no limit. Raises InputError."""
     if time_limit is None:
         return None
     if not is_number(time_limit) or not time_limit > 0:
@@ -335,15 +257,9 @@ def _as_seconds(time_limit: Any) -> float | None:
     return float(time_limit)
 
 
-def _as_distances(distances: Any, sensitive: Sequence[Hashable]) -> Mapping[Any, Any]:
-    from ..attack.hierarchy_files import read_named_files
-
+def as_distances(distances: Any) -> Mapping[Any, Any]:
+    """Return distances by column, read from their files. Raises InputError."""
     read = read_named_files("distances", distances) or {}
     if not isinstance(read, Mapping):
         raise InputError(f"distances: expected {{column: distance}}, got {brief(distances)}.")
-    for name in read:
-        if name not in sensitive:
-            raise InputError(
-                f"distances: column {name!r} is not sensitive: the values of quasi-identifiers change. Leave it out."
-            )
     return read

@@ -1,4 +1,4 @@
-"""What a search for the least treatment found."""
+"""The result of `protect`: a plan, its loss, and the risk before and after; printed as tables."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..treatment.plan import Plan
 from ..utils.display import Displayable, Heading, as_part, as_percent, draw_line, draw_table, json_value, plural
+from .column_levels import ColumnLevels
 from .lattice import with_ties
-from .levels import ColumnLevels
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What is said of identifiers, by what the plan does with them.
+# What the printed result says of identifiers, by what the plan does with them.
 IDENTIFIERS = {
     "drop": "Identifiers dropped",
     "pseudonymise": "Identifiers that get pseudonyms, by the secret key that the table is treated with",
     "keep": "Identifiers kept as they are",
 }
-# Of the frontier that is printed.
+# How many nodes of the frontier are printed.
 SHOWN_NODES = 12
 
 
 @dataclass(frozen=True)
 class FrontierNode:
-    """A node that was checked, and than which no other one checked is better in loss and in all values of criteria.
+    """A node that was checked, and that no other checked node equals or beats in loss and in all criteria.
 
-    levels: by column. loss: bits, weighted. values: by criterion what the table has there. is_met: whether all are.
+    levels: by column. loss: bits, each times the importance of its column. values: by criterion its value at the node.
+    is_met: whether all criteria are met there.
     """
 
     levels: Mapping[Hashable, int]
@@ -43,27 +44,30 @@ class FrontierNode:
 
 @dataclass(frozen=True)
 class Protection(Displayable):
-    """The least treatment with which a table meets criteria; made by `gpupif.protect`. Prints as tables.
+    """The treatment with the least loss with which a table meets criteria; made by `gpupif.protect`. Prints as tables.
 
-    plan: the treatment, for `gpupif.treat`. rows: of the table; suppressed_rows: those that the plan takes away, or,
-    where it suppresses single cells, those that have such; suppressed_cells: how many these are. rows_with_cells: where
-    single cells were asked for, and would have been suppressed in more rows than may be, in how many, so that whole
-    rows are taken away; else None. cells_unreached: whether single cells were asked for, and whole rows are taken away
-    because no suppressed cells meet all criteria. levels: by column how coarse it becomes; heights: by column the
-    highest level. losses: by column the bits over all rows that this takes; loss: these times the weights of the
-    columns, added up; loss_share: of the loss with everything at its top.
-
-    risk: what the treated table has of each criterion, measured again: the table treated by the plan, then scored as
-    any is. before: the same of the table as it is.
-
-    checks: nodes that were looked at; nodes: all there are. optimal: whether no node costs less that meets the
-    criteria.
-    gap: by what share of the loss a better one may be cheaper at most; 0 where it is optimal. frontier: the best nodes
-    that were checked, from the cheapest on. proposed: columns whose hierarchies were proposed. attacker: what the
-    attacker knows, in words, of criteria that say nothing else.
-
-    identifiers: by column what the plan does with those that name persons: "drop", "pseudonymise" (by the key that the
-    table is treated with) or "keep". seconds: wall time by stage.
+    plan: the treatment, for `gpupif.treat`.
+    rows: the rows of the table.
+    suppressed_rows: the rows that the plan takes away or, if it suppresses single cells, the rows with such cells.
+    suppressed_cells: how many single cells the plan suppresses.
+    rows_with_cells: in how many rows single cells would have been suppressed, if these are more than allowed, so that
+        whole rows are taken away; else None.
+    cells_unreached: whether single cells were asked for, but whole rows are taken away because no suppressed cells meet
+        all criteria.
+    levels: by column its level in the treated table. heights: by column the highest level.
+    losses: by column the loss, in bits over all rows. loss: their sum, each times the importance of the column.
+    loss_share: the loss as a share of the loss with every column at its top.
+    risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
+    before: the value of each criterion in the table before.
+    checks: how many nodes were checked. nodes: how many there are.
+    optimal: whether no node that meets the criteria costs less.
+    gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
+    frontier: the best nodes that were checked, the cheapest first.
+    proposed: the columns whose hierarchies were proposed.
+    identifiers: by column what the plan does with it: "drop", "pseudonymise" (by the key that the table is treated
+        with) or "keep".
+    device: where the search ran. seconds: wall time by stage.
+    attacker: what the attacker knows, in words, unless a criterion says otherwise.
     """
 
     plan: Plan
@@ -92,18 +96,27 @@ class Protection(Displayable):
 
     @property
     def is_met(self) -> bool:
-        """Whether the treated table meets all criteria; it does, or something is wrong."""
-        return all(one.is_met for one in self.risk)
+        """Return whether the treated table meets all criteria. It always should."""
+        return all(value.is_met for value in self.risk)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
-        found = {**super().to_dict(), "plan": self.plan.to_dict(), "is_met": self.is_met}
-        found["frontier"] = [
-            {**vars(node), "levels": _texts(node.levels), "values": _texts(node.values)} for node in self.frontier
+        """Return all fields, ready for JSON."""
+        document = {**super().to_dict(), "plan": self.plan.to_dict(), "is_met": self.is_met}
+        document["frontier"] = [
+            {**vars(node), "levels": _with_text_keys(node.levels), "values": _with_text_keys(node.values)}
+            for node in self.frontier
         ]
-        for name in ("risk", "before"):
-            found[name] = [_document(one) for one in getattr(self, name)]
-        return found
+        for name, values in (("risk", self.risk), ("before", self.before)):
+            document[name] = [
+                {
+                    "criterion": str(value.criterion),
+                    "value": json_value(value.value),
+                    "is_met": value.is_met,
+                    "column": None if value.column is None else str(value.column),
+                }
+                for value in values
+            ]
+        return document
 
     def __repr__(self) -> str:
         found = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
@@ -144,90 +157,78 @@ class Protection(Displayable):
 
     def _tables(self) -> Sequence[Any]:
         headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
-        before = {one.criterion: one.value for one in self.before}
+        before = {value.criterion: value.value for value in self.before}
         risk = [
-            [str(one.criterion), before.get(one.criterion), one.value, "yes" if one.is_met else "NO"]
-            for one in self.risk
+            [str(value.criterion), before.get(value.criterion), value.value, "yes" if value.is_met else "NO"]
+            for value in self.risk
         ]
         columns = [
             [name, f"{level} of {self.heights[name]}", self.losses[name], self.losses[name] / self.rows]
             for name, level in self.levels.items()
         ]
-        said = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
-        tables = [draw_table("Risk", headings, risk), draw_table("Levels", said, columns)]
+        of_columns = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
+        tables = [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
         if len(self.frontier) > 1:
-            named = list(self.frontier[0].values)
-            several = [Heading("bits lost"), *map(Heading, named), Heading("levels", text=True)]
+            criteria = list(self.frontier[0].values)
+            of_nodes = [Heading("bits lost"), *map(Heading, criteria), Heading("levels", text=True)]
+            # Nodes that are evenly spread over the frontier.
+            step = max(1, -(-len(self.frontier) // SHOWN_NODES))
             nodes = [
-                [node.loss, *(node.values[name] for name in named), ",".join(map(str, node.levels.values()))]
-                for node in _spread(self.frontier)
+                [node.loss, *(node.values[name] for name in criteria), ",".join(map(str, node.levels.values()))]
+                for node in self.frontier[::step]
             ]
-            tables.append(draw_table("Loss against risk", several, nodes))
+            tables.append(draw_table("Loss against risk", of_nodes, nodes))
         return tables
 
 
-def frontier_of(
+def find_frontier(
     values: Mapping[tuple[int, ...], Mapping[Criterion, CriterionValue]],
     costs: Sequence[Sequence[float]],
     levels: Sequence[ColumnLevels],
     criteria: CriterionSet,
 ) -> list[FrontierNode]:
-    """Return the frontier of the nodes of which each criterion's value was found; values: by node, of some criteria."""
+    """Return the frontier of the nodes at which every criterion has a value.
+
+    values: by node the values of the criteria that were measured there. costs: by axis and level.
+    """
     nodes = []
     for node, found in values.items():
-        each = [
-            found[criterion]
+        known = {
+            criterion: value
             for criterion in criteria.criteria
-            if criterion in found and found[criterion].value is not None
-        ]
-        if len(each) < len(criteria.criteria):
+            if criterion in found and (value := found[criterion].value) is not None
+        }
+        if len(known) < len(criteria.criteria):
             continue
         loss = 0.0
         for axis, level in enumerate(node):
             loss += costs[axis][level]
-        made = FrontierNode(
-            {one.name: level for one, level in zip(levels, node, strict=True)},
+        frontier_node = FrontierNode(
+            {column.name: level for column, level in zip(levels, node, strict=True)},
             loss,
-            {str(one.criterion): float(one.value) for one in each if one.value is not None},
-            all(one.is_met for one in each),
+            {str(criterion): float(value) for criterion, value in known.items()},
+            all(found[criterion].is_met for criterion in known),
         )
-        nodes.append(
-            (made, [one.value if one.criterion.at_most else -one.value for one in each if one.value is not None])
-        )
+        nodes.append((frontier_node, [value if criterion.at_most else -value for criterion, value in known.items()]))
     return _non_dominated(nodes)
 
 
 def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
-    """Return the nodes than which no other one is at least as good in everything, the cheapest first.
+    """Return the nodes that no other node equals or beats in everything, the cheapest first.
 
-    nodes: each with its values as risks, of which lower ones are safer. Of nodes that are equal in everything the one
-    with the lowest levels is returned.
+    nodes: each with its values as risks: lower values are safer. Of nodes that are equal in everything, the node with
+    the lowest levels is returned.
     """
     costs = with_ties(np.array([node.loss for node, _ in nodes]))
     best: list[tuple[FrontierNode, Sequence[float]]] = []
     for _, risks, _, node in sorted(
         ((cost, risks, tuple(node.levels.values()), node) for cost, (node, risks) in zip(costs, nodes, strict=True)),
-        key=lambda one: one[:3],
+        key=lambda ranked: ranked[:3],
     ):
         if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
             best.append((node, risks))
     return [node for node, _ in best]
 
 
-def _spread(nodes: Sequence[FrontierNode]) -> list[FrontierNode]:
-    """Some of the nodes, evenly."""
-    step = max(1, -(-len(nodes) // SHOWN_NODES))
-    return list(nodes[::step])
-
-
-def _texts(values: Mapping[Any, Any]) -> dict[str, Any]:
+def _with_text_keys(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): json_value(value) for name, value in values.items()}
-
-
-def _document(value: CriterionValue) -> dict[str, Any]:
-    return {
-        "criterion": str(value.criterion),
-        "value": json_value(value.value),
-        "is_met": value.is_met,
-        "column": None if value.column is None else str(value.column),
-    }

@@ -1,7 +1,7 @@
 """The classes of what functions return: the only list of these names; `__init__.py` imports each on first use."""
 
 from ..attack.roles import Roles as Roles
-from ..comparison.linkage import Linkage as Linkage
+from ..comparison.record_linkage import Linkage as Linkage
 from ..comparison.result import Comparison as Comparison
 from ..comparison.utility import Utility as Utility
 from ..criteria.criterion import Criterion as Criterion
@@ -18,11 +18,11 @@ from ..disclosure.privacy_models import Recursive as Recursive
 from ..disclosure.risk import DisclosureRisk as DisclosureRisk
 from ..disclosure.risk_threshold import RiskThreshold as RiskThreshold
 from ..disclosure.uniqueness import Uniqueness as Uniqueness
-from ..hierarchies.base import Hierarchy as Hierarchy
+from ..hierarchies.hierarchy import Hierarchy as Hierarchy
 from ..inspection.inspect import Inspection as Inspection
 from ..marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from ..marginals.toxic_pairs import ToxicPairs as ToxicPairs
-from ..protection.advice import Advice as Advice
+from ..protection.advise import Advice as Advice
 from ..protection.result import FrontierNode as FrontierNode
 from ..protection.result import Protection as Protection
 from ..special_uniques.result import SpecialUniques as SpecialUniques

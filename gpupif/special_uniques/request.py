@@ -1,8 +1,7 @@
-"""What is asked about special uniques, checked."""
+"""The arguments of `suda`, checked."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,8 @@ from ..errors import InputError
 from ..marginals.request import CountRequest
 from ..utils.refused_combinations import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
 from ..utils.validation import Columns, as_list, check_word, share, whole_number
-from .missing import MissingValues
+from .scoring import msu_weights
+from .value_combinations import MissingValues
 
 # How missing values can be taken.
 MISSING = ("category", "ignore", "wildcard", "error")
@@ -35,7 +35,7 @@ class SudaRequest:
     contributions: bool
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         columns: Columns | None,
         max_size: Any,
@@ -65,7 +65,7 @@ class SudaRequest:
         return replace(self, max_size=min(self.max_size, columns))
 
     def set_weights(self, columns: int) -> list[float]:
-        """What an MSU of each size adds to a score."""
+        """Return the number that an MSU of each size adds to a score."""
         return msu_weights(columns, self.max_size)
 
     def missing_values(self, columns: Sequence[Column]) -> MissingValues | None:
@@ -100,9 +100,3 @@ def check_size(columns: int, max_size: int) -> None:
         raise InputError(
             f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
         )
-
-
-def msu_weights(columns: int, max_size: int) -> list[float]:
-    """What an MSU of 1, 2, ..., max_size of so many columns adds to a score."""
-    last = min(max_size, columns - 1)
-    return [float(math.prod(columns - i for i in range(size, last + 1))) for size in range(1, max_size + 1)]

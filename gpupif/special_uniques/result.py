@@ -22,8 +22,9 @@ from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.display import Displayable, Heading, as_cell, as_percent, as_text, draw_line, draw_table, plural
 from ..utils.validation import check_path, whole_number
+from .minimal_uniques import FewRows, Uniques
 from .request import SudaRequest
-from .uniques import FewRows, Uniques
+from .scoring import dis_suda, estimated_intrusion, intrusion, suda_scores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,9 +119,7 @@ class SpecialUniques:
         self._missing = request.missing
         self._frame = coded.frame
         self._number, self._found = found.number, found.found
-        self._scores = np.zeros(self._found.counts.shape[1])
-        for counts, weight in zip(self._found.counts, weights, strict=True):
-            self._scores += weight * counts
+        self._scores = suda_scores(self._found.counts, weights)
         self.dis: float | None = None
         self._dis_scores: npt.NDArray[np.float64] | None = None
         if request.sampling_fraction is not None:
@@ -179,13 +178,13 @@ class SpecialUniques:
 
     @property
     def msus(self) -> Any:
-        """How many MSUs of each size each row has: a frame with columns msu_1, msu_2, ... (int32)."""
+        """Return the number of MSUs of each size of each row: a frame with columns msu_1, msu_2, ... (int32)."""
         counts = self._found.counts.astype(np.int32)
         return self._named({f"msu_{size}": each for size, each in enumerate(counts, 1)})
 
     @property
     def contributions(self) -> Any:
-        """What part of each row's score comes from MSUs with each column: a frame with the table's columns, 0 to 1.
+        """Return the share of each row's score that comes from MSUs with each column: a frame of the columns, 0 to 1.
 
         An MSU counts for each of its columns, so that a row's parts add up to more than 1. Raises InputError unless
         `gpupif.suda` was asked for them.
@@ -224,7 +223,7 @@ class SpecialUniques:
         return pd.DataFrame.from_records(records)
 
     def summary(self, top: int = TOP_ROWS) -> SudaSummary:
-        """How many rows are at risk, by the size of their MSUs and by column, and the `top` rows; prints as a table."""
+        """Return how many rows are at risk, by the size of their MSUs and by column, and the `top` rows."""
         # Rows that are equal to others have no MSU.
         sizes, without = [], np.ones(self._found.counts.shape[1], np.bool_)
         for size, counts in enumerate(self._found.counts, 1):
@@ -275,7 +274,7 @@ class SpecialUniques:
         write_tables(parts, path, overwrite=overwrite)
 
     def _part(self, start: int, stop: int) -> pa.Table:
-        """What is written of some rows."""
+        """Return the table that is written for some rows."""
         number = self._number[start:stop]
         columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
         if self._dis_scores is not None:
@@ -287,27 +286,3 @@ class SpecialUniques:
             for place, name in enumerate(self.columns):
                 columns[f"contribution_{name}"] = self._found.shares[number, place] / scores
         return pa.table(columns)
-
-
-def intrusion(unique: int, paired: int, fraction: float) -> float:
-    """DIS: the probability that a match with a unique row of a sample is right (Skinner and Elliot 2002)."""
-    wrong = paired * (1 - fraction)
-    return unique * fraction / (unique * fraction + wrong) if unique else 0.0
-
-
-def estimated_intrusion(unique: int, paired: int, people: float) -> float:
-    """DIS where rows have sampling weights, those in pairs `people` together (Skinner and Carter 2003)."""
-    return unique / (unique + max(0.0, people - paired)) if unique else 0.0
-
-
-def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: int) -> npt.NDArray[np.float64]:
-    """DIS-SUDA of scores of rows of a table with so many columns and unique rows; 0 where the score is 0."""
-    power = 1 + (8 - columns) / 20
-    out = np.zeros(len(scores))
-    scored = scores > 0
-    raised = scores[scored] ** power
-    # Sorted, so that the order of the rows does not matter.
-    adjusted = raised * np.sum(1 / np.sort(raised))
-    if dis > 0:
-        out[scored] = 1 / (1 + (unique / dis - unique) / adjusted)
-    return out

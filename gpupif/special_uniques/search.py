@@ -19,15 +19,15 @@ from ..rows.keys import KeyLayout
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import resident_bytes
 from ..utils.progress import Reporter
-from . import work
-from .distinct import DistinctRows, PartRows, RowGatherer
-from .memory import FreeMemory, bytes_by_pairs, bytes_by_sets, packing_bytes, share_by_sets
-from .missing import MissingValues
+from . import search_time_and_memory as predictions
+from .distinct_rows import DistinctRows, PartRows, RowGatherer
+from .minimal_uniques import FewRows, Found, Uniques
 from .request import SudaRequest, sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
 from .search_by_pairs import SearchByPairs
 from .search_by_sets import SearchBySets
-from .uniques import FewRows, Found, Uniques
+from .search_time_and_memory import FreeMemory, bytes_by_pairs, bytes_by_sets, packing_bytes, share_by_sets
+from .value_combinations import MissingValues
 
 # Of the working memory: what the minimal combinations may take, where rows are counted on disk.
 MINIMAL_SHARE = 0.2
@@ -50,19 +50,19 @@ def search_codes(
     memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
     """
     columns, cardinalities = len(coded.columns), coded.cardinalities
-    work.check_sets(columns, request.max_size)
+    predictions.check_sets(columns, request.max_size)
     packing = packing_bytes(coded.rows, cardinalities)
     FreeMemory.now(memory_limit).check(
         packing, f"{coded.rows:,} rows", columns, request.max_size, request.contributions
     )
     units = None if coded.weights is None else sample_units(coded.weights)
     with Workers() as workers:
-        rows, number = DistinctRows.of(coded.codes, cardinalities, workers)
+        rows, number = DistinctRows.from_codes(coded.codes, cardinalities, workers)
     found = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
     people = None
     if units is not None and coded.weights is not None:
         people = int(units.times(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
-    return Uniques(number, len(rows.unique), 2 * int(rows.paired.sum()), found, people)
+    return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), found, people)
 
 
 def search_rows(
@@ -76,16 +76,16 @@ def search_rows(
 ) -> Found:
     """Search the distinct rows of a table, which are in memory; others as of `search_codes`."""
     memory, on_gpu = FreeMemory.now(memory_limit), engine.device != "cpu"
-    plan = plan_search(memory, len(rows), len(rows.unique), rows.cardinalities, request, on_gpu)
+    plan = plan_search(memory, len(rows), len(rows.single), rows.cardinalities, request, on_gpu)
     weights = request.set_weights(len(rows.codes))
     if plan.way == "pairs":
         with Workers() as workers:
             search = SearchByPairs(rows, weights, plan.left, missing)
-            report.stage("search", len(rows.unique), "rows")
+            report.stage("search", len(rows.single), "rows")
             found = Found.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
-            search.search(rows.unique, rows.unique, found, workers, report.advance, partial(tell, report))
+            search.search(rows.single, rows.single, found, workers, report.advance, partial(tell, report))
         return found
-    sets = work.count_sets(len(rows.codes), request.max_size)
+    sets = predictions.count_sets(len(rows.codes), request.max_size)
     shares = share_by_sets(memory, len(rows), rows.cardinalities, request.max_size, request.contributions)
     with Workers(shares.threads) as workers, engine.counting(workers) as counting:
         tell(report, plan.seconds / workers.threads)
@@ -95,7 +95,7 @@ def search_rows(
 
 
 class SearchPlan(NamedTuple):
-    """How distinct rows are searched. way: "pairs" or "sets". seconds: that it takes one core, about. left: bytes that
+    """The way to search distinct rows. way: "pairs" or "sets". seconds: about, of one core. left: bytes that
     there are beside what it needs at least.
     """
 
@@ -113,19 +113,19 @@ def plan_search(
     """
     size, contributions = request.max_size, request.contributions
     needed = bytes_needed(rows, cardinalities, request)
-    least = min(needed[way] for way in work.ways(rows, unique, cardinalities, size, gpu))
+    least = min(needed[way] for way in predictions.seconds_by_way(rows, unique, cardinalities, size, gpu))
     memory.check(least, f"{rows:,} distinct rows", len(cardinalities), size, contributions)
     plans = {}
     for largest in range(1, size + 1):
-        ways = work.ways(rows, unique, cardinalities, largest, gpu).items()
+        ways = predictions.seconds_by_way(rows, unique, cardinalities, largest, gpu).items()
         fit = (SearchPlan(way, seconds, memory.free - needed[way]) for way, seconds in ways)
         plans[largest] = next(plan for plan in fit if plan.left >= 0)
-    work.check_time(rows, len(cardinalities), {largest: plan.seconds for largest, plan in plans.items()})
+    predictions.check_time(rows, len(cardinalities), {largest: plan.seconds for largest, plan in plans.items()})
     return plans[size]
 
 
 def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) -> dict[str, int]:
-    """What each way takes at least to search so many distinct rows, beside them."""
+    """Return the bytes that each way takes at least to search so many distinct rows, without the rows."""
     arguments = rows, cardinalities, request.max_size, request.contributions
     return {"pairs": bytes_by_pairs(*arguments), "sets": bytes_by_sets(*arguments)}
 
@@ -133,7 +133,7 @@ def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) 
 def tell(report: Reporter, seconds: float) -> None:
     """Say how long a search takes, where somebody may want to know; seconds: of all cores together."""
     if seconds >= WORTH_SAYING:
-        report.say(f"the search for special uniques takes about {work.duration(seconds)}")
+        report.say(f"the search for special uniques takes about {predictions.duration(seconds)}")
 
 
 def search_stream(
@@ -141,22 +141,22 @@ def search_stream(
 ) -> tuple[Coded, Uniques]:
     """Search a table on disk within a memory limit: its distinct rows in memory where they fit, else by counting."""
     table = without_codes(stream, request.reads)
-    work.check_sets(len(table.columns), request.max_size)
+    predictions.check_sets(len(table.columns), request.max_size)
     units = None if table.weights is None else sample_units(table.weights)
     merged = gather_chunks(stream, table, units, report, (limit - resident_bytes()) // MERGING)
     if merged is None or not fits(len(merged.times), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     with Workers() as workers:
-        rows = DistinctRows.of_keys(merged.keys, merged.times, table.cardinalities, workers)
+        rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
     found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
     return table, few_uniques(rows, merged, found, units)
 
 
 def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
-    """Whether there is memory to search so many distinct rows of a table, in one way or another."""
+    """Return whether the memory allows any way to search so many distinct rows of a table."""
     cardinalities = table.cardinalities
-    ways = work.ways(rows, rows, cardinalities, request.max_size, gpu=False)
+    ways = predictions.seconds_by_way(rows, rows, cardinalities, request.max_size, gpu=False)
     least = min(bytes_needed(rows, cardinalities, request)[way] for way in ways)
     return packing_bytes(rows, cardinalities) + least <= FreeMemory.now(limit).free
 
@@ -186,12 +186,12 @@ def gather_chunks(
 
 
 def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units | None) -> Uniques:
-    """What is found of the distinct rows of a table by those of its rows that have minimal sets."""
-    unique = rows.unique[found.counts[:, rows.unique].any(axis=0)]
+    """Return the result of distinct rows for the rows of the table that have minimal sets."""
+    unique = rows.single[found.counts[:, rows.single].any(axis=0)]
     unique = unique[np.argsort(merged.places[unique])]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
     pairs = 2 * int(rows.paired.sum())
-    return Uniques(FewRows(merged.places[unique]), len(rows.unique), pairs, found.of_few(unique), people)
+    return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, found.of_few(unique), people)
 
 
 def count_stream(
@@ -220,7 +220,7 @@ def count_stream(
 
 def check_counting(rows: int, columns: int, size: int) -> float:
     """Seconds that it takes all cores to count sets of up to `size` columns on disk; raises InputError for too many."""
-    work.check_counting(columns, size)
-    seconds = {largest: work.on_disk(rows, columns, largest) for largest in range(1, size + 1)}
-    work.check_time(rows, columns, seconds)
+    predictions.check_counting(columns, size)
+    seconds = {largest: predictions.seconds_on_disk(rows, columns, largest) for largest in range(1, size + 1)}
+    predictions.check_time(rows, columns, seconds)
     return seconds[size] / default_threads()

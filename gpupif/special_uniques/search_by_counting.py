@@ -22,10 +22,9 @@ from ..errors import InputError
 from ..marginals.set_counts import SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.memory import shown
-from .key_sets import KeySet
-from .missing import IncompleteRows, MissingValues
+from .minimal_uniques import FewRows, Found, Uniques
 from .request import SudaRequest, sample_units
-from .uniques import FewRows, Found, Uniques
+from .value_combinations import IncompleteRows, KeySet, MissingValues
 
 # By set of columns, its minimal combinations.
 Minimal = dict[tuple[int, ...], KeySet]
@@ -68,7 +67,7 @@ class FindMinimal:
         found = counter.combinations(place)
         keep = found.counts == 1
         if self._missing is not None:
-            keep &= self._missing.of(set_).lacking(found.codes) == 0
+            keep &= self._missing.of_columns(set_).lacking(found.codes) == 0
         codes = [values[keep] for values in found.codes]
         for size in range(1, len(set_)):
             for part in combinations(range(len(set_)), size):
@@ -93,7 +92,7 @@ class FindLacking:
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
         """Their codes, by column."""
         codes = counter.combinations(place).codes
-        lacks = self._missing.of(set_).lacking(codes) > 0
+        lacks = self._missing.of_columns(set_).lacking(codes) > 0
         return [values[lacks] for values in codes]
 
 
@@ -127,7 +126,7 @@ class FindSeldom:
 def find_minimal(
     counts: SetCounts, keys: Sequence[Hashable], request: SudaRequest, memory: int | None = None
 ) -> MinimalUniques:
-    """All minimal sample uniques of a table.
+    """Find all minimal sample uniques of a table.
 
     counts: of its rows; its first columns are the key variables `keys`. memory: bytes that what is found may take
     (None: any), else InputError.
@@ -164,16 +163,16 @@ def find_minimal(
 def _lacking(
     counts: SetCounts, sets: Sequence[tuple[int, ...]], columns: Sequence[Column], missing: MissingValues | None
 ) -> dict[tuple[int, ...], IncompleteRows]:
-    """Where missing values match every value, by set of columns that has some the combinations with them."""
+    """Return by set of columns the combinations with missing values, if these match every value."""
     if missing is None or not missing.match:
         return {}
-    some = [set_ for set_ in sets if missing.of(set_).some]
+    some = [set_ for set_ in sets if missing.of_columns(set_).some]
     found = counts.count([SetRequest(set_) for set_ in some], partial(FindLacking, missing)).found if some else []
     return {
         set_: IncompleteRows(
             [np.concatenate(arrays) for arrays in zip(*parts, strict=True)],
             [columns[column].cardinality for column in set_],
-            missing.of(set_),
+            missing.of_columns(set_),
         )
         for set_, parts in zip(some, found, strict=True)
     }
@@ -184,13 +183,13 @@ Hits = dict[tuple[int, ...], Any]
 
 
 def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], sets: Sequence[tuple[int, ...]], start: int) -> Hits:
-    """By set of columns the rows with a minimal combination of it, counted from `start`."""
+    """Return by set of columns the rows with a minimal combination of it. start: the number of the first row."""
     rows = {set_: minimal[set_].find([codes[column] for column in set_]) for set_ in sets}
     return {set_: found + start for set_, found in rows.items() if len(found)}
 
 
 def assemble(found: MinimalUniques, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
-    """What `find_hits` found in all rows, by row."""
+    """Return what `find_hits` found in all rows, by row."""
     columns, weights = len(found.columns), request.set_weights(len(found.columns))
     nothing = np.empty(0, np.int64)
     rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))

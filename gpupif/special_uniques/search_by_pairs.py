@@ -20,10 +20,10 @@ from gpupif.kernels import agreements as kernels
 from ..errors import InputError
 from ..rows.threads import Spares, Workers
 from ..utils.memory import shown
-from .distinct import DistinctRows
-from .memory import BLOCK_BYTES, FIRST_BLOCKS
-from .missing import MissingValues
-from .uniques import Found
+from .distinct_rows import DistinctRows
+from .minimal_uniques import Found
+from .search_time_and_memory import BLOCK_BYTES, FIRST_BLOCKS
+from .value_combinations import MissingValues
 
 # Rows that a thread searches at a time; rows whose time says how long the others will take.
 ROWS_AT_ONCE, SAMPLE = 32, 16

@@ -6,12 +6,17 @@ that is unique on it and on none of its subsets of k - 1 columns. Equal rows sta
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import math
 import os
+import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +24,15 @@ import numpy.typing as npt
 from gpupif.kernels import msu as kernels
 
 from ..engines.base import Counting
+from ..errors import OutputError
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
-from .distinct import DistinctRows
-from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, SearchMemory
-from .missing import IncompleteRows, MissingValues
-from .row_sets import SpillingRowSets
-from .uniques import Found
+from .distinct_rows import DistinctRows
+from .minimal_uniques import Found
+from .search_time_and_memory import DENSE, DENSE_ALL, DENSE_PER_ROW, SearchMemory
+from .value_combinations import IncompleteRows, MissingValues
 
 
 class SearchBySets:
@@ -60,7 +65,7 @@ class SearchBySets:
         self._lock = threading.Lock()
 
     def _lacking_words(self, missing: MissingValues) -> dict[int, npt.NDArray[np.uint64]]:
-        """By column that has missing values the rows that lack one, as bits."""
+        """Return by column with missing values the rows that lack one, as bits."""
         words = {}
         for column, code in enumerate(missing.codes):
             if code >= 0:
@@ -122,7 +127,9 @@ class SearchBySets:
             known |= words
         rows = self._unlike(columns, known)
         if lacking and len(rows) and self._missing is not None and self._missing.match:
-            rows = rows[self._unmatched(columns, rows, np.bitwise_or.reduce(lacking), self._missing.of(columns))]
+            rows = rows[
+                self._unmatched(columns, rows, np.bitwise_or.reduce(lacking), self._missing.of_columns(columns))
+            ]
         return rows
 
     def _unmatched(
@@ -132,7 +139,7 @@ class SearchBySets:
         lacking: npt.NDArray[np.uint64],
         missing: MissingValues,
     ) -> npt.NDArray[np.bool_]:
-        """Which of the rows no row matches that lacks some of the columns."""
+        """Return which rows no incomplete row matches. lacking: the incomplete rows, as bits."""
         others = np.empty(self._rows, np.uint32)
         others = others[: kernels.list_bits(lacking, others)]
         codes = [self._codes[column] for column in columns]
@@ -168,7 +175,7 @@ class SearchBySets:
         return words
 
     def _grouped(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Those alone in their group; rows unique on fewer columns, which no other row can equal, are left out."""
+        """Return the rows that are alone in their group, except rows that are already unique on fewer columns."""
         rows = np.empty(self._rows, np.uint32)
         rows = rows[: kernels.list_bits(~known, rows)]
         rows = rows[: np.searchsorted(rows, self._rows)]
@@ -183,3 +190,100 @@ class SearchBySets:
             found = distinct_rows(Rows(keys, often), total, alone)
         alone_there: npt.NDArray[np.uint32] = rows[found.rows.counts[found.number] == 1]
         return alone_there
+
+
+def _nameless_file(folder: str | os.PathLike[str] | None) -> IO[bytes]:
+    return tempfile.TemporaryFile(dir=folder)
+
+
+class _Kept(NamedTuple):
+    """A set of rows: as bits (64 bits each), or as a list where they are few (32 bits each).
+
+    marks: them, or None: `size` bytes from `start` on of the file.
+    """
+
+    few: bool
+    marks: npt.NDArray[Any] | None
+    start: int
+    size: int
+
+
+class SpillingRowSets:
+    """Sets of rows of a table; several threads may use it at once. A context manager.
+
+    room: bytes that they may take in memory (None: any); more go to a nameless file in the folder `temp` (None: the
+    system's), which is gone when the process is. nbytes: of all; spilled: of those in the file.
+    """
+
+    def __init__(self, room: int | None = None, temp: str | os.PathLike[str] | None = None) -> None:
+        self._room = room
+        self._temp = temp
+        self._sets: dict[Hashable, _Kept] = {}
+        self._files = contextlib.ExitStack()
+        self._file: IO[bytes] | None = None
+        self._lock = threading.Lock()
+        self.nbytes = self.spilled = 0
+
+    def __enter__(self) -> SpillingRowSets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._sets.clear()
+        self._files.close()
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        return self.nbytes - self.spilled
+
+    def put(self, name: Hashable, words: npt.NDArray[np.uint64]) -> None:
+        """Keep the rows whose bits are set in `words`, which may be kept itself."""
+        few = np.empty(2 * len(words), np.uint32)
+        number = kernels.list_bits(words, few)
+        listed = number <= len(few)
+        marks: npt.NDArray[Any] = few[:number].copy() if listed else words
+        with self._lock:
+            self.nbytes += marks.nbytes
+            if self._room is None or self.held <= self._room:
+                self._sets[name] = _Kept(listed, marks, 0, marks.nbytes)
+                return
+            start = self.spilled
+            self.spilled += marks.nbytes
+            if self._file is None:
+                self._file = self._files.enter_context(_nameless_file(self._temp))
+        self._write(marks, start)
+        self._sets[name] = _Kept(listed, None, start, marks.nbytes)
+
+    def add_to(self, name: Hashable, words: npt.NDArray[np.uint64]) -> None:
+        """Set the bits of the rows of a set."""
+        kept = self._sets[name]
+        marks = self._read(kept) if kept.marks is None else kept.marks
+        if kept.few:
+            kernels.set_bits(marks, words)
+        else:
+            words |= marks
+
+    def _write(self, marks: npt.NDArray[Any], start: int) -> None:
+        assert self._file is not None
+        left = marks.data.cast("B") if marks.nbytes else memoryview(b"")
+        while left:
+            try:
+                done = os.pwrite(self._file.fileno(), left, start)
+            except OSError as error:
+                folder = Path(self._temp or tempfile.gettempdir())
+                mend = " Free some space, choose another place with temp (--temp), or raise memory_limit."
+                full = mend if error.errno == errno.ENOSPC else ""
+                raise OutputError(f"{folder}: could not be written: {error.strerror or error}.{full}") from error
+            left, start = left[done:], start + done
+
+    def _read(self, kept: _Kept) -> npt.NDArray[Any]:
+        assert self._file is not None
+        kind = np.uint32 if kept.few else np.uint64
+        marks = np.empty(kept.size // np.dtype(kind).itemsize, kind)
+        left, start = marks.data.cast("B") if kept.size else memoryview(b""), kept.start
+        while left:
+            done = os.preadv(self._file.fileno(), [left], start)
+            if not done:
+                raise OutputError(f"{Path(self._temp or tempfile.gettempdir())}: a temporary file lost what it held.")
+            left, start = left[done:], start + done
+        return marks

@@ -19,7 +19,7 @@ from ..utils.validation import Columns
 from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
-from .work import count_sets
+from .search_time_and_memory import count_sets
 
 
 def suda(
@@ -131,11 +131,11 @@ def suda(
     3      1      0      0    2.0
 
     """
-    request = SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights)
+    request = SudaRequest.from_arguments(columns, max_size, missing, sampling_fraction, contributions, weights)
     reads, here = request.reads, resources()
     started = time.perf_counter()
     if is_dask(table):
-        from .dask import find_in_dask
+        from .dask_search import find_in_dask
 
         return find_in_dask(table, request, requested_device())
     engine = choose_engine(device_for(table, lambda columns: count_sets(columns, request.max_size)))

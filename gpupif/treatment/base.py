@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..attack.arguments import Arguments
-    from ..hierarchies.base import Hierarchy
+    from ..hierarchies.hierarchy import Hierarchy
     from .random.key import Key
 
 

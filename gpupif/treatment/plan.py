@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, OutputError, did_you_mean
-from ..hierarchies.base import Hierarchy
+from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..io.documents import DOCUMENTS, document_kind, read_document, toml_comment, toml_key, toml_value
 from ..io.write import check_output, write_text

@@ -13,9 +13,9 @@ import pytest
 
 from benchmarks import arx, protect, protect_parts
 from benchmarks.protect_tables import GROUPS, SearchTable, adult, census_for_search, hierarchy_lines
-from gpupif.criteria.counted import CountedTable
-from gpupif.hierarchies.coded import CodedHierarchy
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.hierarchies.open import open_hierarchy
+from gpupif.protection.column_levels import ColumnLevels
 from tests.helpers.checkout import ROOT
 
 QUICK = ["checks", "advice", "value_maps", "randomized", "comparison", "cells"]
@@ -87,9 +87,9 @@ def test_hierarchies_of_the_census_nest(tmp_path):
     table = census_for_search(tmp_path / "search", 500, 10)
     assert list(table.hierarchies) == list(GROUPS)
     assert SearchTable.of(tmp_path / "search") == table
-    counted = CountedTable.of(table.read())
+    counted = CountedTable.from_table(table.read())
     for name, file in table.hierarchies.items():
-        coded = CodedHierarchy.of(counted.columns[counted.place(name)], open_hierarchy(name, file))
+        coded = ColumnLevels.from_hierarchy(counted.columns[counted.place(name)], open_hierarchy(name, file))
         assert coded.height == len(GROUPS[name]) + 1
     assert hierarchy_lines(pd.Series([3, 1, 2]), (2,)) == [
         ["1", "2 values from 1", "*"],

@@ -44,7 +44,7 @@ def test_json_is_what_python_gives(run, table):
     assert ended.code == 0, ended.err
     document = json.loads(ended.out)
     found = gpupif.protect(
-        "table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", suppress=0.05, weights={"age": 2}
+        "table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", suppress=0.05, importance={"age": 2}
     )
     expected = json.loads(found.to_json())
     for key in ("plan", "loss", "levels", "risk", "checks", "optimal", "frontier", "suppressed_rows"):
@@ -54,7 +54,7 @@ def test_json_is_what_python_gives(run, table):
 REFUSED = [
     ((), "--require: expected at least one limit"),
     (("--require", "k<=3"), "k is safe where it is high: write k>=3"),
-    (("--require", "k>=300"), "--require: no treatment meets them. 'k>=300' is not even met"),
+    (("--require", "k>=300"), "--require: no treatment meets the criteria. 'k>=300' is not even met"),
     (
         ("--require", "k>=3", "--importance", "agee=2"),
         "--importance: column 'agee' is no quasi-identifier. Did you mean 'age'?",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.comparison import compare, linkage
+from gpupif.comparison import compare, record_linkage
 from gpupif.comparison.risk import RiskFigures
 from tests.helpers.naive_comparison import linked_share
 
@@ -74,8 +74,8 @@ def test_a_sample_is_of_the_seed_and_near_the_truth(monkeypatch):
     assert gpupif.compare(before, after, linkage=150, seed=6).linkage.linked != found.linked
     whole = gpupif.compare(before, after, linkage=400).linkage
     assert (whole.share, whole.standard_error) == (exact.share, 0.0)
-    monkeypatch.setattr(linkage, "MOST_PAIRS", 1000)
-    monkeypatch.setattr(linkage, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(record_linkage, "MOST_PAIRS", 1000)
+    monkeypatch.setattr(record_linkage, "SAMPLE_ROWS", 50)
     assert gpupif.compare(before, after).linkage.rows == 50
     with pytest.raises(gpupif.InputError, match="linkage: 'exact' compares 400 different rows with"):
         gpupif.compare(before, after, linkage="exact")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.criteria.counted import ColumnGroups, CountedTable
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.engines.choose import choose_engine, requested_device
 from tests.helpers import naive_protection as naive
@@ -61,8 +61,8 @@ def merged(table, rng):
 
 
 def measured(table, texts):
-    criteria = CriterionSet.of(texts, KNOWN, ["ill"])
-    found = criteria.measure(CountedTable.of(table, criteria.columns), choose_engine(requested_device()))
+    criteria = CriterionSet.from_arguments(texts, KNOWN, ["ill"])
+    found = criteria.measure(CountedTable.from_table(table, criteria.columns), choose_engine(requested_device()))
     return criteria, [one.value for one in found]
 
 
@@ -105,16 +105,16 @@ def test_coarser_values_may_hurt_surprise():
     rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
     rows += [("r", "u")] * 700 + [("r", name) for name in others * 10]
     table = pd.DataFrame(rows, columns=["a", "ill"])
-    criteria = CriterionSet.of("max csf(ill)<=0.5", ["a"], ["ill"])
+    criteria = CriterionSet.from_arguments("max csf(ill)<=0.5", ["a"], ["ill"])
     engine = choose_engine(requested_device())
-    [before] = criteria.measure(CountedTable.of(table), engine)
-    [after] = criteria.measure(CountedTable.of(table.replace({"a": {"p": "q"}})), engine)
+    [before] = criteria.measure(CountedTable.from_table(table), engine)
+    [after] = criteria.measure(CountedTable.from_table(table.replace({"a": {"p": "q"}})), engine)
     assert not criteria.only_improves(criteria.criteria[0])
     assert before.value < 0.2 < 0.5 < after.value
 
 
 def test_an_attacker_by_name_says_what_improves():
-    criteria = CriterionSet.of(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
+    criteria = CriterionSet.from_arguments(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
     assert [criteria.only_improves(one) for one in criteria.criteria] == [True, False]
 
 
@@ -137,11 +137,11 @@ def test_counted_rows_of_any_kind_of_table(tmp_path):
     table = table_of(np.random.default_rng(0), 50)
     table.loc[3:8, "b"] = None
     table.to_csv(tmp_path / "t.csv", index=False)
-    first = sorted_rows(CountedTable.of(table))
+    first = sorted_rows(CountedTable.from_table(table))
     for other in (pl.from_pandas(table), dd.from_pandas(table, npartitions=4), tmp_path / "t.csv", table[::-1]):
-        assert sorted_rows(CountedTable.of(other)) == first
+        assert sorted_rows(CountedTable.from_table(other)) == first
     with gpupif.config(memory_limit="16GiB"):
-        assert sorted_rows(CountedTable.of(tmp_path / "t.csv")) == first
+        assert sorted_rows(CountedTable.from_table(tmp_path / "t.csv")) == first
 
 
 def sorted_rows(counted):
@@ -152,24 +152,19 @@ def sorted_rows(counted):
     return labels, sorted(zip(map(tuple, codes.T.tolist()), counted.times.tolist(), strict=True))
 
 
-def test_groups_and_kept_rows():
+def test_kept_rows_have_only_values_that_occur():
     table = pd.DataFrame({"a": ["x", "y", "z", "z"], "b": [1, 1, 2, None]})
-    counted = CountedTable.of(table)
-    grouped = counted.grouped({"a": ColumnGroups(np.array([0, 0, 1]), counted.columns[0].labels.take([0, 2]))})
-    assert grouped.columns[0].counts.tolist() == [2, 2]
+    counted = CountedTable.from_table(table)
     kept = counted.kept(counted.columns[0].codes != 2)
     assert kept.rows == 2
     assert kept.columns[0].labels.to_pylist() == ["x", "y"]
     assert kept.columns[1].labels.to_pylist() == [1]
     assert not kept.columns[1].missing
-    without = counted.without("a")
-    assert without.names == ["b"]
-    assert not without.is_distinct
 
 
 def test_too_little_memory_is_said(monkeypatch):
-    from gpupif.criteria import counted
+    from gpupif.criteria import counted_table
 
-    monkeypatch.setattr(counted, "MEMORY_SHARE", 0.0)
-    with pytest.raises(gpupif.InputError, match="memory_limit: the different rows of the table over these 2 columns"):
-        CountedTable.of(pd.DataFrame({"a": [1, 2], "b": [1, 2]}))
+    monkeypatch.setattr(counted_table, "MEMORY_SHARE", 0.0)
+    with pytest.raises(gpupif.InputError, match="memory_limit: the distinct rows of the table over these 2 columns"):
+        CountedTable.from_table(pd.DataFrame({"a": [1, 2], "b": [1, 2]}))

@@ -21,14 +21,14 @@ def treated(table, hierarchies, node):
     return rows
 
 
-def loss(table, hierarchies, node, weights):
+def loss(table, hierarchies, node, importance):
     """The sum over columns of n H(X|X'), in bits, weighted."""
     total = 0.0
     after = treated(table, hierarchies, node)
     for name in hierarchies:
         pairs = Counter((old[name], new[name]) for old, new in zip(table, after, strict=True))
         sizes = Counter(new[name] for new in after)
-        total += weights.get(name, 1) * math.fsum(n * math.log2(sizes[new] / n) for (_, new), n in pairs.items())
+        total += importance.get(name, 1) * math.fsum(n * math.log2(sizes[new] / n) for (_, new), n in pairs.items())
     return total
 
 
@@ -111,14 +111,14 @@ def nodes(hierarchies):
     return itertools.product(*(range(len(next(iter(one.values()))) + 1) for one in hierarchies.values()))
 
 
-def best(table, hierarchies, criteria, known, sensitive=(), weights=None, k=None, most=0):
+def best(table, hierarchies, criteria, known, sensitive=(), importance=None, k=None, most=0):
     """Return the node that costs least of those that meet all criteria, and its loss; None if there is none.
 
     Of nodes that cost the same but for rounding it is that with the lowest levels. k, most: so many rows in classes of
     fewer than k may be suppressed.
     """
     found = None
-    order = sorted((loss(table, hierarchies, node, weights or {}), node) for node in nodes(hierarchies))
+    order = sorted((loss(table, hierarchies, node, importance or {}), node) for node in nodes(hierarchies))
     for cost, node in order:
         if found is not None and cost > found[1] * (1 + 1e-12):
             return found

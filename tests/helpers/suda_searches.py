@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gpupif.special_uniques.memory import SearchMemory
+from gpupif.special_uniques.search_time_and_memory import SearchMemory
 
-# By name: the way of `gpupif.special_uniques.work.ways`, and what it may take of memory (None: what it would).
+# By name: the way, as of `search_time_and_memory.seconds_by_way`, and the memory that it may take (None: its own).
 SEARCHES: dict[str, tuple[str, SearchMemory | None]] = {
     "pairs": ("pairs", None),
     "sets": ("sets", None),
@@ -33,7 +33,7 @@ def searched_by(name: str) -> Iterator[None]:
         """No rows."""
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.special_uniques.work.ways", lambda *_, **__: {way: 0.0})
+        patch.setattr("gpupif.special_uniques.search_time_and_memory.seconds_by_way", lambda *_, **__: {way: 0.0})
         if memory is not None:
             patch.setattr("gpupif.special_uniques.search.share_by_sets", lambda *_: memory)
         if name == "counted":

@@ -246,9 +246,9 @@ def test_no_values(kind):
 
 def test_a_hierarchy_of_one_column_may_serve_another():
     hierarchy = hierarchy_of(TREE)
-    assert hierarchy.of("town") == hierarchy
+    assert hierarchy.for_column("town") == hierarchy
     with pytest.raises(InputError, match="column 'town': 'Rom'"):
-        hierarchy.of("town").groups(pa.array(["Rom"]), 1)
+        hierarchy.for_column("town").groups(pa.array(["Rom"]), 1)
     with pytest.raises(InputError, match="column 'x': 'Rom'"):
         hierarchy.groups(pa.array(["Rom"]), 1)
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.encoding.encode import encode_column
-from gpupif.hierarchies.coded import CodedHierarchy
 from gpupif.hierarchies.open import open_hierarchies, open_hierarchy
-from gpupif.hierarchies.proposals import propose_hierarchies, propose_hierarchy, round_widths
+from gpupif.hierarchies.proposals import propose_hierarchy, round_widths
+from gpupif.protection.column_levels import ColumnLevels
 from tests.helpers.tables import tables
 
 
@@ -111,12 +111,12 @@ def test_there_is_always_the_top(values):
 def test_any_table(table):
     frame = pd.DataFrame(table)
     columns = [encode_column(name, frame[name]) for name in frame]
-    found = propose_hierarchies(columns)
+    found = {column.name: propose_hierarchy(column) for column in columns}
     assert list(found) == list(table)
     plan = gpupif.Plan([], found)
     assert gpupif.Plan.from_dict(plan.to_dict()) == plan
     for column in columns:
-        coded = CodedHierarchy.of(column, found[column.name])
+        coded = ColumnLevels.from_hierarchy(column, found[column.name])
         sizes = [level.cardinality for level in coded.levels]
         values = [size - column.missing for size in sizes[:-1]]
         assert all(1 < above < below for below, above in pairwise(values))
@@ -146,5 +146,5 @@ def test_the_same_for_every_type_of_numbers(values):
 
 
 def test_proposals_are_hierarchies_of_plans():
-    found = propose_hierarchies([encode_column("age", pd.Series(range(100)))])
+    found = {"age": propose_hierarchy(encode_column("age", pd.Series(range(100))))}
     assert open_hierarchies(found) == found == open_hierarchies({"age": {"widths": [5, 10, 20]}})

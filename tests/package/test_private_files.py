@@ -24,7 +24,7 @@ LEFT = {
     # New, and with mode 600 or 700, by their own making.
     ("io/temporary_folder.py", "mkstemp"),
     ("marginals/counts_on_disk.py", "mkdtemp"),
-    ("special_uniques/row_sets.py", "TemporaryFile"),
+    ("special_uniques/search_by_sets.py", "TemporaryFile"),
     ("treatment/random/key.py", "O_CREAT"),
     ("treatment/random/key.py", "O_WRONLY"),
     # Locks that are there, opened through no link.

@@ -245,7 +245,7 @@ BAD = [
         "attackers: 'nb': column 'email' is an identifier, which the plan drops",
     ),
     (
-        {"identifiers": ["email"], "criteria": "known=age,email: k>=2"},
+        {"identifiers": ["email"], "require": "known=age,email: k>=2"},
         "criterion 'known=age,email: k>=2': column 'email' is an identifier, which the plan drops",
     ),
 ]
@@ -254,7 +254,7 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_said(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
-        gpupif.protect(people(), **{"criteria": "k>=3", **KNOWN, **arguments})
+        gpupif.protect(people(), **{"require": "k>=3", **KNOWN, **arguments})
 
 
 def test_identifiers_of_roles_are_dropped(tmp_path):

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import gpupif
-import gpupif.protection.search as searching
+from gpupif.protection import lattice_search
+from gpupif.protection.request import as_share_of_rows
 from tests.helpers import naive_protection as naive
 
 HEIGHTS = {"age": (3, 3), "home": (6, 2), "job": (4, 2), "sex": (2, 1)}
@@ -128,14 +129,14 @@ def test_ties_go_to_the_lowest_levels():
             assert node.loss == found.loss
 
 
-def test_weights_change_what_is_best():
+def test_importance_change_what_is_best():
     table, hierarchies = people(1)
-    weights = {"age": 0.01, "home": 5}
-    found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), weights=weights)
-    node, loss = naive.best(rows_of(table), hierarchies, ["k>=3"], NAMES, weights=weights)
+    importance = {"age": 0.01, "home": 5}
+    found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), importance=importance)
+    node, loss = naive.best(rows_of(table), hierarchies, ["k>=3"], NAMES, importance=importance)
     assert tuple(found.levels.values()) == node
     assert found.loss == pytest.approx(loss, rel=1e-12)
-    assert found.loss == pytest.approx(sum(weights.get(name, 1) * bits for name, bits in found.losses.items()))
+    assert found.loss == pytest.approx(sum(importance.get(name, 1) * bits for name, bits in found.losses.items()))
 
 
 def test_treated_table_has_what_was_found():
@@ -318,17 +319,17 @@ def test_what_is_there_already_needs_nothing():
 
 
 UNREACHABLE = [
-    ({"criteria": "k>=100"}, "'k>=100' is not even met .* top level, where it is 60: the table has 60 rows"),
+    ({"require": "k>=100"}, "'k>=100' is not even met .* top level, where it is 60: the table has 60 rows"),
     (
-        {"criteria": "alpha<=0.1", "sensitive": "ill"},
+        {"require": "alpha<=0.1", "sensitive": "ill"},
         r"column 'ill', which stands in the way: it is sensitive .* 3 different values, 'a' in \d+",
     ),
     (
-        {"criteria": "nb: k>=50", "attackers": {"nb": ["age", "ill"]}, "sensitive": "ill"},
+        {"require": "nb: k>=50", "attackers": {"nb": ["age", "ill"]}, "sensitive": "ill"},
         "column 'ill' stands in the way",
     ),
     (
-        {"criteria": "mean cohort_size(ill)>=61", "sensitive": "ill"},
+        {"require": "mean cohort_size(ill)>=61", "sensitive": "ill"},
         "top level, where it is 60: the table has 60 rows",
     ),
 ]
@@ -342,11 +343,11 @@ def test_unreachable_criteria_say_why(arguments, message):
 
 
 def test_large_lattices_do_not_blame_the_time(monkeypatch):
-    monkeypatch.setattr(searching, "MOST_NODES", 10)
+    monkeypatch.setattr(lattice_search, "MOST_NODES", 10)
     table, hierarchies = people(0)
-    with pytest.raises(gpupif.InputError, match=r"criteria: no treatment meets them\. 'k>=100'"):
+    with pytest.raises(gpupif.InputError, match=r"require: no treatment meets the criteria\. 'k>=100'"):
         gpupif.protect(table, "k>=100", hierarchies=given(hierarchies))
-    with pytest.raises(gpupif.InputError, match=r"criteria: no treatment was found .* too many nodes"):
+    with pytest.raises(gpupif.InputError, match=r"require: no treatment was found .* too many nodes"):
         gpupif.protect(table, "pif95<=-1", hierarchies=given(hierarchies))
 
 
@@ -372,51 +373,51 @@ def test_columns_that_have_numbers_as_names():
 
 
 BAD = [
-    ({"criteria": []}, "criteria: expected at least one"),
-    ({"criteria": 5}, "criteria: expected limits as text"),
-    ({"criteria": "k<=5"}, "k is safe where it is high: write k>=5"),
-    ({"criteria": "t<=0.1"}, "t is of a sensitive attribute: name one"),
-    ({"criteria": "nb: k>=2"}, "no attacker 'nb'"),
-    ({"criteria": "known=ill: alpha<=0.9", "sensitive": "ill"}, "the attacker knows column 'ill' and has nothing"),
-    ({"criteria": "known=9: k>=2"}, "known=9: k>=2.*at most 5"),
-    ({"criteria": "known=agee: k>=2"}, "no column 'agee'.*'age'"),
-    ({"criteria": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),
-    ({"criteria": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
-    ({"criteria": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
-    ({"criteria": "k>=2", "sensitive": "illl", "quasi_identifiers": ["age"]}, "sensitive: no column 'illl'.*'ill'"),
-    ({"criteria": "nb: k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
+    ({"require": []}, "require: expected at least one"),
+    ({"require": 5}, "require: expected limits as text"),
+    ({"require": "k<=5"}, "k is safe where it is high: write k>=5"),
+    ({"require": "t<=0.1"}, "t is of a sensitive attribute: name one"),
+    ({"require": "nb: k>=2"}, "no attacker 'nb'"),
+    ({"require": "known=ill: alpha<=0.9", "sensitive": "ill"}, "the attacker knows column 'ill' and has nothing"),
+    ({"require": "known=9: k>=2"}, "known=9: k>=2.*at most 5"),
+    ({"require": "known=agee: k>=2"}, "no column 'agee'.*'age'"),
+    ({"require": "mean cig(agee)<=1"}, "'agee' is no column that is scored.*'age'"),
+    ({"require": "k>=2", "sensitive": "illl"}, "sensitive: no column 'illl'.*'ill'"),
+    ({"require": "k>=2", "sensitive": "ill", "quasi_identifiers": ["ill"]}, "column 'ill' is a quasi-identifier too"),
+    ({"require": "k>=2", "sensitive": "illl", "quasi_identifiers": ["age"]}, "sensitive: no column 'illl'.*'ill'"),
+    ({"require": "nb: k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
     (
-        {"criteria": "nb: k>=2", "attackers": {"nb": ["agee"]}, "quasi_identifiers": ["age"]},
+        {"require": "nb: k>=2", "attackers": {"nb": ["agee"]}, "quasi_identifiers": ["age"]},
         "attackers: 'nb': no column 'agee'.*'age'",
     ),
-    ({"criteria": "k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
-    ({"criteria": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
+    ({"require": "k>=2", "attackers": {"nb": ["agee"]}}, "attackers: 'nb': no column 'agee'.*'age'"),
+    ({"require": "k>=2", "quasi_identifiers": ["agee"]}, "no column 'agee'"),
     (
-        {"criteria": "known=age,hair: k>=5", "quasi_identifiers": ["age", "sex"]},
+        {"require": "known=age,hair: k>=5", "quasi_identifiers": ["age", "sex"]},
         "^criterion 'known=age,hair: k>=5': no column 'hair' in the table",
     ),
     (
-        {"criteria": "nb: k>=5", "quasi_identifiers": ["age", "sex"], "attackers": {"nb": ["hair"]}},
+        {"require": "nb: k>=5", "quasi_identifiers": ["age", "sex"], "attackers": {"nb": ["hair"]}},
         "^attackers: 'nb': no column 'hair' in the table",
     ),
     (
-        {"criteria": "k>=5", "quasi_identifiers": ["age", "sex"], "sensitive": "illl"},
+        {"require": "k>=5", "quasi_identifiers": ["age", "sex"], "sensitive": "illl"},
         "^sensitive: no column 'illl' in the table. Did you mean 'ill'",
     ),
-    ({"criteria": "k>=2", "suppress": 1.0}, "suppress: expected a share"),
-    ({"criteria": "k>=2", "suppress": 4}, "Divide percentages by 100"),
-    ({"criteria": "pif95<=2", "suppress": 0.1}, "suppress: expected with a criterion on k"),
-    ({"criteria": "k>=2", "cells": True}, "cells: expected with suppress="),
-    ({"criteria": "k>=2", "weights": {"agee": 1}}, "weights: column 'agee' is no quasi-identifier.*'age'"),
-    ({"criteria": "k>=2", "weights": {"age": 0}}, "weights: column 'age': expected a number above 0"),
-    ({"criteria": "k>=2", "weights": [1]}, "weights: expected {column: importance}"),
-    ({"criteria": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
-    ({"criteria": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
+    ({"require": "k>=2", "suppress": 1.0}, "suppress: expected a share"),
+    ({"require": "k>=2", "suppress": 4}, "Divide percentages by 100"),
+    ({"require": "pif95<=2", "suppress": 0.1}, "suppress: expected with a criterion on k"),
+    ({"require": "k>=2", "cells": True}, "cells: expected with suppress="),
+    ({"require": "k>=2", "importance": {"agee": 1}}, "importance: column 'agee' is no quasi-identifier.*'age'"),
+    ({"require": "k>=2", "importance": {"age": 0}}, "importance: column 'age': expected a number above 0"),
+    ({"require": "k>=2", "importance": [1]}, "importance: expected {column: importance}"),
+    ({"require": "k>=2", "time_limit": 0}, "time_limit: expected seconds above 0"),
+    ({"require": "k>=2", "hierarchies": {"agee": {"widths": [5]}}}, "hierarchies: column 'agee'.*'age'"),
     (
-        {"criteria": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}},
+        {"require": "k>=2", "hierarchies": {"age": {"values": {"age0": ["*"]}}}},
         "column 'age'.*have no place .* a place there[.]$",
     ),
-    ({"criteria": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
+    ({"require": "k>=2", "distances": {"age": "ordered"}}, "distances: column 'age' is not sensitive"),
 ]
 
 
@@ -428,10 +429,4 @@ def test_bad_input_is_said(arguments, message):
 
 @pytest.mark.parametrize(("share", "rows"), [(0.29, 29), (0.07, 7), (0.001, 0)])
 def test_share_of_rows_is_as_written(share, rows):
-    from gpupif.protection.request import ProtectRequest
-
-    asked = dict.fromkeys(
-        ("hierarchies", "quasi_identifiers", "sensitive", "attackers", "distances", "weights", "time_limit")
-    )
-    request = ProtectRequest.of(None, "k>=2", suppress=share, cells=False, **asked)
-    assert math.floor(request.suppress * 100) == rows
+    assert math.floor(as_share_of_rows(share) * 100) == rows

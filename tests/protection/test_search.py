@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpupif.criteria.counted import CountedTable
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.hierarchies.open import open_hierarchies
-from gpupif.protection import lattice
-from gpupif.protection import search as searching
-from gpupif.protection.levels import levels_of
-from gpupif.protection.roll_up import RollUp
-from gpupif.protection.search import Search
+from gpupif.protection import class_roll_up, lattice, lattice_search
+from gpupif.protection.class_roll_up import ClassRollUp
+from gpupif.protection.column_levels import column_levels
+from gpupif.protection.lattice_search import LatticeSearch
 from gpupif.rows.threads import Workers
 
 
@@ -26,7 +25,7 @@ class Checks:
 
     def __init__(self, least, met=None):
         self._least, self._met = least, met
-        self.prunes, self.selects = True, met is not None
+        self.selects = met is not None
 
     def holds(self, node):
         return any(all(map(int.__le__, one, node)) for one in self._least)
@@ -36,6 +35,10 @@ class Checks:
 
     def is_met(self, node):
         return self._met(node)
+
+
+def search_of(costs, checks):
+    return LatticeSearch(costs, checks.holds, checks.failing, checks.is_met if checks.selects else None)
 
 
 def costs_of(rng, heights):
@@ -62,7 +65,7 @@ def test_search_finds_the_best_of_all(seed, selects):
     least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(rng.integers(0, 4))]
     lucky = int(rng.integers(2, 6))
     checks = Checks(least, (lambda node: hash(node) % lucky == 0) if selects else None)
-    found = Search(costs, checks).run()
+    found = search_of(costs, checks).run()
     node, loss = brute(costs, checks)
     assert found.complete
     assert found.node == node
@@ -81,7 +84,7 @@ def test_ties_go_to_the_lowest_levels(seed, selects):
     # Every node of so many tenths is among the best, if it meets the others too.
     checks.holds = lambda node: sum(one[level] for one, level in zip(tenths, node, strict=True)) >= least
     costs = [[tenth / 10 for tenth in one] for one in tenths]
-    found = Search(costs, checks).run()
+    found = search_of(costs, checks).run()
     node, loss = brute(costs, checks)
     assert found.complete
     assert found.node == node
@@ -91,12 +94,12 @@ def test_ties_go_to_the_lowest_levels(seed, selects):
 
 def test_large_lattices_are_searched_in_windows(monkeypatch):
     monkeypatch.setattr(lattice, "MOST_NODES", 300)
-    monkeypatch.setattr(searching, "MOST_NODES", 300)
+    monkeypatch.setattr(lattice_search, "MOST_NODES", 300)
     rng = np.random.default_rng(3)
     heights = [4, 4, 3, 4, 3]
     costs, least = costs_of(rng, heights), [(2, 1, 3, 0, 2), (1, 4, 0, 2, 1)]
     checks = Checks(least)
-    found = Search(costs, checks).run()
+    found = search_of(costs, checks).run()
     _, loss = brute(costs, checks)
     assert checks.holds(found.node)
     assert found.bound <= loss <= found.loss
@@ -117,10 +120,10 @@ def test_bound_of_large_lattices(seed, selects):
     least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(3)]
     checks = Checks(least, (lambda node: hash(node) % 3 == 0 or node == tuple(heights)) if selects else None)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(searching, "MOST_NODES", 60)
+        patched.setattr(lattice_search, "MOST_NODES", 60)
         patched.setattr(lattice, "MOST_NODES", 60)
-        patched.setattr(searching, "COUNTED", 30)
-        found = Search(costs, checks).run()
+        patched.setattr(lattice_search, "COUNTED", 30)
+        found = search_of(costs, checks).run()
     _, loss = brute(costs, checks)
     lowest = sum(
         brute([costs[axis] if axis in part else [0.0] * len(costs[axis]) for axis in range(5)], Checks(least))[1]
@@ -142,8 +145,8 @@ def searching_parts(costs):
 
 
 def test_large_lattices_without_a_node_are_proved_so_at_the_top(monkeypatch):
-    monkeypatch.setattr(searching, "MOST_NODES", 300)
-    found = Search([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6])).run()
+    monkeypatch.setattr(lattice_search, "MOST_NODES", 300)
+    found = search_of([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6])).run()
     assert found.node is None
     assert found.complete
 
@@ -151,10 +154,10 @@ def test_large_lattices_without_a_node_are_proved_so_at_the_top(monkeypatch):
 def test_windows_keep_within_their_size(monkeypatch):
     monkeypatch.setattr(lattice, "MOST_NODES", 64)
     costs = [[0.0, 1.0, 2.0, 5.0 + axis] for axis in range(10)]
-    for chosen in (lattice.spread(costs, [0] * 10), lattice.around(costs, [0] * 10, (1,) * 10)):
+    for chosen in (lattice.spread_levels(costs, [0] * 10), lattice.levels_around(costs, [0] * 10, (1,) * 10)):
         assert np.prod([len(one) for one in chosen]) <= 64
         assert all(one == sorted(set(one)) for one in chosen)
-    assert lattice.spread([[0.0, 1.0, 2.0]], [1]) == [[1, 2]]
+    assert lattice.spread_levels([[0.0, 1.0, 2.0]], [1]) == [[1, 2]]
 
 
 def test_time_limit_gives_the_gap():
@@ -168,7 +171,7 @@ def test_time_limit_gives_the_gap():
             return super().holds(node)
 
     costs = [[0.0, 1.0, 2.0, 3.0]] * 4
-    search = Search(costs, Slow([(3, 3, 0, 0), (1, 2, 3, 3)]))
+    search = search_of(costs, Slow([(3, 3, 0, 0), (1, 2, 3, 3)]))
     found = search.run()
     assert search.checked == 4
     assert not found.complete
@@ -181,8 +184,8 @@ def test_no_window_is_laid_out_when_the_time_is_over(monkeypatch):
             search.deadline = 0
             return super().is_met(node)
 
-    monkeypatch.setattr(lattice.Window, "of", None)
-    search = Search([[0.0, 1.0, 2.0]] * 12, Slow([(0,) * 12], lambda node: True))
+    monkeypatch.setattr(lattice.Window, "from_levels", None)
+    search = search_of([[0.0, 1.0, 2.0]] * 12, Slow([(0,) * 12], lambda node: True))
     found = search.run()
     assert found.node == (2,) * 12
     assert (found.bound, found.complete) == (0, False)
@@ -198,7 +201,7 @@ def test_interrupted_search_keeps_the_best():
                 raise KeyboardInterrupt
             return super().holds(node)
 
-    found = Search([[0.0, 1.0, 2.0, 3.0]] * 5, Interrupted([(1, 1, 1, 1, 1)])).run()
+    found = search_of([[0.0, 1.0, 2.0, 3.0]] * 5, Interrupted([(1, 1, 1, 1, 1)])).run()
     assert found.node is not None
     assert not found.complete
     assert found.bound == 0
@@ -209,11 +212,11 @@ def test_classes_of_nodes_from_those_of_others(words):
     rng = np.random.default_rng(words)
     columns = {f"c{place}": rng.integers(0, 40, 400) for place in range(4 if words == 1 else 12)}
     table = pd.DataFrame(columns)
-    counted = CountedTable.of(table)
-    levels = levels_of(counted, open_hierarchies({name: {"widths": [5, 10, 20]} for name in columns}))
+    counted = CountedTable.from_table(table)
+    levels = column_levels(counted, open_hierarchies({name: {"widths": [5, 10, 20]} for name in columns}))
     with Workers() as workers:
-        some = RollUp(counted, [0, 1, 3], levels, workers)
-        every = RollUp(counted, range(len(columns)), levels, workers)
+        some = ClassRollUp(counted, [0, 1, 3], levels, workers)
+        every = ClassRollUp(counted, range(len(columns)), levels, workers)
         for _ in range(40):
             node = tuple(int(level) for level in rng.integers(0, 5, len(columns)))
             for rolled, places in ((some, [0, 1, 3]), (every, range(len(columns)))):
@@ -229,21 +232,19 @@ def test_classes_of_nodes_from_those_of_others(words):
 @pytest.mark.parametrize("chosen", [[range(4)] * 3, [[0, 3], [1, 2], [0, 1, 3]], [[2], [0, 1, 2, 3], [1]]])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_size_of_a_class_at_every_node(monkeypatch, chosen, threads):
-    from gpupif.protection import roll_up
-
-    monkeypatch.setattr(roll_up, "THREAD_ROWS", 20)
+    monkeypatch.setattr(class_roll_up, "THREAD_ROWS", 20)
     rng = np.random.default_rng(8)
     table = pd.DataFrame({f"c{place}": rng.integers(0, 30, 150) for place in range(4)})
-    counted = CountedTable.of(table)
+    counted = CountedTable.from_table(table)
     # The last column stays as it is.
-    levels = levels_of(counted, open_hierarchies({f"c{place}": {"widths": [3, 15]} for place in range(3)}))
-    window = lattice.Window.of([[0.0, 1.0, 3.0, 7.0 + place] for place in range(3)], list(map(list, chosen)))
+    levels = column_levels(counted, open_hierarchies({f"c{place}": {"widths": [3, 15]} for place in range(3)}))
+    window = lattice.Window.from_levels([[0.0, 1.0, 3.0, 7.0 + place] for place in range(3)], list(map(list, chosen)))
     widths = {0: 1, 1: 3, 2: 15, 3: 1000}
     with Workers(threads) as workers:
-        rolled = RollUp(counted, range(4), levels, workers)
+        rolled = ClassRollUp(counted, range(4), levels, workers)
         rows = table.to_numpy()
         sizes = np.stack(
-            [sizes_at(rows, [widths[one] for one in window.node(place)]) for place in window.nodes], axis=1
+            [sizes_at(rows, [widths[one] for one in window.node(place)]) for place in range(len(window.losses))], axis=1
         )
         for node in [(0, 0, 0), (1, 2, 1), (3, 3, 3)]:
             classes = rolled.classes(node)
@@ -259,13 +260,11 @@ def sizes_at(rows, widths):
 
 
 def test_classes_of_many_rows(monkeypatch):
-    from gpupif.protection import roll_up
-
-    monkeypatch.setattr(roll_up, "THREAD_ROWS", 100)
+    monkeypatch.setattr(class_roll_up, "THREAD_ROWS", 100)
     rng = np.random.default_rng(5)
     table = pd.DataFrame({f"c{place}": rng.integers(0, 40, 3000) for place in range(3)})
-    counted = CountedTable.of(table)
-    levels = levels_of(counted, open_hierarchies({name: {"widths": [2, 10, 20]} for name in table}))
+    counted = CountedTable.from_table(table)
+    levels = column_levels(counted, open_hierarchies({name: {"widths": [2, 10, 20]} for name in table}))
     with Workers(3) as workers:
         for node, most in itertools.product(
             [(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 2, 2), (4, 3, 4)], [None, 40, 700, 3000]
@@ -273,6 +272,6 @@ def test_classes_of_many_rows(monkeypatch):
             widths = [{0: 1, 1: 2, 2: 10, 3: 20, 4: 1000}[level] for level in node]
             rows = zip(*(table[name] // width for name, width in zip(table, widths, strict=True)), strict=True)
             expected = sorted(Counter(rows).values())
-            found = RollUp(counted, range(3), levels, workers).classes(node, most)
+            found = ClassRollUp(counted, range(3), levels, workers).classes(node, most)
             assert (found is None) == (most is not None and len(expected) > most)
             assert found is None or sorted(found.counts.tolist()) == expected

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif import suda
 from gpupif.out_of_core import budget
-from gpupif.special_uniques.memory import bytes_by_sets, share_by_sets
-from gpupif.special_uniques.row_sets import SpillingRowSets
 from gpupif.special_uniques.search import count_stream
+from gpupif.special_uniques.search_by_sets import SpillingRowSets
+from gpupif.special_uniques.search_time_and_memory import bytes_by_sets, share_by_sets
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.naive_suda import EXAMPLE, check
 from tests.helpers.pieces import in_parts, write_parts
@@ -80,7 +80,9 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
     # As if little more was free than is needed.
     sizes = [frame[name].nunique(dropna=False) for name in frame]
     needed = bytes_by_sets(4000, sizes, 4, True)
-    monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
+    monkeypatch.setattr(
+        "gpupif.special_uniques.search_time_and_memory.resident_bytes", lambda: 2**30 - needed - (1 << 18)
+    )
     seen = []
     monkeypatch.setattr(
         "gpupif.special_uniques.search.share_by_sets",
@@ -167,8 +169,8 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
 @pytest.mark.parametrize("limit", [None, "2GiB"])
 def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
-    monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
-    monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.free_bytes", lambda: 1000)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.resident_bytes", lambda: 2**31 - 1000)
     for search in ("SearchByPairs", "SearchBySets"):
         monkeypatch.setattr(f"gpupif.special_uniques.search.{search}", None)
     left = "are free" if limit is None else r"are left of 2\.0 GiB"
@@ -213,10 +215,10 @@ def test_too_long(monkeypatch):
     wide = pd.DataFrame({f"c{place}": range(40) for place in range(40)})
     with pytest.raises(gpupif.InputError, match=r"max_size: 40 columns have .* sets of up to 20, .*Give max_size=6 "):
         suda(wide, 20)
-    monkeypatch.setattr("gpupif.special_uniques.work.PAIR", 1e30)
-    monkeypatch.setattr("gpupif.special_uniques.work.COUNTED", 1e10)
-    monkeypatch.setattr("gpupif.special_uniques.work.LONGEST", 0.1)
-    monkeypatch.setattr("gpupif.special_uniques.work.SHORT", 0.05)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.PAIR", 1e30)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.COUNTED", 1e10)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.LONGEST", 0.1)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.SHORT", 0.05)
     words = r"max_size: to search 7 distinct rows for sets of up to 4 of 4 columns takes about 9 minutes, too long\."
     words += r" Give max_size=1 \(about 2 minutes\), or fewer columns"
     with pytest.raises(gpupif.InputError, match=words), gpupif.config(threads=2, device="cpu"):
@@ -253,7 +255,7 @@ def test_too_much_for_dask(monkeypatch):
     with dask.config.set(scheduler="sync"), pytest.raises(gpupif.InputError, match=sets):
         suda(cut(table, [9]), 26)
     monkeypatch.setattr("gpupif.special_uniques.dask_search.task_memory", lambda: None)
-    monkeypatch.setattr("gpupif.special_uniques.work.LONGEST", 1e-9)
+    monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.LONGEST", 1e-9)
     time = r"max_size: to search 30 distinct rows for sets of up to 26 .*too long"
     with dask.config.set(scheduler="sync"), pytest.raises(gpupif.InputError, match=time):
         suda(cut(table, [9]), 26)

@@ -20,11 +20,10 @@ import gpupif.special_uniques.suda
 from gpupif import suda
 from gpupif.kernels import agreements
 from gpupif.rows.threads import Workers
-from gpupif.special_uniques.distinct import DistinctRows
-from gpupif.special_uniques.memory import SearchMemory
-from gpupif.special_uniques.request import msu_weights
-from gpupif.special_uniques.result import dis_suda, intrusion
+from gpupif.special_uniques.distinct_rows import DistinctRows
+from gpupif.special_uniques.scoring import dis_suda, intrusion, msu_weights
 from gpupif.special_uniques.search_by_sets import SearchBySets
+from gpupif.special_uniques.search_time_and_memory import SearchMemory
 from tests.helpers.kernels import run_in_python
 from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
 from tests.helpers.suda_searches import SEARCHES, searched_by
@@ -63,7 +62,7 @@ def test_keys_of_several_words():
     codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
     codes = [np.where(random.random(300) < 0.9, values[0], values) for values in codes]
     with Workers(2) as workers:
-        rows, number = DistinctRows.of(codes, [40_000] * 7, workers)
+        rows, number = DistinctRows.from_codes(codes, [40_000] * 7, workers)
         found = SearchBySets(rows, workers, SearchMemory(2, 0, None)).run([1.0] * 7, False, lambda: None)
     expected = minimal_uniques({place: values.tolist() for place, values in enumerate(codes)}, 7)
     by_row = found.counts[:, number].T.tolist()

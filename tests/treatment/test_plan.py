@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError, OutputError
-from gpupif.hierarchies.levels import hierarchy_with_level
+from gpupif.hierarchies.hierarchy import hierarchy_with_level
 from gpupif.treatment import plan as plans
 from gpupif.treatment.base import Treatment
 from gpupif.treatment.plan_fields import plain

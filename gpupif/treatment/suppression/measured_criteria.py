@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...attack.any_known import AnyKnown
-from ...criteria.counted import CountedTable
 from ...criteria.counted_scores import SIZE, score_counted
+from ...criteria.counted_table import CountedTable
 from ...criteria.criterion import Criterion
 from ...criteria.criterion_set import CriterionSet, CriterionValue
-from ...criteria.quantities import OfClasses, OfModel, OfScores
+from ...criteria.quantities import ClassQuantity, ModelQuantity, ScoreQuantity
 from ...disclosure.request import NO_ATTRIBUTE
 from ...encoding.column import Column
 from ...engines.base import Engine
@@ -116,17 +116,17 @@ class MeasuredCriteria:
             _, found = score_counted(table, known, columns, [measure], of.distances, self._engine, missing=of.missing)
             return [np.asarray(one.scores).astype(float) for one in found[measure.name]]
 
-        if isinstance(quantity, OfClasses) or (isinstance(quantity, OfModel) and not quantity.sensitive):
+        if isinstance(quantity, ClassQuantity) or (isinstance(quantity, ModelQuantity) and not quantity.sensitive):
             sizes = scored([NO_ATTRIBUTE], find_measure(SIZE))[0]
             below = _least_class(criterion) or getattr(quantity, "parameter", None) or sizes.min() + 1
             return [Breaking(None, np.where(sizes < below, -sizes, math.nan))]
         named = quantity.column
-        if isinstance(quantity, OfModel):
+        if isinstance(quantity, ModelQuantity):
             measure = find_measure(quantity.model.measure(quantity.l_values, of.missing == "wildcard"))
             columns = [name for name in of.sensitive if named in (None, str(name))]
             # Those that are worst: what the others have is not compared with the limit.
             return [Breaking(None, _highest(as_risk(measure, scores))) for scores in scored(columns, measure)]
-        assert isinstance(quantity, OfScores)
+        assert isinstance(quantity, ScoreQuantity)
         columns = [name for name in of.scored if named in (None, str(name))]
         measure = quantity.measure or find_measure("cig")
         risks = [as_risk(measure, scores) for scores in scored(columns, measure)]
@@ -144,9 +144,9 @@ class MeasuredCriteria:
 def _least_class(criterion: Criterion) -> int | None:
     """The fewest rows of each class that a criterion allows, if it says no more than that."""
     quantity = criterion.quantity
-    if isinstance(quantity, OfModel) and not quantity.sensitive:
+    if isinstance(quantity, ModelQuantity) and not quantity.sensitive:
         return max(1, math.ceil(criterion.limit))
-    if isinstance(quantity, OfClasses) and criterion.limit == 0:
+    if isinstance(quantity, ClassQuantity) and criterion.limit == 0:
         if quantity.figure.name in ("unique_rows", "unique_share"):
             return 2
         if quantity.figure.depends == ("k",) and quantity.parameter is not None:

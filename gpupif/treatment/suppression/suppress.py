@@ -128,7 +128,7 @@ class Suppress(Treatment):
         check_exist("quasi_identifiers", known, table.names)
         check_exist("sensitive", sensitive, table.names)
         asked = [f"k>={self.k}"] if self.criteria is None else self.criteria
-        criteria = CriterionSet.of(asked, known, sensitive, self.attackers, names=table.names)
+        criteria = CriterionSet.from_arguments(asked, known, sensitive, self.attackers, names=table.names)
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))

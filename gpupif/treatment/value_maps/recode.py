@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from ...encoding.texts import text_of, texts, texts_of
 from ...errors import ColumnTypeError, InputError
-from ...hierarchies.base import Hierarchy
-from ...hierarchies.levels import hierarchy_with_level
+from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
 from ...utils.validation import brief, check_word, is_number, whole_number
 from ..base import Mapper, Tools, ValueMap, WorkingTable
 from .new_values import Groups, is_plain, kept, numbers, typed

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpupif
-from gpupif.criteria.counted import CountedTable
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.errors import InputError
 from tests.helpers import naive_suppression as naive
@@ -21,9 +21,9 @@ KNOWN = ["home", "sex"]
 
 
 def values_of(frame, criteria, columns=COLUMNS, missing="category", sensitive=()):
-    counted = CountedTable.of(frame, [*columns, *sensitive])
+    counted = CountedTable.from_table(frame, [*columns, *sensitive])
     engine = gpupif.engines.cpu.engine.CpuEngine()
-    return CriterionSet.of(criteria, columns, sensitive, missing=missing).measure(counted, engine)
+    return CriterionSet.from_arguments(criteria, columns, sensitive, missing=missing).measure(counted, engine)
 
 
 class TestWhere:

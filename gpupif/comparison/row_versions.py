@@ -22,7 +22,7 @@ from ..marginals.count_statistics import CountSums
 from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..rows.keys import code_type
 from ..utils.information import LogSum
-from .released import ReleasedColumn
+from .released_values import ReleasedColumn
 
 # Versions of a row; of the last two only cells that are there in both tables.
 BEFORE, DETAIL, AFTER, KEPT_BEFORE, KEPT_AFTER = range(5)
@@ -31,8 +31,10 @@ KEPT, CHANGED, SUPPRESSED = range(3)
 
 
 class VersionSums(NamedTuple):
-    """Of some columns, in one version: sum of c log2 c over the counts c of their combinations; how many there are; the
-    sum of c (c - 1); all rows; the rows of the smallest combination, None where there is none.
+    """Sums over the combinations of some columns in one version.
+
+    logs: the sum of c log2 c over the counts c of combinations. classes: how many combinations there are. together:
+    the sum of c (c - 1). rows: the sum of c. smallest: the least c, None without combinations.
     """
 
     logs: LogSum = LogSum(0)
@@ -42,21 +44,21 @@ class VersionSums(NamedTuple):
     smallest: int | None = None
 
     @classmethod
-    def of(cls, counts: npt.NDArray[np.int64]) -> VersionSums:
-        """From the count of each combination."""
+    def from_counts(cls, counts: npt.NDArray[np.int64]) -> VersionSums:
+        """Return the sums over combinations. counts: the rows of each combination."""
         sums = CountSums.from_counts(counts)
         return cls(sums.logs, len(counts), sums.together, int(counts.sum()), sums.lowest or None)
 
     @classmethod
     def total(cls, parts: Sequence[VersionSums]) -> VersionSums:
-        """Of several parts of a table."""
+        """Return the sums over all partitions of a table."""
         logs, classes, together, rows, smallest = zip(cls(), *parts, strict=True)
         least = min((one for one in smallest if one is not None), default=None)
         return cls(LogSum.total(logs), sum(classes), sum(together), sum(rows), least)
 
     @property
     def squares(self) -> int:
-        """The sum of c^2."""
+        """Return the sum of c^2."""
         return self.together + self.rows
 
 
@@ -72,7 +74,7 @@ class SetSums(NamedTuple):
 
     @classmethod
     def total(cls, parts: Sequence[SetSums]) -> SetSums:
-        """Of several parts of a table, none of which has combinations of another."""
+        """Return the sums over all partitions of a table. No combination is in two partitions."""
         versions, moved = zip(*parts, strict=True)
         return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(moved))
 
@@ -88,18 +90,19 @@ class ClassSums(NamedTuple):
 
     @classmethod
     def total(cls, parts: Sequence[ClassSums]) -> ClassSums:
-        """As of `SetSums`."""
+        """Return the sums over all partitions of a table."""
         versions, hidden = zip(*parts, strict=True)
         return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(hidden))
 
 
 class Versions(NamedTuple):
-    """Counts of the versions of a table with these columns, of so many rows each.
+    """Sums over the versions of a table.
 
-    columns: `SetSums` of each; pairs: of each pair, in order; classes: of the quasi-identifiers. shared: by place of a
-    column, and of another one, `VersionSums` of the first in KEPT_BEFORE and KEPT_AFTER, in rows in which the cells of
-    both are there. rows_changed: in which a cell is another (or the row is lacking); rows_suppressed: with no value
-    left.
+    rows: the rows of the table before.
+    columns: by column. pairs: by pair of columns, in the order of `pairs_of`. classes: of the quasi-identifiers.
+    shared: by place of a column and place of another column, sums of the first in KEPT_BEFORE and KEPT_AFTER, over rows
+        in which the cells of both are there.
+    rows_changed: rows in which a cell is another, or that the table after lacks. rows_suppressed: rows without a value.
     """
 
     rows: int
@@ -119,8 +122,8 @@ class Versions(NamedTuple):
 class VersionLayout(NamedTuple):
     """The columns of the table of versions.
 
-    columns: that are compared. holes: places of those with suppressed cells in rows that are there after. counted: by
-    version that which is counted for it, another one where the two are the same in every row.
+    columns: the columns that are compared. holes: places of the columns with suppressed cells in rows that are there
+    after. counted: by version the version that is counted for it: another one if both are the same in every row.
     """
 
     columns: Sequence[ReleasedColumn]
@@ -128,7 +131,7 @@ class VersionLayout(NamedTuple):
     counted: Sequence[int]
 
     @classmethod
-    def of(cls, columns: Sequence[ReleasedColumn]) -> VersionLayout:
+    def from_columns(cls, columns: Sequence[ReleasedColumn]) -> VersionLayout:
         """Return the layout for columns."""
         holes = [place for place, column in enumerate(columns) if not column.is_lost and column.joint.hidden.any()]
         if all(column.detail_is_before for column in columns):
@@ -141,12 +144,12 @@ class VersionLayout(NamedTuple):
 
     @property
     def versions(self) -> list[int]:
-        """The versions that the table has."""
+        """Return the versions that the table has."""
         return sorted(set(self.counted))
 
     @property
     def width(self) -> int:
-        """The columns of the table of versions."""
+        """Return how many columns the table of versions has."""
         return len(self.columns) + 2 + len(self.holes)
 
     def rows(
@@ -181,7 +184,7 @@ class VersionLayout(NamedTuple):
 
 
 def pairs_of(columns: int) -> list[tuple[int, int]]:
-    """All pairs of places of columns."""
+    """Return all pairs of places of columns, in order."""
     return list(combinations(range(columns), 2))
 
 
@@ -211,16 +214,17 @@ def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_id
 
 
 def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
-    """Return what finds `SetSums`, `ClassSums` where the version comes first, and how many rows have each fate.
+    """Return the function that finds the sums of a set of columns in a partition.
 
-    Of a column and whether another one's cell is there it finds `VersionSums` of KEPT_BEFORE and KEPT_AFTER. missing:
+    It finds `ClassSums` if the set begins with the version, rows by fate if it has no version, and `SetSums` otherwise.
+    For a column and whether another one's cell is there, it finds `VersionSums` of KEPT_BEFORE and KEPT_AFTER. missing:
     by column the number of missing values. versions: see `VersionLayout.counted`.
     """
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
 
     def code_of(column: int, number: int) -> int:
-        """The code of a number of a value; -1 where it does not occur."""
+        """Return the code of a number of a value, -1 if it does not occur."""
         found = np.flatnonzero(numbers[column] == number)
         return int(found[0]) if len(found) else -1
 
@@ -236,7 +240,7 @@ def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence
                 there &= each != (code_of(column, missing[column] + 1) if column < version else code_of(column, 0))
             of, counts, codes = numbers[version][of][there], found.counts[there], [each[there] for each in codes]
             if set_[1] > version:
-                return [VersionSums.of(counts[of == versions[one]]) for one in (KEPT_BEFORE, KEPT_AFTER)]
+                return [VersionSums.from_counts(counts[of == versions[one]]) for one in (KEPT_BEFORE, KEPT_AFTER)]
             return _sums(codes, of, counts, versions)
         found = counter.combinations(place, ordered=False)
         of_version = [found.codes[0] == code for code in (code_of(version, one) for one in range(3))]
@@ -247,7 +251,7 @@ def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence
         if len(hidden):
             of_version[AFTER][hidden] = False
             shown[AFTER] = found.counts[of_version[AFTER]]
-        return ClassSums([VersionSums.of(counts) for counts in shown], int(found.counts[hidden].sum()))
+        return ClassSums([VersionSums.from_counts(counts) for counts in shown], int(found.counts[hidden].sum()))
 
     return find
 
@@ -268,7 +272,7 @@ def _sums(
     by_version = [which == one for one in versions]
     difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
     difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
-    return SetSums([VersionSums.of(counts[own]) for own in by_version], int(np.abs(difference).sum()))
+    return SetSums([VersionSums.from_counts(counts[own]) for own in by_version], int(np.abs(difference).sum()))
 
 
 def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) -> npt.NDArray[Any]:
@@ -278,7 +282,7 @@ def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) ->
 
 
 def fate_counts(parts: Sequence[dict[int, int]]) -> dict[int, int]:
-    """How many rows have each fate."""
+    """Return how many rows have each fate. parts: by partition, rows by fate."""
     found: dict[int, int] = {}
     for part in parts:
         for fate, rows in part.items():
@@ -289,7 +293,10 @@ def fate_counts(parts: Sequence[dict[int, int]]) -> dict[int, int]:
 def fates(
     before: Sequence[npt.NDArray[Any]], after: Sequence[npt.NDArray[Any]], columns: Sequence[ReleasedColumn]
 ) -> npt.NDArray[np.uint8]:
-    """What became of some rows, by the numbers of the values of each column; dropped columns do not count."""
+    """Return what became of each row: KEPT, CHANGED or SUPPRESSED. Dropped columns do not count.
+
+    before, after: by column the numbers of the values of the rows.
+    """
     changed = np.zeros(len(before[0]), bool)
     hidden, shown = np.ones(len(before[0]), bool), np.zeros(len(before[0]), bool)
     for old, new, column in zip(before, after, columns, strict=True):

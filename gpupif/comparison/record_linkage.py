@@ -1,4 +1,4 @@
-"""Record linkage by distance: how many rows are nearest to their own row of the treated table."""
+"""Record linkage by distance: the share of rows that are nearest to their own row of the treated table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.display import Record
 from ..utils.validation import brief, is_whole
-from .released import ReleasedColumn
+from .released_values import ReleasedColumn
 
-# Pairs of different rows that are compared at most, and rows of a sample where nobody says how many.
+# At most MOST_PAIRS pairs of distinct rows are compared; else SAMPLE_ROWS rows are drawn.
 MOST_PAIRS, SAMPLE_ROWS = 10**10, 1000
 
 
@@ -48,7 +48,7 @@ class Linkage(Record):
 
 
 def check_linkage(linkage: Any, seed: Any) -> None:
-    """Raise InputError for what `gpupif.compare` cannot link by."""
+    """Raise InputError for arguments by which `gpupif.compare` cannot link."""
     if not (linkage is None or linkage in ("auto", "exact") or (is_whole(linkage) and linkage >= 1)):
         raise InputError(f"linkage: expected 'auto', 'exact', a number of rows to draw, or None; got {brief(linkage)}.")
     if not is_whole(seed) or seed < 0:
@@ -83,7 +83,7 @@ def link_rows(
 
 
 def make_rows(columns: Sequence[Column], total: Total) -> Find:
-    """Finds the different rows, and how many there are of each."""
+    """Return the function that finds the distinct rows of a partition, and their multiplicity."""
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
         found = counter.combinations(place, ordered=False)
@@ -100,25 +100,25 @@ def _link(
     linkage: Any,
     seed: int,
 ) -> Linkage:
-    """From the different pairs of a row before and after, and how many there are of each."""
+    """Link rows. before, after: by column, the distinct pairs of a row before and after. times: their multiplicity."""
     order = _order(columns, [*before, *after])
     before, after = [own[order] for own in before], [own[order] for own in after]
     all_times = times[order]
     hidden = np.logical_and.reduce([own == column.shared.missing for column, own in zip(columns, after, strict=True)])
-    rows, which = _different(before)
-    targets, own = _different([numbers[~hidden] for numbers in after])
-    weights = np.zeros(targets.shape[0], np.int64)
+    rows, which = _distinct(before)
+    treated, own = _distinct([numbers[~hidden] for numbers in after])
+    weights = np.zeros(treated.shape[0], np.int64)
     np.add.at(weights, own, all_times[~hidden])
     number = np.full(len(hidden), -1, np.int64)
     number[~hidden] = own
     total = int(all_times.sum())
-    size = _sample_size(linkage, total, len(rows), len(targets))
+    size = _sample_size(linkage, total, len(rows), len(treated))
     drawn = all_times
     if size is not None:
         picked = np.sort(np.random.default_rng(seed).choice(total, size, replace=False))
         drawn = np.bincount(np.searchsorted(np.cumsum(all_times), picked, "right"), minlength=len(hidden))
     looked = np.flatnonzero((drawn > 0) & ~hidden)
-    shares = _shares(columns, (rows, which[looked]), (targets, number[looked]), weights)
+    shares = _shares(columns, (rows, which[looked]), (treated, number[looked]), weights)
     linked = math.fsum((shares * drawn[looked]).tolist())
     asked = total if size is None else size
     error = None
@@ -130,22 +130,22 @@ def _link(
 
 
 def _order(columns: Sequence[ReleasedColumn], numbers: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Rows by their values, whatever numbers these have, so that a sample is the same wherever the table lies."""
+    """Return an order of rows by their values, so that a sample is the same for every kind of table."""
     ranks = [value_order(column.shared.column(column.name)) for column in columns]
     keys = [ranks[place % len(columns)][own] for place, own in enumerate(numbers)]
     return np.lexsort(keys[::-1])
 
 
-def _different(numbers: Sequence[npt.NDArray[np.int64]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The different rows (rows, columns), and which of them each row is."""
-    different, which = np.unique(np.column_stack(numbers), axis=0, return_inverse=True)
-    return different, which.reshape(-1).astype(np.int64)
+def _distinct(numbers: Sequence[npt.NDArray[np.int64]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the distinct rows (rows, columns), and the number of the distinct row of each row."""
+    distinct, which = np.unique(np.column_stack(numbers), axis=0, return_inverse=True)
+    return distinct, which.reshape(-1).astype(np.int64)
 
 
 def _amounts(
     columns: Sequence[ReleasedColumn], tables: Sequence[npt.NDArray[np.int64]]
 ) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-    """Rows of numbers of values as the kernel compares them (rows, columns), and the scales of the columns."""
+    """Return rows of numbers as the kernel compares them (rows, columns), and the scale of each column."""
     found = [np.empty(table.shape) for table in tables]
     scales = np.zeros(len(columns))
     for place, column in enumerate(columns):
@@ -163,7 +163,7 @@ def _amounts(
 
 
 def _sample_size(linkage: Any, rows: int, different: int, others: int) -> int | None:
-    """How many rows to draw; None: all are looked for. Raises InputError where these are too many pairs."""
+    """Return how many rows to draw, None for all rows. Raises InputError if these make too many pairs."""
     if linkage in ("auto", "exact"):
         if different * others <= MOST_PAIRS:
             return None
@@ -181,22 +181,23 @@ def _sample_size(linkage: Any, rows: int, different: int, others: int) -> int | 
 def _shares(
     columns: Sequence[ReleasedColumn],
     rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
-    targets: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    treated: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
     times: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """For each pair of a row and its own row of the treated table, the share of it that is found.
+    """Return for each pair of a row and its own row of the treated table the share of it that is found.
 
-    rows, targets: the different ones, and which of these it is in each pair. times: how often each target is there.
+    rows: the distinct rows before, and which of them is in each pair. treated: the same of rows after. times: how often
+    each distinct row after is there.
     """
     used, which = np.unique(rows[1], return_inverse=True)
-    which, own = which.reshape(-1).astype(np.int64), targets[1]
+    which, own = which.reshape(-1).astype(np.int64), treated[1]
     if not len(used):
         return np.zeros(0)
-    (mine, theirs), scales = _amounts(columns, [rows[0][used], targets[0]])
+    (mine, theirs), scales = _amounts(columns, [rows[0][used], treated[0]])
     least, ties = np.empty(len(used)), np.empty(len(used), np.int64)
     with Workers() as workers:
-        pieces = min(len(used), 16 * workers.threads)
-        edges = [len(used) * piece // pieces for piece in range(pieces + 1)]
+        chunks = min(len(used), 16 * workers.threads)
+        edges = [len(used) * chunk // chunks for chunk in range(chunks + 1)]
         tasks = [(start, stop, mine, theirs, times, scales, least, ties) for start, stop in pairwise(edges)]
         workers.run(kernels.find_nearest, tasks)
     found = np.empty(len(which), np.bool_)

@@ -1,4 +1,8 @@
-"""The classes of a table at the levels of a lattice, each from those of a finer node that were found before."""
+"""The equivalence classes of a table at the nodes of a lattice, each rolled up from the classes of a finer node.
+
+Rows are packed into keys. To take rows from one node to another, the bits of the keys are looked up in tables, some
+columns at a time (a *digit*), as the codes of several columns may follow each other in one word.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +17,34 @@ import numpy.typing as npt
 
 from gpupif.kernels.roll_up import coarsen, count_agreeing, find_row, roll_up
 
-from ..criteria.counted import CountedTable
+from ..criteria.counted_table import CountedTable
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
-from .lattice import Window
-from .levels import ColumnLevels
+from .column_levels import ColumnLevels
+from .lattice import Levels, Window
 
-Levels = tuple[int, ...]
-# Bits of keys that are looked up together: their table stays in the first-level cache.
+# Bits of a key that are looked up together: a table of so many bits stays in the first-level cache.
 DIGIT_BITS = 11
-# Rows that are worth a thread of their own.
+# Rows that are worth a thread.
 THREAD_ROWS = 1 << 18
-# Of so many rows one class at most, on average: then they are found one by one, else rows are parted before; where
-# there may be no more classes than of so many rows one, looking for them ends early, too.
+# At most one class for FEW rows, on average, is found row by row; more classes are found after partitioning the rows.
+# If a search may end at one class for LIMITED rows, it goes row by row too, because it ends early.
 FEW, LIMITED = 16, 4
-# What the classes that are kept may take, for so many times what those of the table do.
+# The classes that are kept take at most so many times the memory of the rows of the table.
 KEPT = 4
 
 
-class Classes(NamedTuple):
-    """Classes of rows: keys (classes, words), and how many rows each has."""
+class ClassRows(NamedTuple):
+    """Equivalence classes. keys: uint64 array (classes, words); counts: int64 array, how many rows each class has."""
 
     keys: npt.NDArray[np.uint64]
     counts: npt.NDArray[np.int64]
 
 
 class _Digit(NamedTuple):
-    """Columns whose fields are looked up together; bits: from where to where in which word."""
+    """The bits of a key that are looked up together: `bits` bits of a word, from bit `shift` on, of these columns."""
 
     word: int
     shift: int
@@ -49,11 +52,11 @@ class _Digit(NamedTuple):
     columns: tuple[int, ...]
 
 
-class RollUp:
-    """Rows over some columns of a counted table counted at any levels of those that have some.
+class ClassRollUp:
+    """The equivalence classes of a counted table over some columns, at any levels of these columns.
 
-    columns: places in the table. levels: of those that have some, in the order of a node's levels. Columns without are
-    as they are.
+    columns: places in the table. levels: of the columns that have levels, in the order of a node's levels; columns
+    without levels stay as they are.
     """
 
     def __init__(
@@ -70,43 +73,44 @@ class RollUp:
             for at, place in enumerate(columns)
             if table.columns[place].name in names
         }
-        # Of a node's levels, those that change these rows.
+        # The axes of a node that change these rows.
         self._own = sorted(self._axis.values())
         self.layout = KeyLayout.of(self._cardinalities)
         self._digits = _digits_of(self.layout)
-        self._kept: OrderedDict[Levels, Classes] = OrderedDict()
+        self._kept: OrderedDict[Levels, ClassRows] = OrderedDict()
         self._kept_rows = 0
-        # Of what is kept, the fewest classes first.
+        # The nodes that are kept, the fewest classes first.
         self._sizes: list[tuple[int, Levels]] = []
         self._bottom = (0,) * len(self._own)
         self._tables: dict[tuple[int, Levels, Levels], npt.NDArray[np.uint64]] = {}
         keys = self.layout.pack([table.columns[place].codes for place in columns], workers)
-        rows = Classes(keys, table.times)
+        rows = ClassRows(keys, table.times)
         if len(columns) < len(table.columns):
             rows = self._count(rows, self._bottom, self._bottom, len(keys)) or rows
         self._base = rows
 
-    def classes(self, node: Sequence[int], most: int | None = None) -> Classes | None:
-        """The classes at a node; None for more than `most`."""
+    def classes(self, node: Sequence[int], most: int | None = None) -> ClassRows | None:
+        """Return the classes at a node; None for more than `most`."""
         own = tuple(node[axis] for axis in self._own)
         if own in self._kept:
             self._kept.move_to_end(own)
-            found = self._kept[own]
-            return None if most is not None and len(found.counts) > most else found
-        finer, rows = self._finer(own)
+        finer, rows = (own, self._kept[own]) if own in self._kept else self._finer(own)
         if finer == own:
             return None if most is not None and len(rows.counts) > most else rows
-        made = self._count(rows, finer, own, len(rows.counts) if most is None else most)
-        if made is not None:
-            self._keep(own, made)
-        return made
+        classes = self._count(rows, finer, own, len(rows.counts) if most is None else most)
+        if classes is not None:
+            self._keep(own, classes)
+        return classes
 
-    def codes(self, classes: Classes) -> list[npt.NDArray[Any]]:
-        """The codes of each column of classes, at their levels."""
+    def codes(self, classes: ClassRows) -> list[npt.NDArray[Any]]:
+        """Return the codes of each column of classes, at their levels."""
         return self.layout.unpack(classes.keys)
 
-    def sizes_of_smallest(self, node: Sequence[int], classes: Classes, window: Window) -> npt.NDArray[np.int64]:
-        """How large the class of a row is at each node of a window: a row of the smallest of the classes at a node."""
+    def sizes_of_smallest(self, node: Sequence[int], classes: ClassRows, window: Window) -> npt.NDArray[np.int64]:
+        """Return the size of the class of one row at each node of a window.
+
+        The row is one of the smallest class of `classes`, which are the classes at `node`.
+        """
         own = tuple(node[axis] for axis in self._own)
         smallest = classes.keys[int(classes.counts.argmin())]
         row = find_row(self._base.keys, *self._lookups(self._bottom, own), smallest)
@@ -128,18 +132,21 @@ class RollUp:
         return window.sums_below(sum(workers.run(count, list(pairwise(edges)))))[window.place]
 
     def _agreeing(self, at: int, code: int, window: Window, never: int) -> npt.NDArray[np.int64]:
-        """Of a column, by code how far on in a window the level is from which on it is the same as another."""
+        """Return by code of a column how many places of a window up it is one group with another code.
+
+        at: number of the column. code: the other code. never: the number for codes that are never one group with it.
+        """
         if at not in self._axis:
             return np.where(np.arange(self._cardinalities[at]) == code, 0, never)
         axis = self._axis[at]
         found = np.full(self._cardinalities[at], never)
         for step, level in reversed(list(enumerate(window.chosen[axis]))):
-            coarser = self._levels[axis].coded.levels[level].codes
+            coarser = self._levels[axis].levels[level].codes
             found[coarser == coarser[code]] = step * window.strides[axis]
         return found
 
-    def _finer(self, own: Levels) -> tuple[Levels, Classes]:
-        """The fewest classes that are known of a node that is nowhere coarser."""
+    def _finer(self, own: Levels) -> tuple[Levels, ClassRows]:
+        """Return the node with the fewest known classes among all nodes that are nowhere coarser, and its classes."""
         for size, node in self._sizes:
             if size >= len(self._base.counts):
                 break
@@ -147,7 +154,7 @@ class RollUp:
                 return node, self._kept[node]
         return self._bottom, self._base
 
-    def _keep(self, own: Levels, classes: Classes) -> None:
+    def _keep(self, own: Levels, classes: ClassRows) -> None:
         self._kept[own] = classes
         insort(self._sizes, (len(classes.counts), own))
         self._kept_rows += len(classes.counts)
@@ -156,8 +163,8 @@ class RollUp:
             self._sizes.remove((len(dropped.counts), node))
             self._kept_rows -= len(dropped.counts)
 
-    def _count(self, rows: Classes, finer: Levels, own: Levels, most: int) -> Classes | None:
-        """The classes of classes, or None for more than so many."""
+    def _count(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
+        """Return the classes at levels `own` of classes at levels `finer`; None for more than `most`."""
         size = len(rows.counts)
         few = most if size < THREAD_ROWS or most <= size // LIMITED else size // FEW
         made = self._count_few(rows, finer, own, min(most, few))
@@ -168,33 +175,33 @@ class RollUp:
         self._workers.run(lambda a, b: coarsen(rows.keys[a:b], digits, tables, keys[a:b]), self._workers.ranges(size))
         counts = rows.counts.astype(index_type(self._table.rows + 1))
         found = distinct_rows(Rows(keys, counts), self._table.rows, self._workers).rows
-        classes = Classes(np.array(found.keys), found.counts.astype(np.int64))
+        classes = ClassRows(np.array(found.keys), found.counts.astype(np.int64))
         return classes if len(classes.counts) <= most else None
 
-    def _count_few(self, rows: Classes, finer: Levels, own: Levels, most: int) -> Classes | None:
-        """The same, of so few that they are found in the caches."""
+    def _count_few(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
+        """Return the same classes if they are so few that they are found in the caches; None for more than `most`."""
         digits, tables = self._lookups(finer, own)
         size = len(rows.counts)
         threads = max(1, min(self._workers.threads, size // THREAD_ROWS))
         edges = [size * place // threads for place in range(threads + 1)]
-        parts = self._workers.run(
-            lambda a, b: _roll_up(Classes(rows.keys[a:b], rows.counts[a:b]), digits, tables, most),
+        chunks = self._workers.run(
+            lambda a, b: _roll_up(ClassRows(rows.keys[a:b], rows.counts[a:b]), digits, tables, most),
             list(pairwise(edges)),
         )
-        if any(part is None for part in parts):
+        if any(chunk is None for chunk in chunks):
             return None
         if threads == 1:
-            return parts[0]  # type: ignore[no-any-return]
-        merged = Classes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+            return chunks[0]  # type: ignore[no-any-return]
+        merged = ClassRows(*(np.concatenate(each) for each in zip(*chunks, strict=True)))
         return _roll_up(merged, *self._lookups(own, own), most)
 
     def _lookups(self, finer: Levels, own: Levels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-        """The digits and their tables from the codes at some levels to those at others."""
+        """Return the digits, and the tables from codes at levels `finer` to codes at levels `own`, for kernels."""
         tables = [self._table_of(number, digit, finer, own) for number, digit in enumerate(self._digits)]
         return self._places(tables), np.concatenate([*tables, np.zeros(1, np.uint64)])
 
     def _places(self, tables: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """The digits as kernels have them, where their tables follow each other."""
+        """Return the digits as kernels take them: word, shift, mask, and where the table begins in all tables."""
         starts = np.cumsum([0, *(len(table) for table in tables)])
         digits = [
             (digit.word, digit.shift, (1 << digit.bits) - 1, start)
@@ -214,7 +221,7 @@ class RollUp:
         return self._tables[key]
 
     def _joined(self, digit: _Digit, steps: Any, kind: type[np.generic]) -> npt.NDArray[Any]:
-        """By the bits of a digit the sum of what stands for the codes of its columns."""
+        """Return by the bits of a digit the sum of the steps of its columns. steps: by column, an array by code."""
         table = np.zeros(1, kind)
         for at in digit.columns:
             codes = np.zeros(self.layout.fields[at].mask + 1, kind)
@@ -223,25 +230,28 @@ class RollUp:
         return table
 
     def _step(self, at: int, finer: Levels, own: Levels) -> npt.NDArray[Any]:
-        """Of a column, by code at a level the code at another."""
+        """Return by code of a column at levels `finer` the code at levels `own`. at: number of the column."""
         if at not in self._axis:
             return np.arange(self._cardinalities[at])
         place = self._own.index(self._axis[at])
-        return self._levels[self._axis[at]].coded.upwards(finer[place], own[place])
+        return self._levels[self._axis[at]].upwards(finer[place], own[place])
 
 
-def _roll_up(rows: Classes, digits: npt.NDArray[np.int64], tables: npt.NDArray[np.uint64], most: int) -> Classes | None:
+def _roll_up(
+    rows: ClassRows, digits: npt.NDArray[np.int64], tables: npt.NDArray[np.uint64], most: int
+) -> ClassRows | None:
+    """Return the classes of rows whose keys are looked up in tables; None for more than `most`."""
     size = min(most, len(rows.counts))
     keys = np.empty((size + 1, rows.keys.shape[1]), np.uint64)
     counts = np.empty(size + 1, np.int64)
     slots = np.zeros(1 << max(4, (2 * size).bit_length()), np.uint32)
     found = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
-    # In no more memory than they need: they may be kept.
-    return None if found < 0 else Classes(keys[:found].copy(), counts[:found].copy())
+    # Copies take no more memory than the classes need: they may be kept.
+    return None if found < 0 else ClassRows(keys[:found].copy(), counts[:found].copy())
 
 
 def _digits_of(layout: KeyLayout) -> list[_Digit]:
-    """Fields that follow each other in a word, as many together as are looked up at once."""
+    """Return the digits of a layout: neighbouring fields of a word, of at most `DIGIT_BITS` bits together."""
     fields = sorted((field.word, field.shift, field.mask.bit_length(), at) for at, field in layout.fields.items())
     digits: list[_Digit] = []
     for word, shift, bits, at in fields:

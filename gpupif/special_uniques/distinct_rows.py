@@ -1,4 +1,4 @@
-"""The distinct rows of a table that is searched: from its codes in memory, or gathered from its parts."""
+"""The distinct rows of a table that is searched: from its codes in memory, or gathered from its chunks."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class DistinctRows:
     cardinalities: Sequence[int]
 
     @classmethod
-    def of(
+    def from_codes(
         cls, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
     ) -> tuple[DistinctRows, npt.NDArray[Any]]:
-        """Those of a table with these codes, by column; and for each of its rows which of them it is."""
+        """Return the distinct rows of a table, and the number of the distinct row of each row. codes: by column."""
         layout = KeyLayout.of(cardinalities)
         found = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
-        return cls.of_keys(found.rows.keys, np.array(found.rows.counts), cardinalities, workers), found.number
+        return cls.from_keys(found.rows.keys, np.array(found.rows.counts), cardinalities, workers), found.number
 
     @classmethod
-    def of_keys(
+    def from_keys(
         cls, keys: npt.NDArray[np.uint64], times: npt.NDArray[Any], cardinalities: Sequence[int], workers: Workers
     ) -> DistinctRows:
-        """Those with these keys, as `KeyLayout` has them."""
+        """Return the distinct rows with these keys, packed by `KeyLayout`."""
         codes = np.empty((len(cardinalities), len(keys)), common_type(cardinalities))
         fields = KeyLayout.of(cardinalities).fields
         workers.run(
@@ -53,18 +53,18 @@ class DistinctRows:
 
     @property
     def often(self) -> npt.NDArray[np.uint8]:
-        """1 for a row that occurs once, 2 for all others."""
+        """Return 1 for each single row, 2 for all others."""
         often: npt.NDArray[np.uint8] = np.minimum(self.times, 2).astype(np.uint8)
         return often
 
     @property
-    def unique(self) -> npt.NDArray[np.intp]:
-        """The rows that occur once."""
+    def single(self) -> npt.NDArray[np.intp]:
+        """Return the places of the single rows: distinct rows with multiplicity 1."""
         return np.flatnonzero(self.times == 1)
 
     @property
     def paired(self) -> npt.NDArray[np.bool_]:
-        """Which rows occur twice."""
+        """Return which rows occur twice."""
         return np.asarray(self.times == 2)
 
 
@@ -80,12 +80,12 @@ class PartRows(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """What it takes."""
+        """Return the bytes that it takes."""
         return sum(array.nbytes for array in self)
 
 
 def merge_parts(parts: Sequence[PartRows], workers: Workers) -> PartRows:
-    """The distinct rows of several parts of a table, in their order."""
+    """Return the distinct rows of several chunks of a table, in their order."""
     keys, times, places, units = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if not len(times):
         return PartRows(keys, times, places, units)
@@ -110,17 +110,17 @@ class RowGatherer:
 
     @property
     def nbytes(self) -> int:
-        """What is held so far."""
+        """Return the bytes that are held so far."""
         return sum(part.nbytes for part in (self._merged, *self._waiting))
 
     def add(self, part: PartRows, workers: Workers) -> None:
-        """A further part, after all others."""
+        """Add a further chunk, after all others."""
         self._waiting.append(part)
         # So that each row is merged a few times only.
         if sum(len(each.times) for each in self._waiting) >= len(self._merged.times):
             self.merge(workers)
 
     def merge(self, workers: Workers) -> PartRows:
-        """The distinct rows of all parts so far."""
+        """Return the distinct rows of all chunks so far."""
         self._merged, self._waiting = merge_parts([self._merged, *self._waiting], workers), []
         return self._merged

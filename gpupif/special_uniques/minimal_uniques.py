@@ -1,4 +1,4 @@
-"""What a search for minimal sample uniques finds, however it is done."""
+"""The minimal sample uniques that a search finds; the same for all ways to search."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Found(NamedTuple):
 
     @classmethod
     def nothing(cls, sizes: int, records: int, columns: int, with_shares: bool) -> Found:
-        """Of records without minimal sets."""
+        """Return the result for records without minimal sets."""
         shares = np.zeros((records, columns) if with_shares else (0, 0))
         return cls(np.zeros((sizes, records), np.uint32), shares, np.zeros((sizes, columns), np.int64))
 
     def of_few(self, records: npt.NDArray[np.intp]) -> Found:
-        """A record without minimal sets, and then these, beside which none has any."""
+        """Return a record without minimal sets, followed by the given records, which are all that have some."""
         few = self.nothing(len(self.counts), len(records) + 1, self.by_column.shape[1], bool(self.shares.size))
         few.counts[:, 1:] = self.counts[:, records]
         if self.shares.size:
@@ -53,7 +53,7 @@ class Uniques:
 
 
 class FewRows:
-    """Which record each row has: 1 and more for the `rows`, which ascend, 0 for all others."""
+    """The record of each row: 1, 2, ... for the `rows`, which ascend, and 0 for all other rows."""
 
     def __init__(self, rows: npt.NDArray[np.int64]) -> None:
         self.rows = rows

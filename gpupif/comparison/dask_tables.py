@@ -1,11 +1,11 @@
-"""Two tables with aligned rows of which one at least is a Dask frame; both are computed anew by each count."""
+"""Two tables with aligned rows of which at least one is a Dask frame. Each count computes both anew."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +21,16 @@ from ..io.paths import find_input
 from ..marginals.dask import DaskCounts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetCounts
-from .aligned import AlignedTables, CompareRequest, FindKept, kept_rows
-from .released import ReleasedColumn
-from .versions import VersionLayout
+from .aligned_tables import AlignedTables, CompareRequest, FindKept, kept_rows
+from .released_values import ReleasedColumn
+from .row_versions import VersionLayout
 
-# By kind of a NumPy type the type with missing values that keeps its values.
+# By kind of a NumPy type, the type that keeps its values beside missing ones.
 NULLABLE = {"i": "Int64", "u": "UInt64", "b": "boolean"}
 
 
 class DaskTables(AlignedTables):
-    """Tables of which one at least is a Dask frame; the other is cut as this is, or joined to it by Dask."""
+    """Two tables of which at least one is a Dask frame. The other gets its partitions, or Dask joins them."""
 
     def __init__(self, before: Any, after: Any, request: CompareRequest, find_kept: FindKept | None) -> None:
         import dask
@@ -53,41 +53,34 @@ class DaskTables(AlignedTables):
     def versions(self, layout: VersionLayout) -> SetCounts:
         import dask
 
-        numbers = [ColumnNumbers.of(column) for column in layout.columns]
-        sent = layout._replace(columns=[one.column for one in numbers])
+        sent = layout._replace(columns=[_for_workers(column) for column in layout.columns])
         meta = pd.DataFrame({place: pd.Series(dtype="int64") for place in range(layout.width)})
         with dask.config.set({"dataframe.convert-string": False}):
-            frame = self._frame.map_partitions(number_versions, numbers, sent, meta=meta, enforce_metadata=False)
+            frame = self._frame.map_partitions(number_versions, sent, meta=meta, enforce_metadata=False)
         return DaskCounts(frame, CountRequest(), requested_device())
 
 
-class ColumnNumbers(NamedTuple):
-    """Of a column what a worker needs: the rest of `ReleasedColumn` stays."""
-
-    column: ReleasedColumn
-
-    @classmethod
-    def of(cls, column: ReleasedColumn) -> ColumnNumbers:
-        """Without what was counted, but for how many rows have each value."""
-        nothing = np.empty(0, np.int64)
-        shared = column.shared._replace(before=nothing, after=nothing)
-        joint = column.joint._replace(values=nothing, released=nothing, away=nothing, hidden=nothing)
-        return cls(column._replace(shared=shared, before=nothing, after=nothing, joint=joint))
-
-    def numbers(self, series: pd.Series[Any]) -> npt.NDArray[np.int64]:
-        """The number of each value of some rows."""
-        own = encode_column(self.column.name, series).on_host()
-        found: npt.NDArray[np.int64] = self.column.shared.numbers(own)[own.codes]
-        return found
+def _for_workers(column: ReleasedColumn) -> ReleasedColumn:
+    """Return a column with only the fields that a worker needs to number the values of rows."""
+    nothing = np.empty(0, np.int64)
+    shared = column.shared._replace(before=nothing, after=nothing)
+    joint = column.joint._replace(values=nothing, released=nothing, away=nothing, hidden=nothing)
+    return column._replace(shared=shared, before=nothing, after=nothing, joint=joint)
 
 
-def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers], layout: VersionLayout) -> pd.DataFrame:
+def number_versions(frame: pd.DataFrame, layout: VersionLayout) -> pd.DataFrame:
     """Return the table of versions of some rows of the joined frame."""
-    half = len(columns)
+    half = len(layout.columns)
+
+    def numbers(place: int, column: ReleasedColumn) -> npt.NDArray[np.int64]:
+        encoded = encode_column(column.name, frame.iloc[:, place]).on_host()
+        own: npt.NDArray[np.int64] = column.shared.numbers(encoded)[encoded.codes]
+        return own
+
     if not len(frame):
         return pd.DataFrame({place: np.empty(0, np.int64) for place in range(layout.width)})
     before, after = (
-        [one.numbers(frame.iloc[:, start + place]) for place, one in enumerate(columns)] for start in (0, half)
+        [numbers(start + place, column) for place, column in enumerate(layout.columns)] for start in (0, half)
     )
     there = frame.iloc[:, 2 * half].to_numpy() == 1
     each = [layout.rows(before, after, there, version) for version in layout.versions]
@@ -97,7 +90,7 @@ def number_versions(frame: pd.DataFrame, columns: Sequence[ColumnNumbers], layou
 
 
 def _open(table: Any, side: int, names: Sequence[Hashable]) -> Any:
-    """A Dask or pandas frame of some columns."""
+    """Return some columns of a table as a Dask or pandas frame. side: 0 for the table before, 1 for the table after."""
     if is_dask(table):
         return table[list(names)]
     if isinstance(table, str | os.PathLike):
@@ -131,7 +124,7 @@ def _meta(frame: Any) -> pd.DataFrame:
 
 
 def _sizes(frame: Any) -> list[int]:
-    """Rows of each partition."""
+    """Return how many rows each partition has."""
     if not is_dask(frame):
         return [len(frame)]
     found: list[int] = frame.map_partitions(len).compute().tolist()
@@ -139,7 +132,7 @@ def _sizes(frame: Any) -> list[int]:
 
 
 def _cut(frame: Any, sizes: Sequence[int], edges: Sequence[int]) -> list[Any]:
-    """Frames of the rows between edges, lazy where the frame is."""
+    """Return frames of the rows between edges, lazy if the frame is lazy. sizes: rows of its partitions."""
     import dask
 
     if not is_dask(frame):
@@ -149,19 +142,19 @@ def _cut(frame: Any, sizes: Sequence[int], edges: Sequence[int]) -> list[Any]:
     take = dask.delayed(take_rows, pure=False)
     found = []
     for start, stop in pairwise(edges):
-        pieces = [
+        chunks = [
             (part, max(start, first) - first, min(stop, last) - first)
             for part, (first, last) in zip(partitions, pairwise(starts), strict=True)
             if max(start, first) < min(stop, last)
         ] or [(partitions[0], 0, 0)]
-        found.append(take([part for part, _, _ in pieces], [where for _, *where in pieces]))
+        found.append(take([part for part, _, _ in chunks], [where for _, *where in chunks]))
     return found
 
 
 def take_rows(parts: Sequence[pd.DataFrame], where: Sequence[tuple[int, int]]) -> pd.DataFrame:
-    """Some rows of each of some partitions."""
-    pieces = [part.iloc[start:stop] for part, (start, stop) in zip(parts, where, strict=True)]
-    return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+    """Return some rows of each of some partitions. where: by partition the first row, and the row after the last."""
+    chunks = [part.iloc[start:stop] for part, (start, stop) in zip(parts, where, strict=True)]
+    return chunks[0] if len(chunks) == 1 else pd.concat(chunks, ignore_index=True)
 
 
 def _frame(parts: Sequence[Sequence[Any]], request: CompareRequest, meta: pd.DataFrame) -> Any:
@@ -197,7 +190,7 @@ def join_rows(
 
 
 def _by_id(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, int]:
-    """The joined frame, by the names of rows."""
+    """Join the frames by the names of rows. Return the joined frame, its rows, and how many the frame after lacks."""
     import dask
     import dask.dataframe as dd
 

@@ -1,4 +1,4 @@
-"""Two tables with aligned rows on this machine, in memory or on disk, seen chunk by chunk."""
+"""Two tables with aligned rows on this machine, in memory or on disk, in chunks."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter
 from ..utils.validation import brief
-from .aligned import AlignedTables, CompareRequest, FindKept, kept_rows, places_of
-from .released import ReleasedColumn, SharedValues
-from .versions import KEPT_AFTER, VersionLayout
+from .aligned_tables import AlignedTables, CompareRequest, FindKept, kept_rows
+from .released_values import ReleasedColumn, SharedValues
+from .row_versions import KEPT_AFTER, VersionLayout
 
 # Rows that are counted at once.
 CHUNK_ROWS = 1 << 20
 
 
 class LocalTables(AlignedTables):
-    """Frames, or paths, in streams where they are too large."""
+    """Two tables with aligned rows, as frames, or as paths that are read in streams if they are too large."""
 
     def __init__(
         self, before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
@@ -49,7 +49,7 @@ class LocalTables(AlignedTables):
         first, second = sides
         self.rows = first.rows
         self._engine = choose_engine(requested_device(lambda: sum(one.rows * len(one.columns) for one in sides)))
-        self._rows = RowPlaces.of(first, second, request.row_id, find_kept)
+        self._rows = RowPlaces.from_tables(first, second, request.row_id, find_kept)
         self.lacking = self._rows.lacking
         self._joined = JoinedChunks(request, first, second, self._rows)
 
@@ -63,7 +63,7 @@ class LocalTables(AlignedTables):
         return self._count(VersionChunks(self._joined, layout))
 
     def _count(self, chunks: TableChunks) -> SetCounts:
-        """Counts what is in chunks that this object closes."""
+        """Return the counts of chunks, which this object closes."""
         budget = plan_reading(resources().memory, len(chunks.columns))
         names = list(range(len(chunks.columns)))
         stream = TemporaryTable(names, chunks, self._folder, budget, contextlib.ExitStack())
@@ -79,9 +79,9 @@ def _open(table: Any, names: Sequence[Hashable], report: Reporter, opened: conte
 
 
 class RowPlaces:
-    """Where the rows of one table are in the other. lacking: how many are not there.
+    """The places of the rows of the table before in the table after. lacking: how many rows the table after lacks.
 
-    places: by row its place there, -1 where it is not there; None: all have the same place.
+    places: by row its place after, -1 if it is not there; None if all rows have the same place.
     """
 
     def __init__(self, chunks: TableChunks, places: npt.NDArray[np.int64] | None) -> None:
@@ -91,19 +91,21 @@ class RowPlaces:
         self.lacking = 0 if places is None else int((places < 0).sum())
 
     @classmethod
-    def of(cls, before: TableChunks, after: TableChunks, row_id: Hashable, find_kept: FindKept | None) -> RowPlaces:
-        """Find them by order, or by the last column of either.
+    def from_tables(
+        cls, before: TableChunks, after: TableChunks, row_id: Hashable, find_kept: FindKept | None
+    ) -> RowPlaces:
+        """Find the places by order or, with `row_id`, by the names of rows, the last column of each table.
 
-        find_kept: says which rows the table after has, where they lie in order. Raises InputError for rows that do not
+        find_kept: returns which rows the table after has, if rows are in order. Raises InputError for rows that do not
         belong together.
         """
         if row_id is None:
             kept = kept_rows(before.rows, after.rows, find_kept)
-            return cls(after, None if kept is None else places_of(kept))
+            return cls(after, None if kept is None else np.where(kept, np.cumsum(kept) - 1, -1))
         first, second = before.columns[-1], after.columns[-1]
         for column, argument in ((first, "before"), (second, "after")):
             _check_ids(column, argument)
-        shared = SharedValues.of(first, second)
+        shared = SharedValues.from_columns(first, second)
         place = np.full(len(shared.labels) + 1, -1, np.int64)
         place[shared.after[_last_codes(after)]] = np.arange(after.rows)
         numbers = shared.before[_last_codes(before)]
@@ -125,7 +127,7 @@ class RowPlaces:
         return (self._places[start:stop] >= 0).astype(np.uint8)
 
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """The codes of columns of the other table, of rows of the one; missing: codes of rows that are not there."""
+        """Return codes of columns after, of rows before. missing: by column the code of rows that are not there."""
         if self._places is None:
             return self._following(start, stop, columns)
         places = self._places[start:stop]
@@ -140,18 +142,18 @@ class RowPlaces:
         return found
 
     def _following(self, start: int, stop: int, columns: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """The codes of columns of the rows of the other table from one place to another."""
-        # No rows are of the first chunk, too.
+        """Return codes of columns after, of the rows after from `start` to `stop`."""
+        # No rows are taken from the first chunk too.
         first, last = (0, 0) if start == stop else np.searchsorted(self._edges, [start, stop - 1], "right") - 1
-        pieces = [
+        chunks = [
             [codes[max(0, start - edge) : max(0, stop - edge)] for codes in self._chunks.some_codes(number, columns)]
             for number, edge in zip(range(first, last + 1), self._edges[first:], strict=False)
         ]
-        return pieces[0] if len(pieces) == 1 else [np.concatenate(own) for own in zip(*pieces, strict=True)]
+        return chunks[0] if len(chunks) == 1 else [np.concatenate(own) for own in zip(*chunks, strict=True)]
 
 
 def _check_ids(column: Column, argument: str) -> None:
-    """Raise InputError for names of rows that are missing, or of several rows."""
+    """Raise InputError for names of rows that are missing, or that several rows have."""
     if column.missing:
         raise InputError(
             f"row_id: column {column.name!r}: {argument} has {column.missing_rows:,} rows without a value. Expected "
@@ -210,14 +212,14 @@ class JoinedChunks(TableChunks):
 
 
 def _nothing(name: Hashable, rows: int) -> Column:
-    """A column of missing values."""
+    """Return a column of missing values."""
     import pyarrow as pa
 
     return Column(name, np.empty(0, np.uint8), np.array([rows]), pa.nulls(0), missing=True)
 
 
 def _with_missing(column: Column, more: int) -> Column:
-    """The column with so many missing values more."""
+    """Return the column with `more` further missing values."""
     if not more:
         return column
     counts = np.append(column.counts[: len(column.labels)], column.missing_rows + more)
@@ -225,7 +227,7 @@ def _with_missing(column: Column, more: int) -> Column:
 
 
 class VersionChunks(TableChunks):
-    """The table of versions: of each chunk of the joined tables one for each version."""
+    """The table of versions: for each chunk of the joined tables one chunk for each version."""
 
     def __init__(self, joined: JoinedChunks, layout: VersionLayout) -> None:
         self._versions = layout.versions
@@ -269,7 +271,7 @@ class VersionChunks(TableChunks):
 
 
 def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
-    """The numbers of values, by code; codes may be these."""
+    """Return the number of the value of each row. numbers: by code."""
     kind = code_type(column.size)
     if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
         return codes.astype(kind, copy=False)
@@ -285,5 +287,5 @@ def _numbered(column: ReleasedColumn) -> Column:
 
 
 def _plain(name: Hashable, counts: npt.NDArray[np.int64]) -> Column:
-    """A column of whole numbers from 0, without codes of rows."""
+    """Return a column of the whole numbers from 0, without codes of rows. counts: the rows of each number."""
     return Column(name, np.empty(0, np.uint8), counts, np.arange(len(counts)), missing=False)

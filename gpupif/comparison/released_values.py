@@ -1,4 +1,4 @@
-"""What became of the values of each column: joint counts of its values before and after, and the released detail."""
+"""The released value of each value of a column: joint counts of values before and after, and the released detail."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..encoding.column import Column, value_order
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
 from ..engines.base import Counter
 from ..errors import ColumnTypeError
-from ..hierarchies.base import Hierarchy
+from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.count_statistics import CountSums
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
 from ..utils.information import LogSum
 
-# A function of values is believed where so large a share of the rows has a value that others have too, or where it
-# leaves at most so large a share of the values.
+# A function of values is believed if at least this share of the rows has a value that other rows have too, or if it
+# leaves at most this share of the values.
 BELIEVED = 0.5
 
 
@@ -37,12 +37,12 @@ class SharedValues(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """The number of missing values."""
+        """Return the number that missing values have."""
         return len(self.labels)
 
     @classmethod
-    def of(cls, before: Column, after: Column) -> SharedValues:
-        """Of a column before and after, with or without codes of rows."""
+    def from_columns(cls, before: Column, after: Column) -> SharedValues:
+        """Number the values of a column before and after together. Codes of rows are not needed."""
         try:
             return cls._merged([label_array(one) for one in (before, after)])
         except ColumnTypeError:
@@ -60,31 +60,32 @@ class SharedValues(NamedTuple):
         return cls(merged, before, after, as_text)
 
     def numbers(self, column: Column) -> npt.NDArray[np.int64]:
-        """By code of a column with some of these values their numbers: codes differ where a table is read anew."""
+        """Return the numbers of the values of a column, by code. Codes may differ when a table is read anew."""
         labels = text_labels(column) if self.as_text else label_array(column)
         known = len(labels) and not pa.types.is_null(labels.type)
         found = number_in(column.name, labels, self.labels) if known else np.empty(0, np.int64)
         return np.append(found, self.missing).astype(np.int64)
 
     def column(self, name: Hashable) -> Column:
-        """The values as a column without rows, whose codes are their numbers."""
+        """Return the values as a column without rows, whose codes are their numbers."""
         counts = np.zeros(len(self.labels) + 1, np.int64)
         return Column(name, np.empty(0, np.uint8), counts, self.labels, missing=True)
 
 
 def text_labels(column: Column) -> pa.Array:
-    """The labels of a column as texts."""
+    """Return the labels of a column as texts."""
     return pa.array(column.texts()[:-1], pa.string())
 
 
 class JointCounts(NamedTuple):
-    """Counts of the values of a column before and after together, in rows of some of its values before.
+    """Counts of the values of a column before and after together, for some of its values before.
 
-    values: numbers of the values before. released: by value that which most of its rows have after (the lowest of
-    several), -1 where none has one. several: how many values have more than one. stays: whether any row stays missing.
-    away, hidden: by value, rows that the table after lacks, and other rows whose value is suppressed. logs: sum of
-    c log2 c over the joint counts of all other rows. changed: rows whose value is another; suppressed: those whose
-    value is missing now.
+    values: numbers of the values before.
+    released: by value, the value that most of its rows have after (of equally many the lowest), -1 if none has a value.
+    several: how many values have more than one value after. stays: whether any missing value stays missing.
+    away: by value, rows that the table after lacks. hidden: by value, other rows whose value is suppressed.
+    logs: the sum of c log2 c over the joint counts c of all other rows.
+    changed: rows whose value is another. suppressed: rows whose value became missing.
     """
 
     values: npt.NDArray[np.int64]
@@ -98,7 +99,7 @@ class JointCounts(NamedTuple):
     suppressed: int
 
     @classmethod
-    def of(
+    def from_pairs(
         cls,
         shared: SharedValues,
         ranks: npt.NDArray[np.int64],
@@ -137,7 +138,7 @@ class JointCounts(NamedTuple):
 
     @classmethod
     def total(cls, parts: Sequence[JointCounts]) -> JointCounts:
-        """Of several parts of a table, none of which has values of another."""
+        """Return the counts over all partitions of a table. No value before is in two partitions."""
         values, released, several, stays, away, hidden, logs, changed, suppressed = zip(*parts, strict=True)
         return cls(
             np.concatenate(values),
@@ -153,11 +154,13 @@ class JointCounts(NamedTuple):
 
 
 class ReleasedColumn(NamedTuple):
-    """A column before and after. name: of it. shared: its values. before, after: rows by number of a value.
+    """A column before and after.
 
-    detail: by number of a value before, that of the value at the detail of the released table. kind: how that was
-    found: "same" (values stand as they are), "mapped" (a function of them was released), "perturbed" (neither),
-    "dropped" (nothing was released). joint: see `JointCounts`. is_lost: whether there were values and none is left.
+    shared: its values. before, after: int64 arrays, rows by number of a value.
+    detail: by number of a value before, the number of the value at the detail of the released table.
+    kind: how the detail was found: "same" (values are as they were), "mapped" (a function of them was released),
+        "perturbed" (neither), "dropped" (nothing was released).
+    is_lost: whether there were values before, but none is left.
     """
 
     name: Hashable
@@ -188,20 +191,20 @@ class ReleasedColumn(NamedTuple):
 
     @property
     def kept(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Rows by number of a value, before and after, of the cells that are there in both tables."""
+        """Return rows by number of a value, before and after, counting only cells that are there in both tables."""
         gone, after = self.gone, self.after.copy()
         after[self.shared.missing] -= gone.sum()
         return self.before - gone, after
 
     @property
     def detail_is_before(self) -> bool:
-        """Whether values before are at the released detail as they stand."""
+        """Return whether values before are at the released detail already."""
         own = np.arange(self.size)
         return bool((self.detail[self.before > 0] == own[self.before > 0]).all())
 
     @property
     def detail_is_after(self) -> bool:
-        """Whether values at the released detail are those that were released, in every row."""
+        """Return whether the value at the released detail is the released value in every row."""
         joint, missing = self.joint, self.shared.missing
         if not self.after[:missing].any():
             return bool((self.detail[self.before > 0] == missing).all())
@@ -212,7 +215,7 @@ class ReleasedColumn(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers of values there are, that of missing ones included."""
+        """Return how many numbers of values there are, including the number of missing values."""
         return len(self.shared.labels) + 1
 
 
@@ -222,19 +225,19 @@ def joint_requests(columns: int) -> list[SetRequest]:
 
 
 def make_joint(columns: Sequence[Column], total: Total) -> Find:
-    """Finds `JointCounts`."""
+    """Return the function that finds the `JointCounts` of a column in a partition."""
     known: dict[int, tuple[SharedValues, npt.NDArray[np.int64]]] = {}
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> JointCounts:
         own, other, flag = set_
         if own not in known:
-            shared = SharedValues.of(columns[own], columns[other])
+            shared = SharedValues.from_columns(columns[own], columns[other])
             known[own] = shared, value_order(shared.column(own))
         shared, ranks = known[own]
         found = counter.combinations(place, ordered=False)
         before, after = shared.before[found.codes[0]], shared.after[found.codes[1]]
         there = np.asarray(columns[flag].labels)[found.codes[2]] == 1
-        return JointCounts.of(shared, ranks, before, after, there, found.counts)
+        return JointCounts.from_pairs(shared, ranks, before, after, there, found.counts)
 
     return find
 
@@ -242,13 +245,14 @@ def make_joint(columns: Sequence[Column], total: Total) -> Find:
 def released_columns(
     names: Sequence[Hashable], counted: CountResult, dropped: Collection[Hashable], perturbed: Collection[Hashable]
 ) -> list[ReleasedColumn]:
-    """The columns before and after, from what was found of each. perturbed: columns that are known to be no function
-    of what they were.
+    """Return the columns before and after. counted: the `JointCounts` of each, by partition.
+
+    perturbed: columns that are known not to be a function of what they were.
     """
     found = []
     for place, (name, parts) in enumerate(zip(names, counted.found, strict=True)):
         columns = counted.columns[place], counted.columns[len(names) + place]
-        shared = SharedValues.of(*columns)
+        shared = SharedValues.from_columns(*columns)
         before, after = (
             _counts(column, number, len(shared.labels) + 1)
             for column, number in zip(columns, (shared.before, shared.after), strict=True)
@@ -286,7 +290,7 @@ def with_groups(column: ReleasedColumn, hierarchy: Hierarchy, level: int) -> Rel
 
 
 def _counts(column: Column, number: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """How many rows of a column have each of so many values; number: of each of its codes that of the value."""
+    """Return how many rows of a column have each value. number: by code of the column, the number of the value."""
     counts = np.zeros(size, np.int64)
     np.add.at(counts, number[: column.cardinality], column.counts)
     return counts
@@ -299,7 +303,7 @@ def _detail(
     joint: JointCounts,
     perturbed: bool,
 ) -> tuple[npt.NDArray[np.int64], str]:
-    """Of each value before the value at the released detail, and the kind (see `ReleasedColumn`)."""
+    """Return by value before the value at the released detail, and the kind (see `ReleasedColumn`)."""
     missing = shared.missing
     own = np.arange(missing + 1)
     if not after[:missing].any():
@@ -324,7 +328,7 @@ def _detail(
 
 
 def _believed(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> bool:
-    """Whether a function from values with these counts to others tells more than that most of them are unique."""
+    """Return whether a function of values says more than that most values are unique. before, after: rows by value."""
     repeated = before[before > 1].sum()
     fewer = np.count_nonzero(after) <= BELIEVED * np.count_nonzero(before)
     return bool(fewer or repeated >= BELIEVED * before.sum())

@@ -1,0 +1,151 @@
+"""A column at each level of its hierarchy, as codes, and the information that each level loses.
+
+The search looks at levels of codes, so that it needs no pass over rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..criteria.counted_table import CountedTable
+from ..encoding.column import Column
+from ..encoding.merge import label_array
+from ..errors import InputError
+from ..hierarchies.hierarchy import Hierarchy
+from ..rows.keys import code_type
+from ..utils.validation import brief
+
+
+@dataclass(frozen=True)
+class CodedLevel:
+    """The groups of a column at one level of its hierarchy.
+
+    codes: array (codes of the column, missing values too). The number of the group of each value: 0, 1, 2, ...
+    labels: array of text. The names of the groups, ascending; at level 0 the values, in the order of the column.
+        Missing values are a group of their own, the last, without a label. At the top all cells are one group.
+    counts: int64 array (groups). How many rows each group has.
+    """
+
+    codes: npt.NDArray[Any]
+    labels: pa.Array
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def cardinality(self) -> int:
+        """Return how many groups there are."""
+        return len(self.counts)
+
+
+@dataclass(frozen=True)
+class ColumnLevels:
+    """A column at each level of its hierarchy.
+
+    levels: from level 0, at which each value is a group, to the lowest level at which all cells of the column are one
+        group. That level may be below the top of the hierarchy: levels above it would be the same table once more.
+    losses: by level the information that is lost there, in bits over all rows, before any importance.
+    """
+
+    column: Column
+    levels: Sequence[CodedLevel]
+    losses: Sequence[float]
+
+    @classmethod
+    def from_hierarchy(cls, column: Column, hierarchy: Hierarchy) -> ColumnLevels:
+        """Return the levels of a column.
+
+        Raises InputError for a value that has no place in the hierarchy, and for two levels that do not nest.
+        """
+        hierarchy = hierarchy.for_column(column.name)
+        values = label_array(column)
+        levels = [CodedLevel(np.arange(column.cardinality, dtype=code_type(column.cardinality)), values, column.counts)]
+        for level in range(1, hierarchy.height):
+            levels.append(_coded_level(column, hierarchy.groups(values, level)))
+            _check_nested(hierarchy, level, values, levels)
+        hierarchy.groups(values, hierarchy.height)
+        everything = np.zeros(column.cardinality, np.uint8)
+        levels.append(CodedLevel(everything, pa.array([hierarchy.root]), np.array([column.counts.sum()], np.int64)))
+        top = next(level for level, coded in enumerate(levels) if coded.cardinality == 1)
+        used = levels[: top + 1]
+        return cls(column, used, [entropy_loss(column.counts, coded.codes) for coded in used])
+
+    @property
+    def name(self) -> Hashable:
+        """Return the name of the column."""
+        return self.column.name
+
+    @property
+    def height(self) -> int:
+        """Return the highest level, at which all cells are one group."""
+        return len(self.levels) - 1
+
+    def upwards(self, low: int, high: int) -> npt.NDArray[Any]:
+        """Return by group at level `low` the group at level `high` that it is part of. high: at least `low`."""
+        below, above = self.levels[low], self.levels[high]
+        group = np.zeros(below.cardinality, above.codes.dtype)
+        group[below.codes] = above.codes
+        return group
+
+
+def column_levels(table: CountedTable, hierarchies: Mapping[Hashable, Hierarchy]) -> list[ColumnLevels]:
+    """Return the levels of each column that has a hierarchy, in the order of the hierarchies.
+
+    Raises InputError for a value that has no place in its hierarchy, and for levels that do not nest.
+    """
+    return [
+        ColumnLevels.from_hierarchy(table.columns[table.place(name)], hierarchy)
+        for name, hierarchy in hierarchies.items()
+    ]
+
+
+def entropy_loss(counts: npt.NDArray[np.int64], group: npt.NDArray[Any]) -> float:
+    """Return the loss n H(X|X'), in bits, of values that become groups. counts: rows by value. group: its group.
+
+    The loss is non-uniform entropy: Gionis & Tassa, k-Anonymization with Minimal Loss of Information (2009). It is the
+    same in any order of the values.
+    """
+    sizes = np.bincount(group, counts)[group]
+    return math.fsum(
+        count * math.log2(size / count) for count, size in zip(counts.tolist(), sizes.tolist(), strict=True) if count
+    )
+
+
+def _coded_level(column: Column, groups: pa.Array) -> CodedLevel:
+    """Return a level as codes. groups: the name of the group of each value."""
+    encoded = groups.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary)
+    size = len(order)
+    rank = np.empty(size, np.int64)
+    rank[order.to_numpy()] = np.arange(size)
+    codes = rank[encoded.indices.to_numpy()]
+    if column.missing:
+        codes = np.append(codes, size)
+    # The weights of the sums are whole numbers below 2^53, so that the sums are exact.
+    counts = np.bincount(codes, column.counts, size + column.missing).astype(np.int64)
+    return CodedLevel(codes.astype(code_type(max(1, len(counts)))), encoded.dictionary.take(order), counts)
+
+
+def _check_nested(hierarchy: Hierarchy, level: int, values: pa.Array, levels: Sequence[CodedLevel]) -> None:
+    """Raise InputError for two values that are one group below a level, but not at the level."""
+    below, above = levels[-2], levels[-1]
+    first = np.full(below.cardinality, -1)
+    # If several values are assigned to one place, the last one stays: here the first value of each group.
+    first[below.codes[::-1]] = np.arange(len(below.codes))[::-1]
+    other = first[below.codes]
+    apart = np.flatnonzero(above.codes[other] != above.codes)
+    if len(apart):
+        one, two = int(other[apart[0]]), int(apart[0])
+        names = [brief(above.labels[int(above.codes[place])].as_py()) for place in (one, two)]
+        group = brief(below.labels[int(below.codes[one])].as_py())
+        raise InputError(
+            f"{hierarchy.said}: its levels do not nest: {brief(values[one].as_py())} and {brief(values[two].as_py())} "
+            f"are both {group} at level {level - 1}, but {names[0]} and {names[1]} at level {level}. What is one group "
+            "at a level has to be one at all above."
+        )
