@@ -20,8 +20,8 @@ from ..inspection.proposal import may_name_persons, propose
 from ..io.base import Source
 from ..io.read import open_source
 from ..marginals.request import CountRequest
-from ..treatment.base import Treatment
 from ..treatment.dropped_columns import Drop
+from ..treatment.treatment import Treatment
 from ..treatment.value_maps.pseudonym import Pseudonym
 from ..utils.progress import Reporter
 from ..utils.validation import as_columns

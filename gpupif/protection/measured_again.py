@@ -27,8 +27,8 @@ from ..results.distribution import ColumnQuery
 from ..results.scores import Scores
 from ..scoring.score import score
 from ..treatment.plan import Plan
+from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
-from ..treatment.treated import Treated
 from ..utils.config import resources
 
 

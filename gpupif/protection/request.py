@@ -20,9 +20,9 @@ from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..treatment.base import Treatment
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress, SuppressRows
+from ..treatment.treatment import Treatment
 from ..treatment.value_maps.recode import Recode
 from ..utils.validation import as_columns, brief, check_exist, is_number
 from .checks import Suppression

@@ -23,12 +23,11 @@ from ..results.provenance import describe_files, digest
 from ..utils.docs import documented_as
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.signals import Shield
-from .in_files import FileTable
+from .file_table import FileTable
 from .plan import Plan
+from .plan_run import Treated, apply_plan, find_key, make_record
 from .record import TreatmentsRecord
-from .run import apply_plan, find_key, make_record
 from .treat import treat
-from .treated import Treated
 from .writer import TreatedWriter
 
 # Of what a run leaves in its folder, which another version may not read as its own.

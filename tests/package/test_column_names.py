@@ -11,7 +11,7 @@ import pytest
 
 import gpupif
 from gpupif.results.scores import Scores
-from gpupif.treatment.base import Treatment
+from gpupif.treatment.treatment import Treatment
 
 KEY = bytes(range(32))
 TABLE = pd.DataFrame(

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ...utils.validation import brief, check_word, is_number, within
-from ..base import Step, Tools, Treatment, WorkingTable
-from .transitions import ALL, CATEGORY, KEEP, KeepOrReplace, TransitionStep, check_missing_rule, domain_of, draws_for
+from ..steps import Step
+from ..treatment import Tools, TreatedTable, Treatment
+from .transitions import ALL, CATEGORY, KEEP, KeepOrReplace, TransitionStep, check_missing_rule, domain_of
 
 Shares = Sequence[float] | npt.NDArray[np.float64]
 
@@ -124,9 +125,9 @@ class RandomizedResponse(Treatment):
         if self.values is not None and not len(self.values):
             raise InputError(f"{said}: values: expected at least one value, got an empty list.")
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         found = table.values(self.column)
-        draws = draws_for(self.do, tools, self.column)
+        draws = tools.draws(self.do, self.column)
         domain = domain_of(self.column, found, self.values, self.missing)
         size = domain.randomised
         shares = [Fraction(1, size) for _ in range(size)]

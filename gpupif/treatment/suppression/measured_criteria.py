@@ -23,7 +23,7 @@ from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError, UnreachableError
 from ...measures import Measure, as_risk, find_measure
 from ...rows.threads import Workers
-from ..base import PieceColumn
+from ..coded_columns import CodedColumn
 from .class_suppression import Suppressed, check_reached, make_groups, suppress_cells
 from .grouping import ClassCriterion, KeyedRows, without_implied
 
@@ -52,7 +52,7 @@ class MeasuredCriteria:
         criteria: CriterionSet,
         readings: Sequence[str],
         names: Sequence[Hashable],
-        columns: Sequence[PieceColumn],
+        columns: Sequence[CodedColumn],
         engine: Engine,
     ) -> None:
         self._criteria = criteria
@@ -296,7 +296,7 @@ class Restoring:
 
 
 def suppress_to_criteria(
-    columns: Sequence[PieceColumn],
+    columns: Sequence[CodedColumn],
     names: Sequence[Hashable],
     criteria: CriterionSet,
     importance: Mapping[int, float],

@@ -12,7 +12,9 @@ from ...criteria.criterion import read_criteria
 from ...criteria.criterion_set import CriterionSet, CriterionValue
 from ...errors import InputError
 from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
-from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
+from ..coded_columns import CodedColumn
+from ..steps import Chunk, RowFacts, Step
+from ..treatment import Tools, TreatedTable, Treatment
 from .class_suppression import with_missing
 from .measured_criteria import READINGS, suppress_to_criteria
 from .scored_condition import as_names, cells_where, check_condition
@@ -115,7 +117,7 @@ class Suppress(Treatment):
             found += [] if one is None else as_names("columns", one)
         return list(dict.fromkeys(found))
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = as_names("columns", self.columns)
         check_exist("columns", names, table.names)
         if self.where is not None:
@@ -184,10 +186,14 @@ class SuppressStep(Step):
     values: Mapping[str, Sequence[CriterionValue]] | None = None
     rows: int | None = None
 
-    def apply(self, piece: Piece) -> None:
-        facts = piece.facts(self.facts)
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return self.columns
+
+    def apply(self, chunk: Chunk) -> None:
+        facts = self.facts.read(chunk)
         for place, name in enumerate(self.columns):
-            suppress_in(piece, name, facts[str(place)])
+            suppress_in(chunk, name, facts[str(place)])
 
     def record(self) -> dict[str, Any]:
         if self.values is None:
@@ -202,11 +208,11 @@ class SuppressStep(Step):
         return ("rounds", "restored", "rows")
 
 
-def suppress_in(piece: Piece, name: Hashable, rows: Any) -> None:
+def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
     """Make the values of a column missing in some rows."""
     if np.any(rows):
-        column = piece[name]
-        piece[name] = PieceColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)
+        column = chunk[name]
+        chunk[name] = CodedColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)
 
 
 WAYS_OF_ROWS = ("where", "k")
@@ -287,7 +293,7 @@ class SuppressRows(Treatment):
         several = (self.quasi_identifiers, self.columns)
         return list(dict.fromkeys(name for one in several if one is not None for name in as_names("columns", one)))
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = None if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
         check_exist("quasi_identifiers", known or [], table.names)
         if self.k is not None:
@@ -312,10 +318,18 @@ class SuppressRowsStep(Step):
     facts: RowFacts
     columns: Sequence[Hashable] | None
 
-    def apply(self, piece: Piece) -> None:
-        suppressed = piece.facts(self.facts)["0"]
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return self.columns or ()
+
+    @property
+    def removes_rows(self) -> bool:
+        return self.columns is None
+
+    def apply(self, chunk: Chunk) -> None:
+        suppressed = self.facts.read(chunk)["0"]
         if self.columns is None:
-            piece.keep_rows(~suppressed)
+            chunk.keep_rows(~suppressed)
             return
         for name in self.columns:
-            suppress_in(piece, name, suppressed)
+            suppress_in(chunk, name, suppressed)

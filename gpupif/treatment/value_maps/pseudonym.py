@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ...encoding.texts import texts
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, check_word, whole_number
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_numeric, looked_up, unchanged
 
 # Of fewer texts, draft SP 800-38G Revision 1 says, one can be found by trying.
@@ -135,7 +135,7 @@ class Pseudonym(ValueMap):
         if self.method == "hmac" and self.length > MOST_DIGITS:
             raise InputError(f"{said}: length: expected at most {MOST_DIGITS} digits, which HMAC-SHA256 has.")
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         if tools.key is None:
             raise InputError(
                 f"pseudonym: column {self.column!r}: pseudonyms are made by a secret key, and there is none. Give one "

@@ -20,7 +20,7 @@ from ...errors import ColumnTypeError, InputError
 from ...hierarchies.base import Hierarchy
 from ...hierarchies.levels import hierarchy_with_level
 from ...utils.validation import brief, check_word, is_number, whole_number
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Groups, is_plain, kept, numbers, typed
 
 
@@ -152,7 +152,7 @@ class Recode(ValueMap):
         if self.level is not None:
             hierarchy_with_level(hierarchies, self.column, self.level)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         groups = self._groups(tools)
 
         def recoded(values: pa.Array) -> pa.Array:

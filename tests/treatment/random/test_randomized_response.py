@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.errors import InputError
 from gpupif.treatment.random.randomized_response import RandomizedResponse, posteriors, variance_of_estimate
-from tests.helpers.treated_pieces import prepared, treated, values_after
+from tests.helpers.treated_chunks import prepared, treated, values_after
 
 SECRET = bytes(range(100, 132))
 KEY = gpupif.Key.of(SECRET)
