@@ -87,7 +87,6 @@ from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .treatment.dropped_columns import DeclaredColumns as DeclaredColumns
 from .treatment.dropped_columns import Drop as Drop
-from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
 from .treatment.plan_run import Treated as Treated
 from .treatment.random.jitter import Jitter as Jitter
@@ -100,6 +99,7 @@ from .treatment.random.swap import Swap as Swap
 from .treatment.suppression.suppress import Suppress as Suppress
 from .treatment.suppression.suppress import SuppressRows as SuppressRows
 from .treatment.treat import treat as treat
+from .treatment.treat_files import treat_files as treat_files
 from .treatment.value_maps.date_part import DatePart as DatePart
 from .treatment.value_maps.microaggregate import Microaggregate as Microaggregate
 from .treatment.value_maps.pooled_values import BottomCode as BottomCode

@@ -71,7 +71,7 @@ def measure_table(table: Any, criteria: CriterionSet) -> list[CriterionValue]:
 def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
     """The table treated; of files that are read in streams files in a folder that is deleted again."""
     if isinstance(table, str | os.PathLike | Input) and CountRequest().in_streams(table):
-        from ..treatment.files import treat_files
+        from ..treatment.treat_files import treat_files
 
         folder = opened.enter_context(temporary_folder(resources().temp))
         return treat_files(table, folder / "treated.parquet", plan)

@@ -211,7 +211,7 @@ def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
 
     plan = [Bins("age"), Drawn("sex")]
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
+        patch.setattr("gpupif.treatment.treat_files.TreatedWriter.publish", fail)
         with pytest.raises(OSError, match="gone"):
             gpupif.treat_files(source, tmp_path / "out", plan, key=KEY, resume=True)
     with pytest.raises(OutputError, match="had another plan"):
@@ -252,7 +252,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
+        patch.setattr("gpupif.treatment.treat_files.TreatedWriter.publish", fail)
         with pytest.raises(OSError, match="gone"):
             gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
     with pytest.raises(OutputError, match="had another key"):
