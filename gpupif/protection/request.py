@@ -226,7 +226,7 @@ class AskedOfTable:
             treatments.append(
                 Suppress(
                     columns=known,
-                    criteria=[str(criterion) for criterion in request.limits],
+                    require=[str(criterion) for criterion in request.limits],
                     quasi_identifiers=known,
                     sensitive=list(request.sensitive) or None,
                     attackers=request.attackers or None,

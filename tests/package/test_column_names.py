@@ -44,7 +44,7 @@ WITH = {
 # By function and argument: what it is given in place of that.
 INSTEAD = {
     ("advise", "sensitive"): {"quasi_identifiers": ["sex", "home"]},
-    ("Suppress", "sensitive"): {"columns": ["sex", "home"], "criteria": ["k>=2", "distinct_l(religion)>=2"]},
+    ("Suppress", "sensitive"): {"columns": ["sex", "home"], "require": ["k>=2", "distinct_l(religion)>=2"]},
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
     ("SuppressRows", "known"): {"where": "csf > 0.1", "columns": ["sex"]},
 }

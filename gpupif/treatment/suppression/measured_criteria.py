@@ -242,7 +242,7 @@ class ByScores:
         value = "not defined" if broken.value is None else f"{broken.value:.6g}"
         how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
         return UnreachableError(
-            f"criteria: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
+            f"require: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
             f"{value}{where}, where missing values {how}. Name more columns, or recode before."
         )
 

@@ -19,7 +19,7 @@ from .class_suppression import with_missing
 from .measured_criteria import READINGS, suppress_to_criteria
 from .scored_condition import as_names, cells_where, check_condition
 
-WAYS = ("where", "k", "criteria")
+WAYS = ("where", "k", "require")
 # Of a row, and of each of its columns that criteria need, while cells are suppressed until these hold; measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
 
@@ -28,7 +28,7 @@ ROW_BYTES, COLUMN_BYTES = 64, 8
 class Suppress(Treatment):
     """Cells suppressed, so that they are missing: where a condition on their scores holds, or until criteria hold.
 
-    One of ``where``, ``k`` and ``criteria`` is given. Where a cell is missing already it stays so.
+    One of ``where``, ``k`` and ``require`` is given. Where a cell is missing already it stays so.
 
     Parameters
     ----------
@@ -37,40 +37,40 @@ class Suppress(Treatment):
     where:
         A condition on any of gpupif's measures, as of `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size <
         5"``. The table is scored as it is treated so far; the cells for which it holds are suppressed, all at once. A
-        cell that is suppressed changes the scores of others: to reach a limit use ``criteria``.
+        cell that is suppressed changes the scores of others: to reach a limit use ``require``.
     k:
-        Short for ``criteria=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
-    criteria:
-        Limits on risk, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
+        Short for ``require=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
+    require:
+        Criteria, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
         ``"uniques<=0"``. In rounds the cells that break them are suppressed; then each that is not needed is restored,
         so that no single one can be. Cells of rows, not rows of a class, are suppressed: of equal rows the last ones.
     quasi_identifiers:
-        With k and criteria: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
+        With k and require: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
         that are not in `columns` stay as they are, so that classes are within their values (sdcMicro's strata).
     sensitive:
-        With criteria: sensitive attributes, for ``distinct_l``, ``t`` and others.
+        With require: sensitive attributes, for ``distinct_l``, ``t`` and others.
     known:
         With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, and a number is any
         so many of these.
     attackers:
-        With where and criteria: several attackers, as of `gpupif.score`; criteria name them.
+        With where and require: several attackers, as of `gpupif.score`; criteria name them.
     weights:
         With where: the column of sampling weights, as of `gpupif.score`.
     missing:
         How missing values are read, those that were there too: "category", as a value of their own, or "wildcard", as
-        any value. Default: with where "category"; with criteria both, the worse of which counts, for a hole is seen
+        any value. Default: with where "category"; with require both, the worse of which counts, for a hole is seen
         too. With "wildcard" alone fewer cells are needed (sdcMicro's ``alpha=1``), and rows of few holes may be told
         apart by these; the work grows with the square of the rows.
     importance:
-        With k and criteria: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
+        With k and require: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
 
     Raises
     ------
     InputError
-        None or several of where, k and criteria; what is no condition, criterion or measure; a column that is not
+        None or several of where, k and require; what is no condition, criterion or measure; a column that is not
         there;
         importance that is not above 0; a criterion that cannot be reached, with the columns that stand in the way; with
-        k and criteria, a table that does not fit into memory.
+        k and require, a table that does not fit into memory.
 
     Notes
     -----
@@ -86,7 +86,7 @@ class Suppress(Treatment):
     columns: Sequence[Hashable]
     where: str | None = None
     k: int | None = None
-    criteria: Sequence[str] | str | None = None
+    require: Sequence[str] | str | None = None
     quasi_identifiers: Sequence[Hashable] | None = None
     sensitive: Sequence[Hashable] | None = None
     known: Any = None
@@ -97,7 +97,7 @@ class Suppress(Treatment):
 
     def check(self) -> None:
         names = as_names("columns", self.columns)
-        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "criteria": (*_OF_K, *_OF_CRITERIA)})
+        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "require": (*_OF_K, *_OF_REQUIRE)})
         if self.missing is not None:
             check_word("missing", self.missing, READINGS)
         if self.quasi_identifiers is not None:
@@ -107,7 +107,7 @@ class Suppress(Treatment):
         elif way == "k":
             whole_number("k", self.k, "rows")
         else:
-            read_criteria(self.criteria)
+            read_criteria(self.require)
         _check_importance(self.importance, names)
 
     def named(self) -> Sequence[Hashable]:
@@ -129,7 +129,7 @@ class Suppress(Treatment):
         sensitive = [] if self.sensitive is None else as_names("sensitive", self.sensitive)
         check_exist("quasi_identifiers", known, table.names)
         check_exist("sensitive", sensitive, table.names)
-        asked = [f"k>={self.k}"] if self.criteria is None else self.criteria
+        asked = [f"k>={self.k}"] if self.require is None else self.require
         criteria = CriterionSet.of(asked, known, sensitive, self.attackers, names=table.names)
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
@@ -140,7 +140,7 @@ class Suppress(Treatment):
 
 
 _OF_K = ("quasi_identifiers", "importance")
-_OF_CRITERIA = ("sensitive",)
+_OF_REQUIRE = ("sensitive",)
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -46,14 +46,7 @@ class FormatPreserving:
         self._column = column
 
     def encrypt(self, text: str) -> str:
-        """The text in place of another; raises InputError for one that it cannot take, naming it."""
-        return self._changed(text, self._cipher.encrypt, self._cipher.encrypt_int)
-
-    def decrypt(self, text: str) -> str:
-        """The text that was encrypted to this one."""
-        return self._changed(text, self._cipher.decrypt, self._cipher.decrypt_int)
-
-    def _changed(self, text: str, change_digits: Any, change_number: Any) -> str:
+        """Return the text in place of another; raises InputError for a text that FF1 cannot take, naming it."""
         kinds = self._kinds(text)
         domain = math.prod(map(len, kinds))
         if domain < SMALLEST_DOMAIN:
@@ -64,12 +57,12 @@ class FormatPreserving:
             )
         plain = [sign for sign in text if sign in PLACE]
         if all(kind is string.digits for kind in kinds):
-            new: Sequence[str] = change_digits("".join(plain))
+            new: Sequence[str] = self._cipher.encrypt("".join(plain))
         else:
             number = 0
             for kind, sign in zip(kinds, plain, strict=True):
                 number = number * len(kind) + PLACE[sign][1]
-            number = change_number(number, domain=domain)
+            number = self._cipher.encrypt_int(number, domain=domain)
             backwards = []
             for kind in reversed(kinds):
                 number, place = divmod(number, len(kind))
