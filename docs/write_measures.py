@@ -80,7 +80,7 @@ def nightly_tables() -> dict[str, str]:
 def treatments_tables() -> dict[str, str]:
     """The tables of treatments.md, likewise: treatments and kinds of hierarchies, with their keys."""
     from gpupif.hierarchies.open import KINDS
-    from gpupif.treatment.kinds import TREATMENTS
+    from gpupif.treatment.plan import TREATMENTS
 
     treatments = [
         (f"`{word}`", f"`{kind.__name__}`", *_own_keys(kind), _first_sentence(kind))

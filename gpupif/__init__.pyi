@@ -32,8 +32,8 @@ from .results.scores import Scores as Scores
 from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.suda import suda as suda
-from .treatment.files import treat_files as treat_files
 from .treatment.plan import Plan as Plan
 from .treatment.treat import treat as treat
+from .treatment.treat_files import treat_files as treat_files
 from .utils.config import config as config
 from .utils.config import set_config as set_config

@@ -53,8 +53,8 @@ def treat(
     with configured(shared.quiet, device, None, memory_limit, temp, compression):
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
-        from ..treatment.files import treat_files
         from ..treatment.plan import Plan
+        from ..treatment.treat_files import treat_files
 
         records = {"--record": record, "--public-record": public_record}
         _check_apart({"--output": output, "--plan": plan, "--key-file": key_file, **records})

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..hierarchies.hierarchy import Hierarchy
-from ..treatment.base import Treatment, ValueMap
 from ..treatment.plan import Plan
+from ..treatment.treatment import Treatment, ValueMap
 from .released_values import ReleasedColumn, with_groups
 
 

@@ -20,8 +20,8 @@ from ..inspection.table_facts import facts_in_memory
 from ..io.base import Source
 from ..io.read import open_source
 from ..marginals.request import CountRequest
-from ..treatment.base import Treatment
 from ..treatment.dropped_columns import Drop
+from ..treatment.treatment import Treatment
 from ..treatment.value_maps.pseudonym import Pseudonym
 from ..utils.progress import Reporter
 from ..utils.validation import as_columns

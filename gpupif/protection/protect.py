@@ -259,7 +259,7 @@ def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress
     known = list(criteria.quasi_identifiers)
     return Suppress(
         columns=known,
-        criteria=[str(criterion) for criterion in request.criteria],
+        require=[str(criterion) for criterion in request.criteria],
         quasi_identifiers=known,
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,

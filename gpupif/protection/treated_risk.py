@@ -27,8 +27,8 @@ from ..results.score_distribution import ColumnQuery
 from ..results.scores import Scores
 from ..scoring.score import score
 from ..treatment.plan import Plan
+from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
-from ..treatment.treated import Treated
 from ..utils.config import resources
 
 
@@ -72,7 +72,7 @@ def measure_table(table: Any, criteria: CriterionSet) -> list[CriterionValue]:
 def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
     """Treat a table. Files that are read in streams are treated to files in a folder that `opened` deletes."""
     if isinstance(table, str | os.PathLike | Input) and CountRequest().in_streams(table):
-        from ..treatment.files import treat_files
+        from ..treatment.treat_files import treat_files
 
         folder = opened.enter_context(temporary_folder(resources().temp))
         return treat_files(table, folder / "treated.parquet", plan)

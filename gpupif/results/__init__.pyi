@@ -26,7 +26,7 @@ from ..protection.advise import Advice as Advice
 from ..protection.result import FrontierNode as FrontierNode
 from ..protection.result import Protection as Protection
 from ..special_uniques.result import SpecialUniques as SpecialUniques
-from ..treatment.treated import Treated as Treated
+from ..treatment.plan_run import Treated as Treated
 from .cell_table import CellTable as CellTable
 from .lazy_tables import StoredFrame as StoredFrame
 from .scores import Scores as Scores

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from ..errors import InputError
 from ..utils.validation import as_list
-from .base import Piece, Step, Tools, Treatment, WorkingTable
+from .steps import Chunk, Step
+from .treatment import Tools, TreatedTable, Treatment
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Drop(Treatment):
         if not as_list("drop: columns", self.columns):
             raise InputError("drop: columns: expected at least one column, got an empty list.")
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> DropStep:
+    def prepare(self, table: TreatedTable, tools: Tools) -> DropStep:
         names = as_list("drop: columns", self.columns)
         if len(names) == len(table.names):
             raise InputError("drop: expected to leave a column, got the names of all. Leave one out of columns.")
@@ -39,9 +40,13 @@ class DropStep(Step):
 
     columns: Sequence[Hashable]
 
-    def apply(self, piece: Piece) -> None:
+    @property
+    def drops(self) -> Sequence[Hashable]:
+        return self.columns
+
+    def apply(self, chunk: Chunk) -> None:
         for name in self.columns:
-            piece.drop(name)
+            chunk.drop(name)
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class DeclaredColumns(Treatment):
         if not as_list("declared_columns: columns", self.columns):
             raise InputError("declared_columns: columns: expected at least one column, got an empty list.")
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> NoStep:
+    def prepare(self, table: TreatedTable, tools: Tools) -> NoStep:
         declared = set(self.columns)
         others = [name for name in table.names if name not in declared]
         if others:
@@ -93,5 +98,5 @@ def _labels_rows(index: Any) -> bool:
 class NoStep(Step):
     """What leaves the table as it is."""
 
-    def apply(self, piece: Piece) -> None:
+    def apply(self, chunk: Chunk) -> None:
         return

@@ -19,12 +19,12 @@ from ..io.temporary_folder import temporary_folder
 from ..out_of_core.budget import plan_reading
 from ..utils.config import resources
 from ..utils.progress import Reporter
-from .base import Treatment, ValueMap
-from .in_files import FileTable
-from .in_memory import MemoryTable
+from .file_table import FileTable
+from .memory_table import MemoryTable
 from .plan import Plan
-from .run import apply_plan, named_in
+from .plan_run import apply_plan, named_in
 from .suppression.suppress import SuppressRows
+from .treatment import Treatment, ValueMap
 
 
 def removes_rows(plan: Plan) -> bool:
@@ -43,7 +43,7 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
     decides which rows are taken away.
     """
     if is_dask(table):
-        from .on_dask import DaskTable
+        from .dask_table import DaskTable
 
         lazy = DaskTable(table, report)
         apply_plan(lazy, _deciding(plan, lazy.names), None, report)

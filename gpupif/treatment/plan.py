@@ -16,12 +16,52 @@ from ..io.documents import DOCUMENTS, document_kind, read_document, toml_comment
 from ..io.write import check_output, write_text
 from ..utils.display import json_text
 from ..utils.validation import brief, check_path
-from .base import Treatment
-from .kinds import TREATMENTS
+from .dropped_columns import DeclaredColumns, Drop
 from .plan_fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
+from .random.jitter import Jitter
+from .random.noise import Noise
+from .random.pram import Pram
+from .random.randomized_response import RandomizedResponse
+from .random.shift_dates import ShiftDates
+from .random.swap import Swap
 from .safe_harbor import safe_harbor_treatments
 from .steps import of_treatment
+from .suppression.suppress import Suppress, SuppressRows
+from .treatment import Treatment
+from .value_maps.date_part import DatePart
+from .value_maps.microaggregate import Microaggregate
+from .value_maps.pooled_values import BottomCode, Cap, Rare, TopCode
+from .value_maps.pseudonym import Pseudonym
+from .value_maps.recode import Recode
+from .value_maps.rounding import Round
+from .value_maps.zip3 import Zip3
 
+# All treatments, by their word in a plan.
+TREATMENTS: Mapping[str, type[Treatment]] = {
+    kind.do: kind
+    for kind in (
+        DeclaredColumns,
+        Drop,
+        Recode,
+        Cap,
+        TopCode,
+        BottomCode,
+        Rare,
+        DatePart,
+        Zip3,
+        Round,
+        Pseudonym,
+        Microaggregate,
+        Suppress,
+        SuppressRows,
+        Jitter,
+        Noise,
+        Pram,
+        RandomizedResponse,
+        ShiftDates,
+        Swap,
+    )
+}
 # The keys of a plan.
 HIERARCHIES, TREATMENT = "hierarchies", "treatment"
 

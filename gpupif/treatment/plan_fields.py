@@ -17,7 +17,7 @@ import numpy as np
 from ..encoding.texts import text_of
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_hashable, is_number, is_whole
-from .base import Treatment
+from .treatment import Treatment
 
 # What a plan never has: it is given beside it, so that a plan can be shown.
 SECRETS = ("key", "key_file", "password", "secret", "seed")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,10 @@ from ..io.documents import read_document
 from ..io.write import write_text
 from ..utils.display import Displayable, Heading, as_json, as_percent, draw_table, plural
 from ..utils.versions import installed_version
-from .base import Step, Treatment
-from .columns import Changes
 from .plan import Plan
 from .plan_fields import plain_fields
+from .steps import Step, StepCounts
+from .treatment import Treatment
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,22 +30,6 @@ LEFT_OUT = "left out"
 # Where a document has what was done, and what it says of each treatment beside what a plan has.
 TREATMENTS = "treatments"
 FOUND = ("columns_dropped", "cells_changed", "cells_suppressed", "rows_removed", "found")
-
-
-@dataclass
-class StepCounts:
-    """What a step did to a table, or some rows of it: cells by column, columns that went, rows that were taken away."""
-
-    changed: dict[Hashable, Changes] = field(default_factory=dict)
-    dropped: list[Hashable] = field(default_factory=list)
-    rows_removed: int = 0
-
-    def add(self, changed: Mapping[Hashable, Changes], dropped: Sequence[Hashable], rows_removed: int) -> None:
-        """More rows."""
-        for name, more in changed.items():
-            self.changed[name] = self.changed.get(name, Changes()) + more
-        self.dropped = list(dict.fromkeys([*self.dropped, *dropped]))
-        self.rows_removed += rows_removed
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_whole
-from .base import Treatment
 from .dropped_columns import DeclaredColumns, Drop
+from .treatment import Treatment
 from .value_maps.date_part import DatePart
 from .value_maps.pooled_values import OLDEST, BottomCode, Cap
 from .value_maps.zip3 import Zip3, check_populations

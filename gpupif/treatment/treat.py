@@ -11,10 +11,9 @@ from ..frames.open import open_table, with_labels
 from ..io.base import every_column
 from ..results.provenance import describe_frame
 from ..utils.progress import Reporter, announce_compilation
-from .in_memory import MemoryTable
+from .memory_table import MemoryTable
 from .plan import Plan
-from .run import apply_plan, find_key, make_record
-from .treated import Treated
+from .plan_run import Treated, apply_plan, find_key, make_record
 
 
 def treat(
@@ -74,7 +73,7 @@ def treat(
     secret = find_key(plan, key, seed)
     table = with_labels(table, [name for one in plan.treatments for name in one.named()])
     if is_dask(table):
-        from .on_dask import treat_dask
+        from .dask_table import treat_dask
 
         return treat_dask(table, plan, secret)
     return treat_frame(open_table(table, every_column), plan, secret)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..encoding.plain import family, plain_labels, plain_type
 from ..errors import InputError
@@ -18,22 +18,11 @@ from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks
 from ..out_of_core.gather import prefetched
-from .base import RowFacts
-from .plain_piece import PlainPiece
-from .record import StepCounts
-from .steps import SAMPLE_ROWS, Steps, StepUse, TableColumns
-from .stored_facts import StoredFacts
+from .coded_columns import coded_column
+from .steps import Chunk, StepCounts, Steps
 
 # Rows that are treated at once.
-PIECE_ROWS = 1 << 18
-
-
-class FilePiece(PlainPiece):
-    """Some rows of files."""
-
-    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
-        assert isinstance(facts, StoredFacts)
-        return facts.read(self.start, self.rows_before)
+CHUNK_ROWS = 1 << 18
 
 
 class TreatedSource(Source):
@@ -50,16 +39,16 @@ class TreatedSource(Source):
         self.ascending = source.ascending
         self.index_names = [name for name in source.index_names if name in self.names]
         self.folder_columns = [name for name in source.folder_columns if name in self.names]
-        self.counts = [StepCounts() for _ in steps.uses]
+        self.counts = [StepCounts() for _ in steps.applied]
         self.counted = self.coded = self.masked = False
         self._base = source
         self._steps = steps
         self._plain = plain
-        self._loses_rows = any(use.removes for use in steps.uses)
+        self._loses_rows = any(step.removes_rows for step, _ in steps.applied)
         self._given = source.nothing().schema
         self._schema = pa.schema([self._field(name) for name in self.names])
         # By file, the row of the table at which it begins, as each step sees it.
-        self._starts = {source.found.files[0]: [0] * (len(steps.uses) + 1)}
+        self._starts = {source.found.files[0]: [0] * (len(steps.applied) + 1)}
         self.rows = None if self._loses_rows else source.rows
 
     def _field(self, name: str) -> pa.Field:
@@ -106,46 +95,35 @@ class TreatedSource(Source):
             for _ in self._read_file(before, [], rows, size):
                 pass
         starts = list(self._starts[file])
-        uses, read = self._steps.needed(columns, self.counted)
+        needed, read = self._steps.needed(columns, self.counted)
         # Rows are counted by any column.
         names = [name for name in self._base.names if name in read] or self._base.names[:1]
-        pieces = in_chunks(self._base.read_file(file, names, rows, size), min(PIECE_ROWS, rows), max(1, size))
+        pieces = in_chunks(self._base.read_file(file, names, rows, size), min(CHUNK_ROWS, rows), max(1, size))
         with contextlib.closing(prefetched(pieces)) as made:
             for piece in made:
                 self.bytes_read = self._base.bytes_read
-                yield self._treat(piece, uses, starts, columns)
+                yield self._treat(piece, needed, starts, columns)
         self._starts[self.next_file(file)] = starts
 
-    def _treat(
-        self, table: pa.Table, uses: Sequence[StepUse | None], starts: list[int], columns: Sequence[str]
-    ) -> pa.Table:
-        """Some rows after all steps that matter; moves the starts behind them."""
-        now, rows = TableColumns(table), table.num_rows
-        for number, use in enumerate(uses):
-            start, starts[number] = starts[number], starts[number] + rows
-            if use is None:
-                continue
-            piece = FilePiece(start, rows, table.column_names, now.find, whole=False)
-            use.apply(piece)
-            if self.counted:
-                piece.settle()
-                self.counts[number].add(piece.changed, [], piece.rows_before - piece.rows)
-            now.take(piece)
-            rows = piece.rows
-        starts[-1] += rows
-        if not columns and self.masked:
-            kept = np.ones(table.num_rows, np.bool_) if now.kept is None else now.kept
-            return pa.table({"": pa.array(kept)})
+    def _treat(self, table: pa.Table, needed: Sequence[bool], starts: list[int], columns: Sequence[str]) -> pa.Table:
+        """Treat some rows by the steps that are needed; moves the starts behind them."""
+        chunk = Chunk(table.column_names, table.num_rows, lambda name: coded_column(name, table.column(str(name))))
+        for number, ((step, said), is_needed) in enumerate(zip(self._steps.applied, needed, strict=True)):
+            start, starts[number] = starts[number], starts[number] + chunk.rows
+            if is_needed:
+                chunk.apply(step, start, said, self.counts[number] if self.counted else None)
+        starts[-1] += chunk.rows
         if not columns:
-            return pa.table({"": pa.nulls(rows)})
-        return pa.Table.from_arrays([self._array(name, now) for name in columns], names=list(columns))
+            kept = pa.array(chunk.kept_rows(table.num_rows)) if self.masked else pa.nulls(chunk.rows)
+            return pa.table({"": kept})
+        return pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=list(columns))
 
-    def _array(self, name: str, now: TableColumns) -> Any:
-        """A column as it is to be read."""
+    def _array(self, name: str, table: pa.Table, chunk: Chunk) -> Any:
+        """Return a column as it is to be read."""
         kind = self._schema.field(name).type
-        if name not in self._steps.types and name not in now.replaced:
-            return now.untouched(name)
-        column, given = now.find(name), self._given.field(name).type
+        if name not in self._steps.types and name not in chunk.replaced:
+            return table.column(name) if chunk.kept is None else table.column(name).filter(pa.array(chunk.kept))
+        column, given = chunk[name], self._given.field(name).type
         if self._plain and name in self._steps.types:
             labels = column.labels if column.labels.type == kind else plain_labels(column.labels).cast(kind)
             missing = column.codes == len(labels)
@@ -165,15 +143,49 @@ class TreatedSource(Source):
             ) from error
 
 
-def read_sample(source: Source) -> tuple[TableColumns, int]:
-    """The first rows of files, and how many these are."""
-    for file in source.found.files:
-        for piece in source.read_file(file, source.names, SAMPLE_ROWS, 1 << 24):
-            if piece.num_rows:
-                return TableColumns(piece), piece.num_rows
-    return TableColumns(source.nothing()), 0
+class TypedSource(Source):
+    """A source of text some columns of which have other types; types: of these."""
+
+    def __init__(self, source: Source, types: Mapping[str, pa.DataType]) -> None:
+        super().__init__(source.found, source.names)
+        self.ascending, self.index_names, self.rows = source.ascending, source.index_names, source.rows
+        self.folder_columns = source.folder_columns
+        self.stamps = source.stamps
+        self._source = source
+        self._types = types
+
+    def nothing(self) -> pa.Table:
+        table = self._source.nothing()
+        kinds = [field.with_type(self._types.get(field.name, field.type)) for field in table.schema]
+        return pa.schema(kinds).empty_table()
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """See `Source`."""
+        return piece.cast(pa.schema([self.nothing().schema.field(name) for name in piece.column_names]))
+
+    def about_rows(self) -> int:
+        return self._source.about_rows()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for piece in self._source._read_file(file, columns, rows, size):
+            self.bytes_read = self._source.bytes_read
+            arrays = [self._typed(name, piece.column(name)) for name in columns]
+            yield pa.table(arrays, names=columns)
+
+    def _typed(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        kind = self._types.get(name)
+        if kind is None or not len(column):
+            return column if kind is None else pa.chunked_array([], kind)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        chunks = [
+            pa.DictionaryArray.from_arrays(chunk.indices, typed_labels(chunk.dictionary, kind))
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, kind))
 
 
-def removed_rows(counts: Sequence[StepCounts]) -> int:
-    """Rows that steps took away."""
-    return int(np.sum([one.rows_removed for one in counts], dtype=np.int64))
+def typed_labels(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Texts of a column as the values that they stand for; kind: their type, which all texts of the column fit."""
+    values = texts.cast(kind)
+    return pc.add(values, 0.0) if pa.types.is_floating(kind) else values

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.treatment.run import apply_plan
+from gpupif.treatment.plan_run import apply_plan
 from tests.helpers import naive_comparison as naive
 from tests.helpers.dask_frames import cut
 from tests.helpers.pieces import write_parts
@@ -117,8 +117,8 @@ def test_a_public_record_that_lacks_values_is_refused(before):
 def test_the_mask_is_that_of_the_whole_plan(before):
     from gpupif.frames.open import open_table
     from gpupif.io.base import every_column
-    from gpupif.treatment.in_memory import MemoryTable
     from gpupif.treatment.kept_rows import find_kept_rows
+    from gpupif.treatment.memory_table import MemoryTable
     from gpupif.utils.progress import Reporter
 
     plan = gpupif.Plan(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import gpupif
-from gpupif.treatment.kinds import TREATMENTS
+from gpupif.treatment.plan import TREATMENTS
 
 KEY = bytes(range(32))
 

@@ -7,8 +7,8 @@ import hmac
 import pandas as pd
 
 from gpupif.frames.open import open_frame
-from gpupif.treatment.base import Tools
-from gpupif.treatment.in_memory import MemoryTable
+from gpupif.treatment.memory_table import MemoryTable
+from gpupif.treatment.treatment import Tools
 
 
 class StandInKey:

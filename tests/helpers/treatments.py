@@ -13,19 +13,9 @@ import pyarrow.compute as pc
 
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError
-from gpupif.treatment.base import (
-    ColumnValues,
-    Mapper,
-    Piece,
-    PieceColumn,
-    RowFacts,
-    Step,
-    Tools,
-    Treatment,
-    ValueMap,
-    WorkingTable,
-    relabeled,
-)
+from gpupif.treatment.coded_columns import CodedColumn, ColumnValues, relabeled
+from gpupif.treatment.steps import Chunk, RowFacts, Step
+from gpupif.treatment.treatment import Mapper, Tools, TreatedTable, Treatment, ValueMap
 
 
 @dataclass(frozen=True)
@@ -39,7 +29,7 @@ class Bins(ValueMap):
         if self.width < 1:
             raise InputError("width: too narrow.")
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         def bins(labels: pa.Array) -> pa.Array:
             low = (pc.floor(pc.divide(labels.cast(pa.float64()), self.width)).cast(pa.int64())).to_pylist()
             return pa.array([f"{one * self.width}-{(one + 1) * self.width - 1}" for one in low], pa.string())
@@ -57,7 +47,7 @@ class RareAway(ValueMap):
     def check(self) -> None:
         pass
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         values = table.values(self.column)
         kept = values.labels.filter(pa.array(values.counts >= self.below))
 
@@ -77,7 +67,7 @@ class Shifted(ValueMap):
     def check(self) -> None:
         pass
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         return lambda labels: pc.add(labels, self.by)
 
 
@@ -91,7 +81,7 @@ class Gone(Treatment):
     def check(self) -> None:
         pass
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         return GoneStep(self.columns)
 
 
@@ -99,9 +89,13 @@ class Gone(Treatment):
 class GoneStep(Step):
     columns: tuple[Hashable, ...]
 
-    def apply(self, piece: Piece) -> None:
+    @property
+    def drops(self) -> tuple[Hashable, ...]:
+        return self.columns
+
+    def apply(self, chunk: Chunk) -> None:
         for name in self.columns:
-            piece.drop(name)
+            chunk.drop(name)
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ class Drawn(Treatment):
     def check(self) -> None:
         pass
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         values = table.values(self.column)
         return DrawnStep(self.column, self.every, values.labels, len(values.labels), tools.number)
 
@@ -128,14 +122,18 @@ class DrawnStep(Step):
     size: int
     number: int
 
-    def apply(self, piece: Piece) -> None:
-        column = piece[self.column]
-        rows = np.arange(piece.start, piece.start + piece.rows)
+    @property
+    def writes(self) -> tuple[Hashable, ...]:
+        return (self.column,)
+
+    def apply(self, chunk: Chunk) -> None:
+        column = chunk[self.column]
+        rows = np.arange(chunk.start, chunk.start + chunk.rows)
         place = pc.index_in(column.labels, self.labels).fill_null(self.size).to_numpy(zero_copy_only=False)
         codes = np.append(place, self.size)[column.codes]
         drawn = ((rows * 7 + self.number) % 11) % max(1, self.size)
         hit = (rows % self.every == 0) & (codes < self.size)
-        piece[self.column] = PieceColumn(np.where(hit, drawn, codes), self.labels)
+        chunk[self.column] = CodedColumn(np.where(hit, drawn, codes), self.labels)
 
     def record(self) -> dict[str, Any]:
         return {"probability": 1 / self.every, "values": self.size}
@@ -162,7 +160,7 @@ class RiskyAway(Treatment):
     def check(self) -> None:
         pass
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         def make(scores: Mapping[str, Any]) -> Mapping[str, Any]:
             return {"risky": scores[f"cig_{self.column}"] > self.above}
 
@@ -177,13 +175,21 @@ class RiskyStep(Step):
     rows: bool
     facts: RowFacts
 
-    def apply(self, piece: Piece) -> None:
-        risky = np.asarray(piece.facts(self.facts)["risky"])
+    @property
+    def writes(self) -> tuple[Hashable, ...]:
+        return () if self.rows else (self.column,)
+
+    @property
+    def removes_rows(self) -> bool:
+        return self.rows
+
+    def apply(self, chunk: Chunk) -> None:
+        risky = np.asarray(self.facts.read(chunk)["risky"])
         if self.rows:
-            piece.keep_rows(~risky)
+            chunk.keep_rows(~risky)
             return
-        column = piece[self.column]
-        piece[self.column] = PieceColumn(np.where(risky, len(column.labels), column.codes), column.labels)
+        column = chunk[self.column]
+        chunk[self.column] = CodedColumn(np.where(risky, len(column.labels), column.codes), column.labels)
 
 
 @dataclass(frozen=True)
@@ -197,7 +203,7 @@ class Swapped(Treatment):
     def check(self) -> None:
         pass
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         [column] = table.codes([self.column])
         facts = table.facts_of({"moved": np.roll(column.codes, self.by)})
         return SwappedStep(self.column, facts, column.labels)
@@ -209,13 +215,17 @@ class SwappedStep(Step):
     facts: RowFacts
     labels: pa.Array
 
-    def apply(self, piece: Piece) -> None:
-        piece[self.column] = PieceColumn(np.asarray(piece.facts(self.facts)["moved"]), self.labels)
+    @property
+    def writes(self) -> tuple[Hashable, ...]:
+        return (self.column,)
+
+    def apply(self, chunk: Chunk) -> None:
+        chunk[self.column] = CodedColumn(np.asarray(self.facts.read(chunk)["moved"]), self.labels)
 
 
 @dataclass(frozen=True)
 class Noisy(Treatment):
-    """Numbers plus something that every row has of its own: labels differ from piece to piece."""
+    """Numbers plus something that every row has of its own: labels differ from piece to chunk."""
 
     do: ClassVar[str] = "test_noisy"
     column: Hashable
@@ -223,7 +233,7 @@ class Noisy(Treatment):
     def check(self) -> None:
         pass
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         return NoisyStep(self.column)
 
 
@@ -231,9 +241,13 @@ class Noisy(Treatment):
 class NoisyStep(Step):
     column: Hashable
 
-    def apply(self, piece: Piece) -> None:
-        column = piece[self.column]
+    @property
+    def writes(self) -> tuple[Hashable, ...]:
+        return (self.column,)
+
+    def apply(self, chunk: Chunk) -> None:
+        column = chunk[self.column]
         values = np.append(column.labels.cast(pa.float64()).to_numpy(zero_copy_only=False), np.nan)[column.codes]
-        noisy = values + (np.arange(piece.start, piece.start + piece.rows) % 5) / 8
-        rows = PieceColumn(np.arange(piece.rows), pa.array(np.arange(piece.rows)))
-        piece[self.column] = relabeled(rows, pa.array(noisy, from_pandas=True))
+        noisy = values + (np.arange(chunk.start, chunk.start + chunk.rows) % 5) / 8
+        rows = CodedColumn(np.arange(chunk.rows), pa.array(np.arange(chunk.rows)))
+        chunk[self.column] = relabeled(rows, pa.array(noisy, from_pandas=True))

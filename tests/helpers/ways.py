@@ -204,7 +204,7 @@ def treat_in_memory(
 ) -> TreatedOutcome:
     """Treated where it lies, by threads that have a few rows each."""
     with pytest.MonkeyPatch.context() as patch, gpupif.config(device=device):
-        patch.setattr("gpupif.treatment.in_memory.PIECE_ROWS", pieces.chunk_rows)
+        patch.setattr("gpupif.treatment.memory_table.CHUNK_ROWS", pieces.chunk_rows)
         done = gpupif.treat(table, plan, **options)
     return TreatedOutcome(done.table, done.record)
 
@@ -228,8 +228,7 @@ def treat_in_files(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: An
             in_pieces(pieces.chunk_rows, len(table)),
             gpupif.config(device="cpu", memory_limit="16GiB"),
         ):
-            patch.setattr("gpupif.treatment.treated_source.PIECE_ROWS", pieces.chunk_rows)
-            patch.setattr("gpupif.treatment.treated_source.SAMPLE_ROWS", pieces.part_rows)
+            patch.setattr("gpupif.treatment.treated_source.CHUNK_ROWS", pieces.chunk_rows)
             done = gpupif.treat_files(folder / "in", folder / "out", plan, **options)
         assert nothing_left(folder)
         assert {file: file.read_bytes() for file in (folder / "in").iterdir()} == before
@@ -244,7 +243,7 @@ def treat_on_dask(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: Any
     from tests.helpers.dask_frames import cut
 
     with dask.config.set(scheduler="sync"), gpupif.config(device="cpu"), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.treatment.partition.SAMPLE_ROWS", pieces.part_rows)
+        patch.setattr("gpupif.treatment.dask_partition.FIRST_ROWS", pieces.part_rows)
         done = gpupif.treat(cut(table, pieces.places(table)), plan, **options)
         found = done.table.compute()
         assert found.dtypes.tolist() == done.table.dtypes.tolist()

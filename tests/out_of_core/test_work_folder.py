@@ -404,7 +404,7 @@ def test_own_links_lead_where_they_lead(tmp_path, source):
 
 @ways
 def test_a_run_that_failed_goes_on_within_its_folder(tmp_path, source, monkeypatch, run):
-    where = {"score": "gpupif.out_of_core.write.write_groups", "treat": "gpupif.treatment.writer.write_groups"}
+    where = {"score": "gpupif.out_of_core.write.write_groups", "treat": "gpupif.treatment.treat_files.write_groups"}
     with in_pieces(30, 40):
         with monkeypatch.context() as patch:
             fail(patch, where[run.__name__], after=1)

@@ -12,7 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.results.scores import Scores
-from gpupif.treatment.base import Treatment
+from gpupif.treatment.treatment import Treatment
 from tests.helpers.public_names import public_names
 
 KEY = bytes(range(32))
@@ -46,7 +46,7 @@ WITH = {
 # By function and argument: what it is given in place of that.
 INSTEAD = {
     ("advise", "sensitive"): {"quasi_identifiers": ["sex", "home"]},
-    ("Suppress", "sensitive"): {"columns": ["sex", "home"], "criteria": ["k>=2", "distinct_l(religion)>=2"]},
+    ("Suppress", "sensitive"): {"columns": ["sex", "home"], "require": ["k>=2", "distinct_l(religion)>=2"]},
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
     ("SuppressRows", "known"): {"where": "csf > 0.1", "columns": ["sex"]},
 }

@@ -30,7 +30,7 @@ LEFT = {
     # Locks that are there, opened through no link.
     ("io/temporary_folder.py", "O_RDWR"),
     # To a file that `open_private` opened.
-    ("treatment/stored_facts.py", "tofile"),
+    ("treatment/file_table.py", "tofile"),
     # To a score file in a work folder, or in a temporary one.
     ("io/parquet_writer.py", "open to write"),
     # To nowhere.

@@ -8,7 +8,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.treatment.kinds import TREATMENTS
+from gpupif.treatment.plan import TREATMENTS
 from tests.helpers.example_plans import EXAMPLES, KEY, PLANS, example_table
 from tests.helpers.treatments import Bins, Drawn, Gone, Noisy, RareAway, RiskyAway, Shifted, Swapped
 from tests.helpers.ways import MEMORY, Pieces, assert_same_treated, plain

@@ -19,7 +19,8 @@ from gpupif.errors import InputError, OutputError
 from gpupif.io.checkpoints import Store
 from gpupif.io.read import open_source
 from gpupif.out_of_core.budget import CHUNK_SHARE, RESERVE, Budget, plan_budget
-from gpupif.treatment import in_files
+from gpupif.treatment import file_table
+from gpupif.treatment.steps import Chunk
 from gpupif.utils.memory import resident_bytes
 from gpupif.utils.progress import Reporter
 from tests.helpers.dying import die, die_at_each_mark
@@ -210,7 +211,7 @@ def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
 
     plan = [Bins("age"), Drawn("sex")]
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
+        patch.setattr("gpupif.treatment.treat_files.TreatedWriter.publish", fail)
         with pytest.raises(OSError, match="gone"):
             gpupif.treat_files(source, tmp_path / "out", plan, key=KEY, resume=True)
     with pytest.raises(OutputError, match="had another plan"):
@@ -255,7 +256,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.treatment.files.TreatedWriter.publish", fail)
+        patch.setattr("gpupif.treatment.treat_files.TreatedWriter.publish", fail)
         with pytest.raises(OSError, match="gone"):
             gpupif.treat_files(source, tmp_path / "out", plan, seed=1, resume=True)
     with pytest.raises(OutputError, match="had another key"):
@@ -299,9 +300,9 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
     store = Store(tmp_path / "work", tmp_path / "work")
     store.open(False, tmp_path / "out")
     columns = ["age", "sex"]
-    monkeypatch.setattr(in_files, "LEAST_CHUNK", 1)
-    budget = Budget(1 << 14, int(17 * in_files.SCORE_BYTES * len(columns) / CHUNK_SHARE) + 1)
-    table = in_files.FileTable(open_source(source), store, budget, Reporter())
+    monkeypatch.setattr(file_table, "LEAST_CHUNK", 1)
+    budget = Budget(1 << 14, int(17 * file_table.SCORE_BYTES * len(columns) / CHUNK_SHARE) + 1)
+    table = file_table.FileTable(open_source(source), store, budget, Reporter())
     read = []
 
     def make(scores):
@@ -312,7 +313,7 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
     assert sum(read) == len(TABLE)
     assert max(read) == 17
     expected = gpupif.score(TABLE, "cig", columns).cig["age"]
-    assert facts.read(0, len(TABLE))["0"].tolist() == expected.tolist()
+    assert facts.read(Chunk([], len(TABLE), TABLE.get))["0"].tolist() == expected.tolist()
     store.close(False)
 
 

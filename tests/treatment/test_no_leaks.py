@@ -209,8 +209,8 @@ def test_categories_that_no_row_has_go_from_polars():
 @pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
 @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in"])
 def test_categories_that_no_row_has_go_from_files(tmp_path, monkeypatch, source, output, removed):
-    monkeypatch.setattr("gpupif.treatment.treated_source.PIECE_ROWS", 3)
-    monkeypatch.setattr("gpupif.treatment.writer.GROUP_ROWS", 7)
+    monkeypatch.setattr("gpupif.treatment.treated_source.CHUNK_ROWS", 3)
+    monkeypatch.setattr("gpupif.treatment.treat_files.GROUP_ROWS", 7)
     given = pa.Table.from_pandas(with_unused())
     if source == "in.feather":
         feather.write_feather(given, tmp_path / source, chunksize=10)

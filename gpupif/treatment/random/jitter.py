@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ...utils.validation import whole_number
-from ..base import Piece, Step, Tools, Treatment, WorkingTable
+from ..steps import Chunk, Step
+from ..treatment import Tools, TreatedTable, Treatment
 from .draws import Draws, whole_steps
-from .transitions import Present, column_of, draws_for
+from .transitions import Present, column_of
 from .units import units_of
 
 MOST_STEPS = 2**31 - 1
@@ -36,10 +37,10 @@ class Jitter(Treatment):
     def check(self) -> None:
         whole_number(f"{self.do} of column {self.column!r}: within", self.within, "days or units", 1, MOST_STEPS)
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         labels = table.values(self.column).labels
         units = units_of(self.column, labels, dates=True, numbers=True)
-        return JitterStep(self.column, draws_for(self.do, tools, self.column), int(self.within), units.places)
+        return JitterStep(self.column, tools.draws(self.do, self.column), int(self.within), units.places)
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,12 @@ class JitterStep(Step):
     within: int
     places: int | None = None
 
-    def apply(self, piece: Piece) -> None:
-        missing, labels, places = Present.of(piece[self.column])
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return (self.column,)
+
+    def apply(self, chunk: Chunk) -> None:
+        missing, labels, places = Present.of(chunk[self.column])
         units = units_of(self.column, labels, dates=True, numbers=True, places=self.places)
-        steps = whole_steps(self.draws.of_rows(piece.start, len(missing)), self.within)[~missing]
-        piece[self.column] = column_of(units.stepped(places, steps), missing)
+        steps = whole_steps(self.draws.of_rows(chunk.start, len(missing)), self.within)[~missing]
+        chunk[self.column] = column_of(units.stepped(places, steps), missing)

@@ -15,9 +15,11 @@ from gpupif.kernels.variates import LAPLACE, NORMAL, UNIFORM, draw_variates
 from ...errors import InputError
 from ...rows.threads import Workers
 from ...utils.validation import brief, check_word, is_number
-from ..base import ColumnValues, Piece, Step, Tools, Treatment, WorkingTable
+from ..coded_columns import ColumnValues
+from ..steps import Chunk, Step
+from ..treatment import Tools, TreatedTable, Treatment
 from .draws import Draws
-from .transitions import Present, column_of, draws_for
+from .transitions import Present, column_of
 from .units import units_of
 
 DISTRIBUTIONS = {"normal": NORMAL, "laplace": LAPLACE, "uniform": UNIFORM}
@@ -55,10 +57,10 @@ class Noise(Treatment):
         if self.relative is not None:
             check_word(f"{said}: relative", self.relative, (VALUE, DEVIATION))
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         found = table.values(self.column)
         units = units_of(self.column, found.labels, dates=False, numbers=True)
-        draws = draws_for(self.do, tools, self.column)
+        draws = tools.draws(self.do, self.column)
         scale = float(self.scale) * (deviation(units.amounts / units.one, found) if self.relative == DEVIATION else 1.0)
         return NoiseStep(
             self.column, draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE, units.places
@@ -85,17 +87,21 @@ class NoiseStep(Step):
     relative: bool
     places: int | None = None
 
-    def apply(self, piece: Piece) -> None:
-        missing, labels, places = Present.of(piece[self.column])
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return (self.column,)
+
+    def apply(self, chunk: Chunk) -> None:
+        missing, labels, places = Present.of(chunk[self.column])
         units = units_of(self.column, labels, dates=False, numbers=True, places=self.places)
-        noise = variates(self.distribution, self.draws.of_rows(piece.start, len(missing)))[~missing] * self.scale
+        noise = variates(self.distribution, self.draws.of_rows(chunk.start, len(missing)))[~missing] * self.scale
         noise *= np.abs(units.amounts)[places] if self.relative else float(units.one)
         if units.amounts.dtype.kind != "f":
             rounded = np.rint(noise)
             if (np.abs(rounded) >= 2.0**62).any():
                 raise units.beyond()
             noise = rounded.astype(np.int64)
-        piece[self.column] = column_of(units.moved(places, noise), missing)
+        chunk[self.column] = column_of(units.moved(places, noise), missing)
 
     def record(self) -> dict[str, Any]:
         return {"scale": self.scale}

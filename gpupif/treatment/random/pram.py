@@ -17,8 +17,9 @@ import pyarrow as pa
 from ...encoding.texts import text_of
 from ...errors import InputError, reason_of
 from ...utils.validation import brief, within
-from ..base import Step, Tools, Treatment, WorkingTable
-from .transitions import CATEGORY, KEEP, Domain, Matrix, TransitionStep, check_missing_rule, domain_of, draws_for
+from ..steps import Step
+from ..treatment import Tools, TreatedTable, Treatment
+from .transitions import CATEGORY, KEEP, Domain, Matrix, TransitionStep, check_missing_rule, domain_of
 
 # Sums of a row that are off by no more are mended.
 TOLERANCE = 1e-6
@@ -63,9 +64,9 @@ class Pram(Treatment):
         if self.matrix is not None:
             self._rows()
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         found = table.values(self.column)
-        draws = draws_for(self.do, tools, self.column)
+        draws = tools.draws(self.do, self.column)
         rows = None if self.matrix is None else self._rows()
         given = None if rows is None else [*dict.fromkeys([*rows, *(value for row in rows.values() for value in row)])]
         if given is not None and self.missing == CATEGORY:

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from ...encoding.texts import texts
 from ...errors import InputError
 from ...utils.validation import as_list, check_exist, whole_number
-from ..base import Piece, Step, Tools, Treatment, WorkingTable
+from ..steps import Chunk, Step
+from ..treatment import Tools, TreatedTable, Treatment
 from ..value_maps.date_part import check_format
 from .draws import Draws, whole_steps
 from .jitter import MOST_STEPS
-from .transitions import Present, check_missing_rule, column_of, draws_for
+from .transitions import Present, check_missing_rule, column_of
 from .units import units_of
 
 ROW, SUPPRESS = "row", "suppress"
@@ -56,7 +57,7 @@ class ShiftDates(Treatment):
         check_missing_rule(self.do, self.missing, (ROW, SUPPRESS))
         check_format(self.do, self.format)
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         check_exist(f"{self.do}: person", [self.person], table.names)
         persons = table.values(self.person)
         if persons.missing and self.missing is None:
@@ -67,8 +68,8 @@ class ShiftDates(Treatment):
         columns = as_list("columns", self.columns)
         for name in columns:
             units_of(name, table.values(name).labels, dates=True, numbers=False, written=self.format)
-        draws = draws_for(self.do, tools, self.person)
-        of_rows = draws_for(self.do, tools, self.person, "rows without a person")
+        draws = tools.draws(self.do, self.person)
+        of_rows = tools.draws(self.do, self.person, "rows without a person")
         return ShiftStep(columns, self.person, draws, of_rows, int(self.days), self.missing == SUPPRESS, self.format)
 
 
@@ -86,20 +87,28 @@ class ShiftStep(Step):
     suppress: bool
     written: str | None = None
 
-    def apply(self, piece: Piece) -> None:
-        shifts, nobody = self._shifts(piece)
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return self.columns
+
+    @property
+    def reads(self) -> Sequence[Hashable]:
+        return (self.person,)
+
+    def apply(self, chunk: Chunk) -> None:
+        shifts, nobody = self._shifts(chunk)
         for name in self.columns:
-            missing, labels, places = Present.of(piece[name])
+            missing, labels, places = Present.of(chunk[name])
             units = units_of(name, labels, dates=True, numbers=False, written=self.written)
             if self.suppress:
                 places, missing = places[~nobody[~missing]], missing | nobody
-            piece[name] = column_of(units.stepped(places, shifts[~missing]), missing)
+            chunk[name] = column_of(units.stepped(places, shifts[~missing]), missing)
 
-    def _shifts(self, piece: Piece) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def _shifts(self, chunk: Chunk) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """The days of each row, and whether it has no person."""
-        nobody, persons, places = Present.of(piece[self.person])
+        nobody, persons, places = Present.of(chunk[self.person])
         shifts = np.zeros(len(nobody), np.int64)
         shifts[~nobody] = whole_steps(self.draws.of_values(texts(persons).to_pylist()), self.days)[places]
         if nobody.any() and not self.suppress:
-            shifts[nobody] = whole_steps(self.of_rows.of_rows(piece.start, len(nobody)), self.days)[nobody]
+            shifts[nobody] = whole_steps(self.of_rows.of_rows(chunk.start, len(nobody)), self.days)[nobody]
         return shifts, nobody

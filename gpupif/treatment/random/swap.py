@@ -14,8 +14,9 @@ from ...rows.keys import code_type
 from ...utils.config import resources
 from ...utils.memory import shown
 from ...utils.validation import as_list, check_exist, share
-from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
-from .transitions import draws_for
+from ..coded_columns import CodedColumn
+from ..steps import Chunk, RowFacts, Step
+from ..treatment import Tools, TreatedTable, Treatment
 
 # Bytes for each row at the same time: random numbers, classes, the order of rows, and what sorting takes.
 ROW_BYTES = 96
@@ -49,7 +50,7 @@ class Swap(Treatment):
             raise InputError(f"{self.do}: column {both[0]!r} is swapped and has to agree as well; leave it out of one.")
         share(f"{self.do}: share", self.share)
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         columns, within = as_list("columns", self.columns), as_list("within", self.within)
         check_exist(f"{self.do}: within", within, table.names)
         needed, allowed = ROW_BYTES * table.rows, resources().memory
@@ -58,10 +59,10 @@ class Swap(Treatment):
                 f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} may "
                 "be taken. Give more (gpupif.config(memory_limit=)), or swap on a machine that has it."
             )
-        takes_part = draws_for(self.do, tools, tuple(columns), "takes part").of_rows(0, table.rows)
+        takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)
         taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
         del takes_part
-        order = draws_for(self.do, tools, tuple(columns), "order").of_rows(0, table.rows)[taking]
+        order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[taking]
         found = table.codes([*columns, *within])
         classes = class_numbers([(one.codes, len(one.labels) + 1) for one in found[len(columns) :]], table.rows)
         taking = taking[np.lexsort((order, classes[taking]))]
@@ -113,10 +114,14 @@ class SwapStep(Step):
     facts: RowFacts
     counted: dict[str, int]
 
-    def apply(self, piece: Piece) -> None:
-        arrays = piece.facts(self.facts)
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return self.columns
+
+    def apply(self, chunk: Chunk) -> None:
+        arrays = self.facts.read(chunk)
         for number, (name, labels) in enumerate(zip(self.columns, self.labels, strict=True)):
-            piece[name] = PieceColumn(arrays[f"swapped {number}"], labels)
+            chunk[name] = CodedColumn(arrays[f"swapped {number}"], labels)
 
     def record(self) -> dict[str, Any]:
         return dict(self.counted)

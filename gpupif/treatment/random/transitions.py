@@ -20,7 +20,8 @@ from ...encoding.texts import texts, texts_of
 from ...errors import InputError
 from ...rows.keys import code_type
 from ...utils.validation import brief
-from ..base import ColumnValues, Piece, PieceColumn, Step, Tools
+from ..coded_columns import CodedColumn, ColumnValues
+from ..steps import Chunk, Step
 from .draws import Draws, Entries
 
 if TYPE_CHECKING:
@@ -187,16 +188,6 @@ def estimate(column: Hashable, values: ColumnValues, domain: Domain, transitions
 KEEP, CATEGORY = "keep", "category"
 
 
-def draws_for(do: str, tools: Tools, column: Hashable, purpose: str = "") -> Draws:
-    """The random numbers of a treatment; raises InputError where there is no key to draw them by."""
-    if tools.key is None:
-        raise InputError(
-            f"key: {do} of column {column!r} draws by a secret key, and none was given. Give key= "
-            "(gpupif.treatments.Key.new(), or the path of a file with 32 bytes), or --key-file."
-        )
-    return tools.key.draws(tools.number, column, purpose)
-
-
 def check_missing_rule(said: str, missing: Any, words: Sequence[str]) -> None:
     """Raise InputError where the rule for missing values is none of these words, nor None."""
     if missing is not None and missing not in words:
@@ -255,12 +246,16 @@ class TransitionStep(Step):
     facts: Mapping[str, Any]
     hidden: Sequence[str] = ()
 
-    def apply(self, piece: Piece) -> None:
-        column = piece[self.column]
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return (self.column,)
+
+    def apply(self, chunk: Chunk) -> None:
+        column = chunk[self.column]
         places = pc.index_in(column.labels, self.domain.labels).fill_null(0).to_numpy(zero_copy_only=False)
         states = np.append(places, len(self.domain.labels)).astype(np.int64)
-        codes = self.draws.values_of_rows(piece.start, column.codes, states, self.transitions.entries)
-        piece[self.column] = PieceColumn(codes, self.domain.labels)
+        codes = self.draws.values_of_rows(chunk.start, column.codes, states, self.transitions.entries)
+        chunk[self.column] = CodedColumn(codes, self.domain.labels)
 
     def record(self) -> dict[str, Any]:
         return dict(self.facts)
@@ -282,7 +277,7 @@ class Present(NamedTuple):
     places: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, column: PieceColumn) -> Present:
+    def of(cls, column: CodedColumn) -> Present:
         """A column of a piece, whose labels are often those of the whole table."""
         missing = column.codes == len(column.labels)
         there = np.zeros(len(column.labels) + 1, np.bool_)
@@ -292,10 +287,10 @@ class Present(NamedTuple):
         return cls(missing, column.labels.take(pa.array(used)), numbers[column.codes[~missing]])
 
 
-def column_of(values: pa.Array, missing: npt.NDArray[np.bool_]) -> PieceColumn:
+def column_of(values: pa.Array, missing: npt.NDArray[np.bool_]) -> CodedColumn:
     """A column from whether rows have no value, and from the values of those that have."""
     encoded = values.dictionary_encode()
     labels = encoded.dictionary
     codes = np.full(len(missing), len(labels), code_type(len(labels) + 1))
     codes[~missing] = encoded.indices.to_numpy()
-    return PieceColumn(codes, labels)
+    return CodedColumn(codes, labels)

@@ -65,7 +65,7 @@ def _tables(
     needed, free = 8 * (sum(slots) + sum(numbers) * (masks.shape[1] + 1)), free_bytes()
     if needed > free:
         raise InputError(
-            f"criteria: counting the classes of {len(criteria):,} sets of columns takes {shown(needed)}, of which "
+            f"require: counting the classes of {len(criteria):,} sets of columns takes {shown(needed)}, of which "
             f"{shown(free)} are free. Let fewer columns be known, or treat fewer rows."
         )
     return (
@@ -177,11 +177,11 @@ def _refuse(
     fixed = [repr(names[column]) for column in criterion.columns if column not in importance]
     if not fixed:
         raise UnreachableError(
-            f"criteria: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
+            f"require: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
             f"{criterion.k:,}. Ask for a lower k."
         )
     raise UnreachableError(
-        f"criteria: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than "
+        f"require: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than "
         f"{criterion.k:,} "
         f"that agree on {', '.join(fixed)}, which may not be suppressed. Add {'it' if len(fixed) == 1 else 'them'} to "
         "columns=, or recode before."

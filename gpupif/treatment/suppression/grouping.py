@@ -52,7 +52,7 @@ Keys = npt.NDArray[np.uint64]
 class KeyedRows:
     """Rows of a table by keys of all columns; those of suppressed cells change.
 
-    codes: by column, as `PieceColumn` has them: the missing value is above all others. sizes: how many values each has.
+    codes: by column, as `CodedColumn` has them: the missing value is above all others. sizes: how many values each has.
     """
 
     def __init__(self, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], workers: Workers) -> None:

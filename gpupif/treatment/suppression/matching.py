@@ -61,7 +61,7 @@ class MatchingRows:
     ) -> None:
         if len(codes) > MOST_COLUMNS:
             raise InputError(
-                f"criteria: expected at most {MOST_COLUMNS} columns where missing values match every value, got "
+                f"require: expected at most {MOST_COLUMNS} columns where missing values match every value, got "
                 f"{len(codes)}. Let fewer be known, or leave missing= out."
             )
         self._criteria, self._importance = criteria, importance

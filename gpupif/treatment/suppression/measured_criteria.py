@@ -23,7 +23,7 @@ from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError, UnreachableError
 from ...measures import Measure, as_risk, find_measure
 from ...rows.threads import Workers
-from ..base import PieceColumn
+from ..coded_columns import CodedColumn
 from .class_suppression import Suppressed, check_reached, make_groups, suppress_cells
 from .grouping import ClassCriterion, KeyedRows, without_implied
 
@@ -52,7 +52,7 @@ class MeasuredCriteria:
         criteria: CriterionSet,
         readings: Sequence[str],
         names: Sequence[Hashable],
-        columns: Sequence[PieceColumn],
+        columns: Sequence[CodedColumn],
         engine: Engine,
     ) -> None:
         self._criteria = criteria
@@ -242,7 +242,7 @@ class ByScores:
         value = "not defined" if broken.value is None else f"{broken.value:.6g}"
         how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
         return UnreachableError(
-            f"criteria: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
+            f"require: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
             f"{value}{where}, where missing values {how}. Name more columns, or recode before."
         )
 
@@ -296,7 +296,7 @@ class Restoring:
 
 
 def suppress_to_criteria(
-    columns: Sequence[PieceColumn],
+    columns: Sequence[CodedColumn],
     names: Sequence[Hashable],
     criteria: CriterionSet,
     importance: Mapping[int, float],

@@ -17,7 +17,8 @@ from ...results.cell_condition import Condition, parse_condition
 from ...results.cell_selection import Selection
 from ...results.score_outputs import ScoredAttacker, ScoreView
 from ...utils.validation import as_list, check_exist
-from ..base import RowFacts, WorkingTable
+from ..steps import RowFacts
+from ..treatment import TreatedTable
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -29,7 +30,7 @@ def check_condition(where: Any, attackers: Any) -> None:
 
 def cells_where(
     where: str,
-    table: WorkingTable,
+    table: TreatedTable,
     columns: Sequence[Hashable],
     known: Knowledge,
     attackers: Mapping[str, Knowledge] | None,
@@ -73,7 +74,7 @@ def _holding(
     condition: Condition,
     where: str,
     arguments: Arguments,
-    table: WorkingTable,
+    table: TreatedTable,
     columns: Sequence[Hashable],
     together: bool,
 ) -> Callable[[Arrays], Arrays]:

@@ -12,12 +12,14 @@ from ...criteria.criterion import read_criteria
 from ...criteria.criterion_set import CriterionSet, CriterionValue
 from ...errors import InputError
 from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
-from ..base import Piece, PieceColumn, RowFacts, Step, Tools, Treatment, WorkingTable
+from ..coded_columns import CodedColumn
+from ..steps import Chunk, RowFacts, Step
+from ..treatment import Tools, TreatedTable, Treatment
 from .class_suppression import with_missing
 from .measured_criteria import READINGS, suppress_to_criteria
 from .scored_condition import as_names, cells_where, check_condition
 
-WAYS = ("where", "k", "criteria")
+WAYS = ("where", "k", "require")
 # Of a row, and of each of its columns that criteria need, while cells are suppressed until these hold; measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
 
@@ -26,7 +28,7 @@ ROW_BYTES, COLUMN_BYTES = 64, 8
 class Suppress(Treatment):
     """Cells suppressed, so that they are missing: where a condition on their scores holds, or until criteria hold.
 
-    One of ``where``, ``k`` and ``criteria`` is given. Where a cell is missing already it stays so.
+    One of ``where``, ``k`` and ``require`` is given. Where a cell is missing already it stays so.
 
     Parameters
     ----------
@@ -35,40 +37,40 @@ class Suppress(Treatment):
     where:
         A condition on any of gpupif's measures, as of `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size <
         5"``. The table is scored as it is treated so far; the cells for which it holds are suppressed, all at once. A
-        cell that is suppressed changes the scores of others: to reach a limit use ``criteria``.
+        cell that is suppressed changes the scores of others: to reach a limit use ``require``.
     k:
-        Short for ``criteria=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
-    criteria:
-        Limits on risk, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
+        Short for ``require=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
+    require:
+        Criteria, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
         ``"uniques<=0"``. In rounds the cells that break them are suppressed; then each that is not needed is restored,
         so that no single one can be. Cells of rows, not rows of a class, are suppressed: of equal rows the last ones.
     quasi_identifiers:
-        With k and criteria: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
+        With k and require: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
         that are not in `columns` stay as they are, so that classes are within their values (sdcMicro's strata).
     sensitive:
-        With criteria: sensitive attributes, for ``distinct_l``, ``t`` and others.
+        With require: sensitive attributes, for ``distinct_l``, ``t`` and others.
     known:
         With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, and a number is any
         so many of these.
     attackers:
-        With where and criteria: several attackers, as of `gpupif.score`; criteria name them.
+        With where and require: several attackers, as of `gpupif.score`; criteria name them.
     weights:
         With where: the column of sampling weights, as of `gpupif.score`.
     missing:
         How missing values are read, those that were there too: "category", as a value of their own, or "wildcard", as
-        any value. Default: with where "category"; with criteria both, the worse of which counts, for a hole is seen
+        any value. Default: with where "category"; with require both, the worse of which counts, for a hole is seen
         too. With "wildcard" alone fewer cells are needed (sdcMicro's ``alpha=1``), and rows of few holes may be told
         apart by these; the work grows with the square of the rows.
     importance:
-        With k and criteria: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
+        With k and require: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
 
     Raises
     ------
     InputError
-        None or several of where, k and criteria; what is no condition, criterion or measure; a column that is not
+        None or several of where, k and require; what is no condition, criterion or measure; a column that is not
         there;
         importance that is not above 0; a criterion that cannot be reached, with the columns that stand in the way; with
-        k and criteria, a table that does not fit into memory.
+        k and require, a table that does not fit into memory.
 
     Notes
     -----
@@ -84,7 +86,7 @@ class Suppress(Treatment):
     columns: Sequence[Hashable]
     where: str | None = None
     k: int | None = None
-    criteria: Sequence[str] | str | None = None
+    require: Sequence[str] | str | None = None
     quasi_identifiers: Sequence[Hashable] | None = None
     sensitive: Sequence[Hashable] | None = None
     known: Any = None
@@ -95,7 +97,7 @@ class Suppress(Treatment):
 
     def check(self) -> None:
         names = as_names("columns", self.columns)
-        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "criteria": (*_OF_K, *_OF_CRITERIA)})
+        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "require": (*_OF_K, *_OF_REQUIRE)})
         if self.missing is not None:
             check_word("missing", self.missing, READINGS)
         if self.quasi_identifiers is not None:
@@ -105,7 +107,7 @@ class Suppress(Treatment):
         elif way == "k":
             whole_number("k", self.k, "rows")
         else:
-            read_criteria(self.criteria)
+            read_criteria(self.require)
         _check_importance(self.importance, names)
 
     def named(self) -> Sequence[Hashable]:
@@ -115,7 +117,7 @@ class Suppress(Treatment):
             found += [] if one is None else as_names("columns", one)
         return list(dict.fromkeys(found))
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = as_names("columns", self.columns)
         check_exist("columns", names, table.names)
         if self.where is not None:
@@ -127,7 +129,7 @@ class Suppress(Treatment):
         sensitive = [] if self.sensitive is None else as_names("sensitive", self.sensitive)
         check_exist("quasi_identifiers", known, table.names)
         check_exist("sensitive", sensitive, table.names)
-        asked = [f"k>={self.k}"] if self.criteria is None else self.criteria
+        asked = [f"k>={self.k}"] if self.require is None else self.require
         criteria = CriterionSet.from_arguments(asked, known, sensitive, self.attackers, names=table.names)
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
@@ -138,7 +140,7 @@ class Suppress(Treatment):
 
 
 _OF_K = ("quasi_identifiers", "importance")
-_OF_CRITERIA = ("sensitive",)
+_OF_REQUIRE = ("sensitive",)
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
@@ -184,10 +186,14 @@ class SuppressStep(Step):
     values: Mapping[str, Sequence[CriterionValue]] | None = None
     rows: int | None = None
 
-    def apply(self, piece: Piece) -> None:
-        facts = piece.facts(self.facts)
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return self.columns
+
+    def apply(self, chunk: Chunk) -> None:
+        facts = self.facts.read(chunk)
         for place, name in enumerate(self.columns):
-            suppress_in(piece, name, facts[str(place)])
+            suppress_in(chunk, name, facts[str(place)])
 
     def record(self) -> dict[str, Any]:
         if self.values is None:
@@ -202,11 +208,11 @@ class SuppressStep(Step):
         return ("rounds", "restored", "rows")
 
 
-def suppress_in(piece: Piece, name: Hashable, rows: Any) -> None:
+def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
     """Make the values of a column missing in some rows."""
     if np.any(rows):
-        column = piece[name]
-        piece[name] = PieceColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)
+        column = chunk[name]
+        chunk[name] = CodedColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)
 
 
 WAYS_OF_ROWS = ("where", "k")
@@ -287,7 +293,7 @@ class SuppressRows(Treatment):
         several = (self.quasi_identifiers, self.columns)
         return list(dict.fromkeys(name for one in several if one is not None for name in as_names("columns", one)))
 
-    def prepare(self, table: WorkingTable, tools: Tools) -> Step:
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = None if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
         check_exist("quasi_identifiers", known or [], table.names)
         if self.k is not None:
@@ -312,10 +318,18 @@ class SuppressRowsStep(Step):
     facts: RowFacts
     columns: Sequence[Hashable] | None
 
-    def apply(self, piece: Piece) -> None:
-        suppressed = piece.facts(self.facts)["0"]
+    @property
+    def writes(self) -> Sequence[Hashable]:
+        return self.columns or ()
+
+    @property
+    def removes_rows(self) -> bool:
+        return self.columns is None
+
+    def apply(self, chunk: Chunk) -> None:
+        suppressed = self.facts.read(chunk)["0"]
         if self.columns is None:
-            piece.keep_rows(~suppressed)
+            chunk.keep_rows(~suppressed)
             return
         for name in self.columns:
-            suppress_in(piece, name, suppressed)
+            suppress_in(chunk, name, suppressed)

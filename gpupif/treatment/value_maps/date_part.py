@@ -14,7 +14,7 @@ from ...encoding.texts import texts
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.date_units import moments, unit_names
 from ...utils.validation import brief, check_word
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_text
 
 
@@ -74,7 +74,7 @@ class DatePart(ValueMap):
         check_word(f"date_part: column {self.column!r}: unmapped", self.unmapped, WITHOUT_PLACE)
         check_format(f"date_part: column {self.column!r}", self.format)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         def mapper(values: pa.Array) -> pa.Array:
             if pa.types.is_null(values.type):
                 return values

@@ -15,7 +15,7 @@ from ...encoding.texts import texts
 from ...errors import InputError
 from ...utils.arrays import read_only
 from ...utils.validation import brief, check_word, whole_number
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, all_numbers, as_decimals, is_text, looked_up, unchanged
 
 REPLACED = ("mean", "median")
@@ -56,7 +56,7 @@ class Microaggregate(ValueMap):
         whole_number(f"microaggregate: column {self.column!r}: k", self.k, "rows")
         check_word(f"microaggregate: column {self.column!r}: replaced", self.replaced, REPLACED)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         values = table.values(self.column)
         if not len(values.labels):
             return unchanged

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ...encoding.texts import texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number, is_whole
-from ..base import Mapper
+from ..treatment import Mapper
 
 # Texts are numbers of at most so many digits before the decimal point, and behind it.
 MOST_DIGITS = 18

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from ...encoding.texts import text_of, texts
 from ...errors import InputError
 from ...utils.validation import brief, whole_number
-from ..base import ColumnValues, Mapper, Tools, ValueMap, WorkingTable
+from ..coded_columns import ColumnValues
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, is_finite, kept, numbers, typed
 
 # The oldest age that 45 CFR 164.514(b)(2)(i)(C) lets stand.
@@ -38,7 +39,7 @@ class Limited(ValueMap):
         check_limit(self.do, self.column, "limit", self.limit)
         check_label(self.do, self.column, self.limit if self.label is None else self.label)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         return pooled(self.column, self.is_pooled, self.limit if self.label is None else self.label)
 
 
@@ -91,7 +92,7 @@ class Cap(ValueMap):
         check_limit(self.do, self.column, "over", self.over)
         check_label(self.do, self.column, self.label)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         return pooled(self.column, lambda found: found.above(self.over), self.label)
 
 
@@ -155,7 +156,7 @@ class Rare(ValueMap):
         whole_number(f"rare: column {self.column!r}: below", self.below, "rows")
         check_label(self.do, self.column, self.label)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         values = table.values(self.column)
         pool = values.labels.filter(pa.array(pooled_values(values, int(self.below), self.label)))
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ...encoding.texts import texts
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, check_word, whole_number
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_numeric, looked_up, unchanged
 
 # Of fewer texts, draft SP 800-38G Revision 1 says, one can be found by trying.
@@ -46,14 +46,7 @@ class FormatPreserving:
         self._column = column
 
     def encrypt(self, text: str) -> str:
-        """The text in place of another; raises InputError for one that it cannot take, naming it."""
-        return self._changed(text, self._cipher.encrypt, self._cipher.encrypt_int)
-
-    def decrypt(self, text: str) -> str:
-        """The text that was encrypted to this one."""
-        return self._changed(text, self._cipher.decrypt, self._cipher.decrypt_int)
-
-    def _changed(self, text: str, change_digits: Any, change_number: Any) -> str:
+        """Return the text in place of another; raises InputError for a text that FF1 cannot take, naming it."""
         kinds = self._kinds(text)
         domain = math.prod(map(len, kinds))
         if domain < SMALLEST_DOMAIN:
@@ -64,12 +57,12 @@ class FormatPreserving:
             )
         plain = [sign for sign in text if sign in PLACE]
         if all(kind is string.digits for kind in kinds):
-            new: Sequence[str] = change_digits("".join(plain))
+            new: Sequence[str] = self._cipher.encrypt("".join(plain))
         else:
             number = 0
             for kind, sign in zip(kinds, plain, strict=True):
                 number = number * len(kind) + PLACE[sign][1]
-            number = change_number(number, domain=domain)
+            number = self._cipher.encrypt_int(number, domain=domain)
             backwards = []
             for kind in reversed(kinds):
                 number, place = divmod(number, len(kind))
@@ -135,7 +128,7 @@ class Pseudonym(ValueMap):
         if self.method == "hmac" and self.length > MOST_DIGITS:
             raise InputError(f"{said}: length: expected at most {MOST_DIGITS} digits, which HMAC-SHA256 has.")
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         if tools.key is None:
             raise InputError(
                 f"pseudonym: column {self.column!r}: pseudonyms are made by a secret key, and there is none. Give one "

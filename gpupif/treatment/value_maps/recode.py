@@ -19,7 +19,7 @@ from ...encoding.texts import text_of, texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
 from ...utils.validation import brief, check_word, is_number, whole_number
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Groups, is_plain, kept, numbers, typed
 
 
@@ -151,7 +151,7 @@ class Recode(ValueMap):
         if self.level is not None:
             hierarchy_with_level(hierarchies, self.column, self.level)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         groups = self._groups(tools)
 
         def recoded(values: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...errors import InputError
 from ...utils.validation import brief
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, all_numbers, as_decimals, exactly, is_finite, is_text
 
 # Whole numbers up to it are exact as floats, with room for an error of rounding.
@@ -40,7 +40,7 @@ class Round(ValueMap):
         if not is_finite(self.base) or not self.base > 0:
             raise InputError(f"round: column {self.column!r}: base: expected a number above 0, got {brief(self.base)}.")
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         base = exactly(self.base)
         mend = "Of dates take a part (date_part), of other values groups (recode)."
 

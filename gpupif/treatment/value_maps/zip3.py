@@ -15,7 +15,7 @@ from ...encoding.texts import texts
 from ...errors import ColumnTypeError, InputError
 from ...io.read import read_table
 from ...utils.validation import brief, check_word, is_whole, whole_number
-from ..base import Mapper, Tools, ValueMap, WorkingTable
+from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .date_part import WITHOUT_PLACE
 from .new_values import is_text
 
@@ -56,7 +56,7 @@ class Zip3(ValueMap):
         whole_number(f"zip3: column {self.column!r}: least", self.least, "people", least=0)
         check_word(f"zip3: column {self.column!r}: unmapped", self.unmapped, WITHOUT_PLACE)
 
-    def mapper(self, table: WorkingTable, tools: Tools) -> Mapper:
+    def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         people = people_by_area(f"zip3: column {self.column!r}: populations", self.populations)
         areas = pa.array(people)
         names = pa.array([area if count > self.least else FEW for area, count in people.items()], pa.string())

@@ -19,7 +19,7 @@ from gpupif.treatment.random.draws import whole_steps
 from gpupif.treatment.random.jitter import Jitter
 from gpupif.treatment.random.noise import DISTRIBUTIONS, Noise, variates
 from gpupif.treatment.random.shift_dates import ShiftDates
-from tests.helpers.treated_pieces import prepared, treated
+from tests.helpers.treated_chunks import prepared, treated
 
 KEY = gpupif.treatments.Key.of(bytes(range(50, 82)))
 ROWS = 20_000

@@ -12,7 +12,7 @@ import gpupif
 from gpupif.errors import InputError
 from gpupif.treatment.random.pram import Pram, invariant_matrix
 from gpupif.treatment.random.transitions import Matrix
-from tests.helpers.treated_pieces import prepared, treated, values_after
+from tests.helpers.treated_chunks import prepared, treated, values_after
 
 KEY = gpupif.treatments.Key.of(bytes(range(7, 39)))
 MATRIX = {"a": {"a": 0.9, "b": 0.1}, "b": {"b": 0.75, "c": 0.25}, "c": {"c": 0.5, "a": 0.25, "b": 0.25}}

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.treatment.random.randomized_response import RandomizedResponse, posteriors, variance_of_estimate
-from tests.helpers.treated_pieces import prepared, treated, values_after
+from gpupif.treatment.random.randomized_response import RandomizedResponse, keep_of_epsilon
+from tests.helpers.treated_chunks import prepared, treated, values_after
 
 SECRET = bytes(range(100, 132))
 KEY = gpupif.treatments.Key.of(SECRET)
@@ -140,7 +140,9 @@ def test_estimates_are_unbiased_and_their_errors_right(keep, replaced):
     mean_error = np.mean(said, axis=0)
     assert (np.abs(np.mean(found, axis=0) - truth) < 5 * mean_error / math.sqrt(60)).all()
     if replaced == "uniform":
-        assert mean_error == pytest.approx([variance_of_estimate(p, keep, rows, 4) ** 0.5 for p in truth], rel=0.1)
+        expected = keep * truth + (1 - keep) / 4
+        variances = expected * (1 - expected) / (rows * keep * keep)
+        assert mean_error == pytest.approx(np.sqrt(variances), rel=0.1)
     # The table was not drawn anew: the spread is what is said but for that of the sample, p(1 - p)/N.
     without = np.sqrt(mean_error**2 - truth * (1 - truth) / rows)
     assert np.std(found, axis=0) == pytest.approx(without, rel=0.4)
@@ -228,9 +230,15 @@ def test_risk_under_prior_replacement_needs_no_draw():
     assert gains[names[0]].to_numpy() == pytest.approx([expected[one] for one in cohorts])
 
 
-def test_posteriors_of_prior_replacement():
-    prior = np.array([0.5, 0.3, 0.2])
-    assert np.diag(posteriors(prior, 0.4, prior)) == pytest.approx(0.4 + 0.6 * prior)
+@pytest.mark.parametrize("epsilon", [0.01, 0.5108, math.log(3), 3, 20])
+def test_what_to_keep_for_an_epsilon(epsilon):
+    assert float(keep_of_epsilon(epsilon, Fraction(1, 2))) == pytest.approx(math.tanh(epsilon / 2))
+    for values in (2, 3, 100):
+        keep = keep_of_epsilon(epsilon, Fraction(1, values))
+        # By the definition of local differential privacy: the likeliest record against the least likely one.
+        replaced = (1 - keep) / values
+        assert math.log((keep + replaced) / replaced) == pytest.approx(epsilon)
+    assert keep_of_epsilon(0, Fraction(1, 2)) == 0
 
 
 def test_types_stay():

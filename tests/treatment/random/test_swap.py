@@ -15,7 +15,7 @@ import gpupif
 from gpupif.errors import InputError
 from gpupif.treatment.random import swap
 from gpupif.treatment.random.swap import Swap, class_numbers
-from tests.helpers.treated_pieces import prepared, treated
+from tests.helpers.treated_chunks import prepared, treated
 
 KEY = gpupif.treatments.Key.of(bytes(range(90, 122)))
 

@@ -101,7 +101,7 @@ class TestCriteria:
     def test_of_any_two_columns_and_of_named_ones(self):
         table = people(30)
         after = treat(
-            table, gpupif.treatments.Suppress(COLUMNS, criteria=["known=2: k>=3", "known=age: k>=5", "uniques<=0"])
+            table, gpupif.treatments.Suppress(COLUMNS, require=["known=2: k>=3", "known=age: k>=5", "uniques<=0"])
         )
         rows = tuples(after)
         assert naive.holds(rows, [((0, 1), 3), ((0, 2), 3), ((1, 2), 3), ((1,), 5), ((0, 1, 2), 2)])
@@ -125,7 +125,7 @@ class TestCriteria:
         table = people(12, seed=8)
         readings = ("category", "wildcard") if missing is None else (missing,)
         assert not all(one.is_met for one in values_of(table, criteria))
-        done = gpupif.treat(table, [gpupif.treatments.Suppress(COLUMNS, criteria=criteria, missing=missing)])
+        done = gpupif.treat(table, [gpupif.treatments.Suppress(COLUMNS, require=criteria, missing=missing)])
 
         def met(frame):
             return all(
@@ -150,7 +150,7 @@ class TestCriteria:
         criteria = ["distinct_l(pay)>=2"]
         assert not values_of(table, criteria, sensitive=["pay"])[0].is_met
         after = treat(
-            table, gpupif.treatments.Suppress(COLUMNS, criteria=criteria, sensitive=["pay"], missing="category")
+            table, gpupif.treatments.Suppress(COLUMNS, require=criteria, sensitive=["pay"], missing="category")
         )
         assert values_of(after, criteria, sensitive=["pay"])[0].is_met
         pd.testing.assert_series_equal(after["pay"], table["pay"])
@@ -166,7 +166,7 @@ class TestCriteria:
     @pytest.mark.parametrize("kind", [pa.Table.from_pandas, pl.from_pandas], ids=["arrow", "polars"])
     @pytest.mark.parametrize(
         "treatment",
-        [{"k": 3}, pytest.param({"criteria": ["max csf<=0.7"]}, marks=pytest.mark.slow), {"where": "csf > 0.7"}],
+        [{"k": 3}, pytest.param({"require": ["max csf<=0.7"]}, marks=pytest.mark.slow), {"where": "csf > 0.7"}],
         ids=str,
     )
     def test_the_same_cells_in_any_kind_of_table(self, kind, treatment):
@@ -179,7 +179,7 @@ class TestCriteria:
 
 
 BAD = {
-    "none of three ways": ({}, "expected one of where, k or criteria, got none"),
+    "none of three ways": ({}, "expected one of where, k or require, got none"),
     "two ways": ({"k": 2, "where": "csf > 1"}, "got where and k"),
     "k below 1": ({"k": 0}, "k: expected a whole number of rows, 1 or more; got 0"),
     "an unknown measure": ({"where": "csv > 0.9"}, "where: .*'csv'. Did you mean 'csf'?"),
@@ -189,13 +189,13 @@ BAD = {
     ),
     "a column's score": ({"where": "csf_age > 0.9"}, "where: expected the name of a measure"),
     "no condition": ({"where": "csf = 0.9"}, "There is no '=='"),
-    "no criterion": ({"criteria": ["q>=2"]}, "'q' is nothing that is measured"),
-    "no criteria": ({"criteria": []}, "expected at least one limit"),
+    "no criterion": ({"require": ["q>=2"]}, "'q' is nothing that is measured"),
+    "no criteria": ({"require": []}, "expected at least one limit"),
     "importance below 0": ({"k": 2, "importance": {"age": -1}}, "importance: column 'age': expected a number above 0"),
     "importance of another column": ({"k": 2, "importance": {"pay": 1}}, "importance: no column 'pay'"),
     "importance of what a condition chooses": (
         {"where": "csf > 1", "importance": {"age": 1}},
-        "importance goes with k or criteria, and means nothing with where",
+        "importance goes with k or require, and means nothing with where",
     ),
     "what is known where criteria say it": ({"k": 2, "known": ["age"]}, "known goes with where"),
     "an unknown reading": ({"k": 2, "missing": "any"}, "missing: expected 'category' or 'wildcard', got 'any'"),
@@ -204,8 +204,8 @@ BAD = {
         {"k": 20, "quasi_identifiers": [*COLUMNS, "pay"]},
         "'k>=20' cannot be reached: .* rows .* agree on 'pay'",
     ),
-    "a limit below what is possible": ({"criteria": ["max csf<=-1"]}, "'max csf<=-1' cannot be reached"),
-    "an attacker who is not there": ({"criteria": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
+    "a limit below what is possible": ({"require": ["max csf<=-1"]}, "'max csf<=-1' cannot be reached"),
+    "an attacker who is not there": ({"require": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
     "a column that is not there": ({"k": 2, "quasi_identifiers": ["agee"]}, "no column 'agee'.*Did you mean 'age'?"),
 }
 
@@ -225,7 +225,7 @@ def test_no_columns():
         treat(people(), gpupif.treatments.Suppress([], k=2))
 
 
-@pytest.mark.parametrize("asked", [{"k": 1}, {"k": 3}, {"criteria": ["max csf<=0.5"]}, {"where": "csf > 0.5"}])
+@pytest.mark.parametrize("asked", [{"k": 1}, {"k": 3}, {"require": ["max csf<=0.5"]}, {"where": "csf > 0.5"}])
 def test_a_table_without_rows_is_refused(asked):
     table = pd.DataFrame({"a": ["x", "y"], "b": ["x", "y"]})
     plan = [

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.datasets import census
 from gpupif.frames.open import open_frame
-from gpupif.treatment.base import PieceColumn, Tools, relabeled
+from gpupif.treatment.coded_columns import CodedColumn, relabeled
 from gpupif.treatment.dropped_columns import DeclaredColumns, Drop
-from gpupif.treatment.in_memory import MemoryTable
-from gpupif.treatment.kinds import TREATMENTS
-from gpupif.treatment.plan import Plan
+from gpupif.treatment.memory_table import MemoryTable
+from gpupif.treatment.plan import TREATMENTS, Plan
 from gpupif.treatment.random.key import Key
+from gpupif.treatment.treatment import Tools
 from gpupif.treatment.value_maps.date_part import DatePart
 from gpupif.treatment.value_maps.microaggregate import Microaggregate
 from gpupif.treatment.value_maps.pooled_values import BottomCode, Cap, Rare, TopCode
@@ -105,10 +105,10 @@ def test_relabeled_by_several_threads():
     codes = np.random.default_rng(0).integers(0, 11, 200_000).astype(np.uint8)
     labels = pa.array(range(10))
     groups = pa.array(["a", "b", None, "a", "b", "c", "c", "a", None, "d"])
-    found = relabeled(PieceColumn(codes, labels), groups)
+    found = relabeled(CodedColumn(codes, labels), groups)
     expected = np.array([*groups.to_pylist(), None], object)[codes]
     assert (np.array([*found.labels.to_pylist(), None], object)[found.codes] == expected).all()
-    top = relabeled(PieceColumn(codes, labels), pa.array(["*"] * 10), "*")
+    top = relabeled(CodedColumn(codes, labels), pa.array(["*"] * 10), "*")
     assert top.labels.to_pylist() == ["*"]
     assert not top.codes.any()
 

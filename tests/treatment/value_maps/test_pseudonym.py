@@ -40,14 +40,11 @@ def test_the_cipher_is_that_of_nist():
     key = bytes.fromhex("2B7E151628AED2A6ABF7158809CF4F3C")
     assert FormatPreserving(key, "x").encrypt("0123456789") == "2433477484"
     assert FormatPreserving(key, "x").encrypt("(012) 345-6789") == "(243) 347-7484"
-    assert FormatPreserving(key, "x").decrypt("2433477484") == "0123456789"
 
 
 @given(st.lists(CODES, min_size=1, max_size=20))
-def test_ff1_keeps_the_form_and_can_be_undone(values):
+def test_ff1_keeps_the_form_and_tells_values_apart(values):
     found = pseudonyms(values)
-    cipher = FormatPreserving(KEY.secret("pseudonym ff1 x"), "x")
-    assert [cipher.decrypt(text) for text in found] == values
     assert [form(text) for text in found] == [form(text) for text in values]
     assert len(set(found)) == len(set(values))
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.errors import InputError
-from gpupif.treatment.base import ColumnValues
+from gpupif.treatment.coded_columns import ColumnValues
 from gpupif.treatment.value_maps.pooled_values import Rare, pooled_values
 from tests.helpers.treated import treated_type, treated_values
 

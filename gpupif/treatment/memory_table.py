@@ -13,40 +13,105 @@ import pyarrow as pa
 from ..attack.arguments import Arguments
 from ..encoding.device import DeviceColumn, encode_on_device
 from ..encoding.encode import encode_column
+from ..encoding.merge import recode
 from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.replacement import Replacement
 from ..rows.threads import Workers
 from ..scoring.score import score_table
+from ..utils.arrays import read_only
 from ..utils.validation import check_unique
-from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
-from .columns import Changes, in_order, joined, some_rows, table_column
-from .memory_column import MemoryColumn
-from .plain_piece import PlainPiece
-from .record import StepCounts
-from .run import TreatableTable
+from .coded_columns import (
+    Changes,
+    CodedColumn,
+    ColumnValues,
+    coded_column,
+    column_values,
+    counts_of,
+    in_order,
+    joined,
+    places_among,
+    some_rows,
+    table_column,
+)
+from .steps import Chunk, RowFacts, Step, StepCounts
+from .treatment import TreatedTable, ValueMapStep
 
 # Rows that a step treats at once.
-PIECE_ROWS = 1 << 20
+CHUNK_ROWS = 1 << 20
 
 
 class MemoryFacts(RowFacts):
     """Facts in memory, of all rows."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.arrays = arrays
-        self.names = list(arrays)
+        self._arrays = arrays
+
+    def read(self, chunk: Chunk) -> Mapping[str, npt.NDArray[Any]]:
+        return {name: array[chunk.start : chunk.start + chunk.rows] for name, array in self._arrays.items()}
 
 
-class MemoryPiece(PlainPiece):
-    """Some rows of a table in memory."""
+class MemoryColumn:
+    """All rows of a column. counts: rows by code, missing ones last; found where they are not given."""
 
-    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
-        assert isinstance(facts, MemoryFacts)
-        return {name: array[self.start : self.start + self.rows_before] for name, array in facts.arrays.items()}
+    def __init__(self, column: CodedColumn, counts: npt.NDArray[np.int64] | None = None) -> None:
+        self.labels = column.labels
+        self._codes = column.codes
+        # By code of the rows what it is now; None where nothing changed.
+        self._now: npt.NDArray[np.int64] | None = None
+        self._counts = counts
+
+    @classmethod
+    def encoded(cls, name: Hashable, array: Any) -> MemoryColumn:
+        """A column of a frame, see `encode_column`; raises ColumnTypeError for values that are no categories."""
+        if hasattr(array, "__len__") and len(array) == 0:
+            return cls(coded_column(name, array))
+        column = encode_column(name, array)
+        counts = column.counts if column.missing else np.append(column.counts, 0)
+        return cls(coded_column(name, column), counts)
+
+    def rows(self) -> CodedColumn:
+        """What it is now, row by row."""
+        if self._now is not None:
+            counts = self.counts()
+            self._codes = recode(read_only(self._codes), self._now)
+            self._now, self._counts = None, counts
+        return CodedColumn(self._codes, self.labels)
+
+    def replacement(self, before: pa.DataType) -> Replacement:
+        """What it is now, in the place of a column with values of the type `before`."""
+        return Replacement(self._codes, self.labels, before, self.counts(), self._now)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Rows by code of what it is now, missing ones last."""
+        if self._counts is None:
+            self._counts = counts_of(CodedColumn(self._codes, self.labels))
+        if self._now is None:
+            return self._counts
+        return np.bincount(self._now, self._counts, len(self.labels) + 1).astype(np.int64)
+
+    def values(self) -> ColumnValues:
+        """Its values."""
+        counts = self.counts()
+        return column_values(self.labels, counts[:-1], int(counts[-1]))
+
+    def mapped(self, step: ValueMapStep) -> tuple[MemoryColumn, Changes]:
+        """Return the column after a step that looks at values alone, and what changes; no row is looked at."""
+        counts = self.counts()
+        occurs = np.flatnonzero(counts)
+        after = step.mapped(CodedColumn(occurs, self.labels))
+        missing = len(after.labels)
+        now = np.full(len(counts), missing, np.int64)
+        now[occurs] = after.codes
+        made = MemoryColumn(CodedColumn(self._codes, after.labels), self._counts)
+        made._now = now if self._now is None else now[self._now]
+        same = np.append(places_among(after.labels, self.labels), len(self.labels))[after.codes]
+        changed = counts[occurs[same != occurs]].sum()
+        gone = counts[occurs[(after.codes == missing) & (occurs != len(self.labels))]].sum()
+        return made, Changes(int(changed), int(gone))
 
 
-class MemoryTable(TreatableTable):
+class MemoryTable(TreatedTable):
     """A table in memory as treated so far; a column is encoded when it is first asked for.
 
     frame: as it came in.
@@ -65,7 +130,7 @@ class MemoryTable(TreatableTable):
         self._kept: npt.NDArray[np.bool_] | None = None
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: encode columns, several at a time; those that cannot be when they are asked for."""
+        """Encode columns, several at a time; those that cannot be when they are asked for."""
         left = [name for name in dict.fromkeys(names) if name not in self._columns]
         with self.frame.active(), Workers() as workers:
             arrays = [self.frame.column(self.frame.names.index(name)) for name in left]
@@ -80,7 +145,7 @@ class MemoryTable(TreatableTable):
         self._types[name] = column.labels.type
         self._columns[name] = column if self._kept is None else MemoryColumn(some_rows(column.rows(), self._kept))
 
-    def column(self, name: Hashable) -> PieceColumn:
+    def column(self, name: Hashable) -> CodedColumn:
         """A column as it is now; raises ColumnTypeError for values that are no categories."""
         return self._stored(name).rows()
 
@@ -90,40 +155,39 @@ class MemoryTable(TreatableTable):
             self._take_column(name, MemoryColumn.encoded(name, self.frame.column(self.frame.names.index(name))))
         return self._columns[name]
 
-    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
+    def apply(self, step: Step, said: str = "") -> None:
         if isinstance(step, ValueMapStep):
             column, found = self._stored(step.column).mapped(step)
             self.counts.append(StepCounts({step.column: found}))
             self._put(step.column, column, found)
             return
-        starts = range(0, max(1, self.rows), PIECE_ROWS)
-        sizes = [min(PIECE_ROWS, self.rows - start) for start in starts]
-        pieces = [MemoryPiece(*rows, self.names, self.column) for rows in zip(starts, sizes, strict=True)]
-
-        def treat(piece: MemoryPiece) -> None:
-            step.apply(piece)
-            piece.settle()
-
-        # What the first one has encoded no other thread has to.
-        treat(pieces[0])
+        starts = range(0, max(1, self.rows), CHUNK_ROWS)
+        chunks = [self._chunk(start, min(CHUNK_ROWS, self.rows - start)) for start in starts]
+        counts = [StepCounts() for _ in chunks]
+        # The columns that the first chunk has encoded no other thread has to encode.
+        chunks[0].apply(step, counts=counts[0])
         with Workers() as workers:
-            workers.run(treat, [(piece,) for piece in pieces[1:]])
-        self._take(pieces)
+            others = zip(chunks[1:], starts[1:], counts[1:], strict=True)
+            workers.run(lambda chunk, start, own: chunk.apply(step, start, counts=own), list(others))
+        self._take(step, chunks, counts)
 
-    def _take(self, pieces: Sequence[MemoryPiece]) -> None:
-        """The table is now what the pieces are."""
-        counts, before = StepCounts(), self.names
-        self.names = list(pieces[0].names)
-        for piece in pieces:
-            counts.add(piece.changed, [], piece.rows_before - piece.rows)
-        counts.dropped = [name for name in before if name not in self.names]
-        for name, found in counts.changed.items():
-            if name in self.names:
-                self._put(name, MemoryColumn(joined(name, [piece.settled(name) for piece in pieces])), found)
+    def _chunk(self, start: int, rows: int) -> Chunk:
+        return Chunk(self.names, rows, lambda name: some_rows(self.column(name), slice(start, start + rows)))
+
+    def _take(self, step: Step, chunks: Sequence[Chunk], counts: Sequence[StepCounts]) -> None:
+        """Make the table what its chunks are after a step."""
+        total = StepCounts(dropped=step.drops)
+        sizes = [min(CHUNK_ROWS, self.rows - start) for start in range(0, max(1, self.rows), CHUNK_ROWS)]
+        for own in counts:
+            total.add(own.changed, own.rows_removed)
+        self.names = chunks[0].names
         self._columns = {name: column for name, column in self._columns.items() if name in self.names}
-        if counts.rows_removed:
-            self._keep(np.concatenate([piece.kept_rows() for piece in pieces]))
-        self.counts.append(counts)
+        if total.rows_removed:
+            kept = [chunk.kept_rows(size) for chunk, size in zip(chunks, sizes, strict=True)]
+            self._keep(np.concatenate(kept))
+        for name, found in total.changed.items():
+            self._put(name, MemoryColumn(joined(name, [chunk[name] for chunk in chunks])), found)
+        self.counts.append(total)
 
     def _put(self, name: Hashable, column: MemoryColumn, found: Changes) -> None:
         self._columns[name] = column
@@ -144,7 +208,7 @@ class MemoryTable(TreatableTable):
     def values(self, name: Hashable) -> ColumnValues:
         return self._stored(name).values()
 
-    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
         self.expect(names)
         with Workers() as workers:
             tasks = [(self._stored(name),) for name in names]

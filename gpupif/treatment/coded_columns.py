@@ -1,8 +1,9 @@
-"""Columns of pieces: made of encoded ones, brought together, cut to the values that occur, compared."""
+"""Columns as codes and labels, as steps see them: made, brought together, relabelled, compared."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,24 +16,49 @@ from gpupif.kernels.changes import count_changes
 
 from ..encoding.column import Column, value_order
 from ..encoding.encode import encode_column
-from ..encoding.labels import plan_codes
+from ..encoding.labels import merge_labels, plan_codes
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array, recode
 from ..encoding.plain import family, plain_labels
 from ..rows.keys import code_type
+from ..rows.threads import Workers
 from ..utils.arrays import read_only
-from .base import ColumnValues, PieceColumn
 
 # Numbers of these families are compared as numbers, all else of different families by its text.
 NUMBERS = ("whole", "number", "decimal")
 
 
-def piece_column(name: Hashable, array: Any) -> PieceColumn:
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column of some rows: per row the number of its value among the labels, `len(labels)` where it is missing.
+
+    labels: values, all different, none of them missing; not all of them need occur, and their order means nothing.
+    Those of a table that comes in are of plain types, whatever kind of table it is: int64 (uint64 beyond), float64,
+    string, bool, date32, timestamps, ... What a step puts in their place has one type in all pieces.
+    """
+
+    codes: npt.NDArray[Any]
+    labels: pa.Array
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """The values of a column of a whole table, ascending (the same order whatever the kind of table), and their rows.
+
+    counts: by value. missing: rows without one.
+    """
+
+    labels: pa.Array
+    counts: npt.NDArray[np.int64]
+    missing: int
+
+
+def coded_column(name: Hashable, array: Any) -> CodedColumn:
     """A column as `encode_column` takes it; raises ColumnTypeError for values that are no categories."""
     if hasattr(array, "__len__") and len(array) == 0:
-        return PieceColumn(np.empty(0, np.uint8), plain_labels(_none_of(array)))
+        return CodedColumn(np.empty(0, np.uint8), plain_labels(_none_of(array)))
     column = encode_column(name, array).on_host()
     labels = label_array(column)
-    return PieceColumn(column.codes, plain_labels(labels) if len(labels) else plain_labels(_none_of(array)))
+    return CodedColumn(column.codes, plain_labels(labels) if len(labels) else plain_labels(_none_of(array)))
 
 
 def _none_of(array: Any) -> pa.Array:
@@ -41,7 +67,7 @@ def _none_of(array: Any) -> pa.Array:
     return pa.array([], kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
-def counts_of(column: PieceColumn) -> npt.NDArray[np.int64]:
+def counts_of(column: CodedColumn) -> npt.NDArray[np.int64]:
     """Rows by code, missing ones last."""
     counters = np.zeros((len(column.labels) + 1, 4 if len(column.labels) < 1 << 16 else 1), np.int64)
     code_kernels.count_values(read_only(column.codes), 0, counters)
@@ -49,7 +75,7 @@ def counts_of(column: PieceColumn) -> npt.NDArray[np.int64]:
     return counts
 
 
-def table_column(name: Hashable, column: PieceColumn) -> Column:
+def table_column(name: Hashable, column: CodedColumn) -> Column:
     """The same column for what takes a table encoded: with codes only for values that occur."""
     counts = counts_of(column)
     # There the missing values are the first.
@@ -71,28 +97,28 @@ def column_values(labels: pa.Array, counts: npt.NDArray[np.int64], missing: int)
     return ColumnValues(labels.take(pa.array(order)), counts[order], missing)
 
 
-def values_of(column: PieceColumn) -> ColumnValues:
+def values_of(column: CodedColumn) -> ColumnValues:
     """The values of all rows of a column."""
     counts = counts_of(column)
     return column_values(column.labels, counts[:-1], int(counts[-1]))
 
 
-def in_order(column: PieceColumn, values: pa.Array) -> PieceColumn:
+def in_order(column: CodedColumn, values: pa.Array) -> CodedColumn:
     """The same column with these labels, all that occur in it among them."""
     if not len(column.labels):
-        return PieceColumn(np.full(len(column.codes), len(values), code_type(len(values) + 1)), values)
+        return CodedColumn(np.full(len(column.codes), len(values), code_type(len(values) + 1)), values)
     labels = column.labels if column.labels.type == values.type else column.labels.cast(values.type)
     place = pc.index_in(labels, values).fill_null(len(values)).to_numpy(zero_copy_only=False)
-    return PieceColumn(recode(column.codes, np.append(place, len(values)).astype(np.int64)), values)
+    return CodedColumn(recode(column.codes, np.append(place, len(values)).astype(np.int64)), values)
 
 
-def joined(name: Hashable, parts: Sequence[PieceColumn]) -> PieceColumn:
+def joined(name: Hashable, parts: Sequence[CodedColumn]) -> CodedColumn:
     """Rows that follow each other; raises ColumnTypeError where the types of parts do not go together."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0].labels
     if all(part.labels is first or part.labels.equals(first) for part in parts):
-        return PieceColumn(np.concatenate([part.codes for part in parts]), first)
+        return CodedColumn(np.concatenate([part.codes for part in parts]), first)
     merger = ColumnMerger(name)
     numbers: list[npt.NDArray[np.int64]] = []
     for part in parts:
@@ -105,12 +131,12 @@ def joined(name: Hashable, parts: Sequence[PieceColumn]) -> PieceColumn:
         stop = start + len(part.codes)
         code_kernels.recode(read_only(part.codes), 0, np.append(number, len(labels)), codes[start:stop])
         start = stop
-    return PieceColumn(codes, labels)
+    return CodedColumn(codes, labels)
 
 
-def some_rows(column: PieceColumn, rows: Any) -> PieceColumn:
+def some_rows(column: CodedColumn, rows: Any) -> CodedColumn:
     """Those rows that a mask or a slice says."""
-    return PieceColumn(column.codes[rows], column.labels)
+    return CodedColumn(column.codes[rows], column.labels)
 
 
 class Changes(NamedTuple):
@@ -123,24 +149,17 @@ class Changes(NamedTuple):
         return Changes(self.cells + other.cells, self.suppressed + other.suppressed)
 
 
-def changes(before: PieceColumn, after: PieceColumn) -> Changes:
+def changes(before: CodedColumn, after: CodedColumn) -> Changes:
     """How the same rows of a column differ; numbers are compared as such, values of other types by their texts."""
     if before.codes is after.codes and before.labels is after.labels:
         return Changes()
     if max(len(before.labels), len(after.labels)) > len(after.codes):
-        before, after = _used(before), _used(after)
+        before, after = with_used_labels(before), with_used_labels(after)
     same = places_among(after.labels, before.labels)
     counts = np.zeros(2, np.int64)
     sizes = np.int64(len(before.labels)), np.int64(len(after.labels))
     count_changes(read_only(before.codes), read_only(after.codes), same, *sizes, counts)
     return Changes(*counts.tolist())
-
-
-def _used(column: PieceColumn) -> PieceColumn:
-    """The same column without labels that do not occur."""
-    found, codes = np.unique(column.codes, return_inverse=True)
-    there = found[found < len(column.labels)]
-    return PieceColumn(codes, column.labels.take(pa.array(there)))
 
 
 def places_among(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
@@ -164,3 +183,42 @@ def as_text(labels: pa.Array) -> pa.Array:
     return pa.array(
         Column("", np.empty(0, np.uint8), np.ones(len(labels), np.int64), labels, False).texts()[:-1], pa.large_string()
     )
+
+
+def with_used_labels(column: CodedColumn) -> CodedColumn:
+    """Return the same column without labels that no row has."""
+    occurs = np.bincount(column.codes, minlength=len(column.labels) + 1) > 0
+    occurs[-1] = True
+    new_codes = (np.cumsum(occurs) - 1).astype(code_type(len(occurs)))
+    return CodedColumn(_recoded(column.codes, new_codes), column.labels.filter(pa.array(occurs[:-1])))
+
+
+def relabeled(column: CodedColumn, labels: pa.Array, of_missing: str | None = None) -> CodedColumn:
+    """The column with other labels, some of which may be equal to each other, or null: then the value is missing.
+
+    of_missing: in place of missing values; the labels are texts then.
+    """
+    if of_missing is not None:
+        labels = pa.concat_arrays([labels, pa.array([of_missing], labels.type)])
+    elif labels is column.labels:
+        return column
+    elif pa.types.is_null(labels.type) or not len(labels):
+        return CodedColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
+    different, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
+    if len(different) == len(column.labels) and of_missing is None:
+        # Each label has one of its own, in their order.
+        return CodedColumn(column.codes, different)
+    missing = len(different)
+    new_codes = np.append(np.where(number < 0, missing, number), [missing] * (of_missing is None))
+    return CodedColumn(_recoded(column.codes, new_codes.astype(code_type(missing + 1))), different)
+
+
+def _recoded(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row new_codes[code], by all threads."""
+    codes, found = read_only(codes), np.empty(len(codes), new_codes.dtype)
+    with Workers() as workers:
+        workers.run(
+            lambda start, stop: code_kernels.recode(codes[start:stop], 0, read_only(new_codes), found[start:stop]),
+            workers.ranges(len(codes)),
+        )
+    return found

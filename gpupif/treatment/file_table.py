@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..errors import ColumnTypeError, InputError
 from ..frames.open import device_for
 from ..io.base import Source
 from ..io.checkpoints import Store
+from ..io.file_errors import disk_errors
 from ..io.parquet_files import READ_BYTES
 from ..io.read import in_chunks
 from ..out_of_core.budget import CHUNK_SHARE, LEAST_CHUNK, Budget
@@ -28,16 +30,12 @@ from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.memory import give_back_unused, shown
+from ..utils.private_folder import open_private, private_folder
 from ..utils.progress import Reporter
-from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
-from .columns import column_values, in_order, piece_column
-from .mapped_values import mapped_values
-from .record import StepCounts
-from .run import TreatableTable
-from .steps import Steps
-from .stored_facts import FactsWriter, StoredFacts
-from .treated_source import FilePiece, TreatedSource, read_sample
-from .typed_source import TypedSource
+from .coded_columns import CodedColumn, ColumnValues, coded_column, column_values, in_order
+from .steps import Chunk, RowFacts, Step, StepCounts, Steps
+from .treated_source import TreatedSource, TypedSource
+from .treatment import TreatedTable
 
 # Of the working memory, what codes of all rows may take that a treatment asks for.
 CODES_SHARE = 0.5
@@ -47,7 +45,7 @@ LESS_AT_ONCE = "have the treatment look at fewer columns, or split the plan and 
 FACT_ROWS, SCORE_BYTES = 1 << 20, 64
 
 
-class FileTable(TreatableTable):
+class FileTable(TreatedTable):
     """A table of files; store: has its temporary files, and knows which of them a killed run has finished.
 
     all_typed: whether columns of text files get the types that their values have, also those that no treatment names.
@@ -60,15 +58,14 @@ class FileTable(TreatableTable):
         self._budget = budget
         self._report = report
         self._all_typed = all_typed
-        self._values: dict[str, ColumnValues] = {}
         self._rows = source.rows
         self._asked = 0
         self._expected: list[str] = []
         self._begin()
 
     def _begin(self) -> None:
-        sample, rows = read_sample(self._source)
-        self._steps = Steps(list(self._source.names), sample, rows)
+        nothing = self._source.nothing()
+        self._steps = Steps(list(self._source.names), lambda name: coded_column(name, nothing.column(name)).labels.type)
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
@@ -95,34 +92,30 @@ class FileTable(TreatableTable):
         return TreatedSource(self._source, self._steps, plain)
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`. What texts of files of text stand for only all of them say: these are read now."""
+        """See `TreatedTable`. What texts of files of text stand for only all of them say: these are read now."""
         if self._source.found.format.as_text:
             typed = self._source.names if self._all_typed else dict.fromkeys(map(str, names))
             found = self._look(list(typed))
             self._source = TypedSource(self._source, {name: values.labels.type for name, values in found.items()})
             self._begin()
-            self._values = {name: column_values(*values) for name, values in found.items()}
+            self._steps.values = {name: column_values(*values) for name, values in found.items()}
 
     def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = [str(name) for name in dict.fromkeys(names)]
 
-    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
-        use = self._steps.add(step, names, FilePiece, said)
-        self.counts.append(StepCounts(dropped=list(use.dropped)))
-        if use.removes:
+    def apply(self, step: Step, said: str = "") -> None:
+        self._steps.add(step, said)
+        self.counts.append(StepCounts(dropped=step.drops))
+        if step.removes_rows:
             self._rows = None
-            self._values = {}
-        for name in map(str, use.changes):
-            values = self._values.pop(name, None)
-            if values is not None and isinstance(step, ValueMapStep):
-                self._values[name] = mapped_values(step, values)
 
     def values(self, name: Hashable) -> ColumnValues:
-        if str(name) not in self._values:
-            others = [one for one in self._expected if one in self._steps.names and one not in self._values]
+        known = self._steps.values
+        if str(name) not in known:
+            others = [one for one in self._expected if one in self._steps.names and one not in known]
             found = self._look(list(dict.fromkeys([str(name), *others])))
-            self._values.update({one: column_values(*values) for one, values in found.items()})
-        return self._values[str(name)]
+            known.update({one: column_values(*values) for one, values in found.items()})
+        return known[str(name)]
 
     def _look(self, names: list[str]) -> dict[str, ValueCounts]:
         """The values of columns; of those but the first, where they do not fit into memory, or cannot be, none."""
@@ -158,7 +151,7 @@ class FileTable(TreatableTable):
             found[name] = merger.values._replace(labels=plain_labels(labels))
         return found
 
-    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
         texts = [str(name) for name in names]
         labels = [self.values(name).labels for name in texts]
         kinds = [np.dtype(code_type(len(own) + 1)) for own in labels]
@@ -177,9 +170,9 @@ class FileTable(TreatableTable):
         for _, piece in self.source(plain=True).read(texts, FACT_ROWS, self._bytes()):
             stop = start + piece.num_rows
             for name, own, out in zip(texts, labels, codes, strict=True):
-                out[start:stop] = in_order(piece_column(name, piece.column(name)), own).codes
+                out[start:stop] = in_order(coded_column(name, piece.column(name)), own).codes
             start = stop
-        return [PieceColumn(own, values) for own, values in zip(codes, labels, strict=True)]
+        return [CodedColumn(own, values) for own, values in zip(codes, labels, strict=True)]
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         folder = self._store.fresh(f"facts-{self._number()}")
@@ -224,3 +217,38 @@ class FileTable(TreatableTable):
 
     def _bytes(self) -> int:
         return self._budget.values_bytes() // PIECES
+
+
+class StoredFacts(RowFacts):
+    """Facts in a folder, in the order of the rows."""
+
+    def __init__(self, folder: Path, types: Mapping[str, str]) -> None:
+        self._files = {name: folder / f"{place}.bin" for place, name in enumerate(types)}
+        self._types = {name: np.dtype(kind) for name, kind in types.items()}
+
+    def read(self, chunk: Chunk) -> dict[str, npt.NDArray[Any]]:
+        return {
+            name: np.fromfile(file, self._types[name], chunk.rows, offset=chunk.start * self._types[name].itemsize)
+            for name, file in self._files.items()
+        }
+
+
+class FactsWriter:
+    """Writes facts to a folder, rows after rows. types: by name, known when there are some."""
+
+    def __init__(self, folder: Path) -> None:
+        self.types: dict[str, str] = {}
+        self._folder = folder
+        with disk_errors(folder):
+            private_folder(folder)
+
+    def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Facts of the next rows."""
+        if not self.types:
+            self.types = {name: np.asarray(array).dtype.str for name, array in arrays.items()}
+            for place in range(len(arrays)):
+                (self._folder / f"{place}.bin").unlink(missing_ok=True)
+        with disk_errors(self._folder):
+            for place, (name, kind) in enumerate(self.types.items()):
+                with open_private(self._folder / f"{place}.bin", "ab") as file:
+                    np.ascontiguousarray(arrays[name], kind).tofile(file)

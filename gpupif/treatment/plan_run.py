@@ -1,4 +1,4 @@
-"""The treatments of a plan, prepared and applied one after the other, whatever way the table is held."""
+"""A run of a plan: its treatments applied one after the other, the record of it, and what is returned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 import time
-from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import InputError, warn
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist, is_hashable
-from .base import Step, Tools, Treatment, WorkingTable
 from .random.key import Key
-from .record import StepCounts, TreatmentRecord, TreatmentsRecord
-from .steps import errors_of
+from .record import TreatmentRecord, TreatmentsRecord
+from .steps import Step, StepCounts, errors_of
+from .treatment import Tools, TreatedTable, Treatment
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .plan import Plan
 
 
@@ -30,27 +31,7 @@ class Applied(NamedTuple):
     step: Step
 
 
-class TreatableTable(WorkingTable):
-    """A table that steps are applied to: at once, or when its rows are read.
-
-    counts: what each step did, as far as that is known.
-    """
-
-    counts: list[StepCounts]
-
-    @abstractmethod
-    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
-        """Have all rows treated. names: columns that the step may look at and change; said: of it in errors."""
-
-    @abstractmethod
-    def expect(self, names: Sequence[Hashable]) -> None:
-        """Those columns will be looked at."""
-
-    def ask_together(self, names: Sequence[Hashable]) -> None:
-        """When the values of one of these columns are asked for, those of the others soon will be."""
-
-
-def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
+def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
     """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
     check_exist("hierarchies", plan.hierarchies, table.names)
     applied: list[Applied] = []
@@ -64,7 +45,7 @@ def apply_plan(table: TreatableTable, plan: Plan, key: Key | None, report: Repor
             alike = [one for one in plan.treatments[number:] if type(one) is type(treatment)]
             table.ask_together([name for one in alike for name in named_in(one, table.names)])
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
-            table.apply(step, named_in(treatment, table.names), said)
+            table.apply(step, said)
         applied.append(Applied(treatment, step))
         report.advance()
     return applied
@@ -133,3 +114,51 @@ def _warn_of_readers(file: Path) -> None:
                 f"its rights: chmod 600 {file}.",
                 UserWarning,
             )
+
+
+class Treated:
+    """What `gpupif.treat` and `gpupif.treat_files` return.
+
+    table: of the kind that came in; of files a path. record: what was done. files: that were written, none where the
+    table is in memory.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        record: TreatmentsRecord,
+        working: TreatedTable | None,
+        applied: Sequence[Applied],
+        files: Sequence[Path] = (),
+    ) -> None:
+        self.table = table
+        self.record = record
+        self.files = files
+        self._working = working
+        self._applied = applied
+
+    def estimates(self, column: Hashable) -> pd.DataFrame:
+        """How often each value of a column stood in the table before it was randomised, with standard errors.
+
+        Returns a frame, a row for each value, as the treatment says that randomised it. Raises InputError where none
+        did, or where a later one changed the column again.
+        """
+        if self._working is None:
+            raise InputError(
+                "estimates: the run was finished by another one, and what they take is gone. Treat it again."
+            )
+        check_exist("column", [column], self._working.names)
+        values = self._working.values(column)
+        for treatment, step in reversed(self._applied):
+            found = step.estimates(column, values)
+            if found is not None:
+                return found
+            if column in treatment.named():
+                raise InputError(
+                    f"column {column!r}: {treatment.do} changed it last, and nothing can be estimated from that. "
+                    "Estimate before it."
+                )
+        raise InputError(f"column {column!r}: no treatment randomised it, so that its frequencies are as they are.")
+
+    def __repr__(self) -> str:
+        return f"<Treated: {len(self._applied)} treatments>\n{self.record}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,52 +33,33 @@ from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter
 from ..utils.validation import check_unique
-from .base import ColumnValues, PieceColumn, RowFacts, Step, ValueMapStep
-from .columns import column_values, in_order
-from .mapped_values import mapped_values
-from .partition import (
-    GivenFacts,
+from .coded_columns import CodedColumn, ColumnValues, column_values, in_order
+from .dask_partition import (
+    DaskFacts,
     PartitionEnds,
-    PartitionPiece,
-    Treating,
+    PartitionSteps,
+    Place,
+    column_of_frame,
     ends_of,
     facts_of_scores,
+    first_rows_of,
     kept_in,
     plain_frame,
-    sample_of,
+    rows_in,
     total_ends,
     treated_frame,
     values_in,
 )
-from .record import StepCounts
-from .run import TreatableTable, apply_plan, make_record
-from .steps import PieceColumns, Steps
-from .treated import Treated
+from .plan_run import Treated, apply_plan, make_record
+from .steps import RowFacts, Step, StepCounts, Steps
+from .treatment import TreatedTable
 
 if TYPE_CHECKING:
     from .plan import Plan
     from .random.key import Key
 
 
-class DaskFacts(RowFacts):
-    """Facts by partition. To tasks only its key goes; those of their partition go with it."""
-
-    def __init__(self, parts: Sequence[Mapping[str, npt.NDArray[Any]]]) -> None:
-        self.key = uuid.uuid4().hex
-        self.parts = parts
-        self.names = list(parts[0]) if parts else []
-
-    def __reduce__(self) -> Any:
-        return _facts_in_task, (self.key, list(self.names))
-
-
-def _facts_in_task(key: str, names: Sequence[str]) -> DaskFacts:
-    facts = DaskFacts([])
-    facts.key, facts.names = key, names
-    return facts
-
-
-class DaskTable(TreatableTable):
+class DaskTable(TreatedTable):
     """A Dask frame."""
 
     def __init__(self, table: Any, report: Reporter) -> None:
@@ -92,19 +72,21 @@ class DaskTable(TreatableTable):
         self._graph = Graph()
         self._partitions = self._graph.take(table)
         self._facts: list[DaskFacts] = []
-        self._values: dict[Hashable, ColumnValues] = {}
         self._expected: list[Hashable] = []
         graph = self._graph.copy()
-        found = compute(graph.value(graph.all("counts", graph.each("sample", sample_of, self._partitions))), report)
+        found = compute(graph.value(graph.all("counts", graph.each("first", first_rows_of, self._partitions))), report)
         # Before each step, the rows of each partition; None where they have to be counted.
         self._sizes: list[list[int] | None] = [[rows for rows, _ in found]]
         if not sum(self._sizes[0] or []):
             listed = ", ".join(map(str, table.columns))
             raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
-        frame = open_frame(next(sample for rows, sample in found if rows))
-        self._kinds: dict[Hashable, pa.DataType] = {}
-        sample = PieceColumns(lambda name: frame.column(frame.names.index(name)), self._kinds)
-        self._steps = Steps(list(table.columns), sample, frame.rows)
+        self._first = open_frame(next(first for rows, first in found if rows))
+        self._types: dict[Hashable, pa.DataType] = {}
+        self._steps = Steps(list(table.columns), self._type_of)
+
+    def _type_of(self, name: Hashable) -> pa.DataType:
+        """Return the type of the values of a column as it came."""
+        return column_of_frame(self._first, name, self._types).labels.type
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
@@ -114,22 +96,22 @@ class DaskTable(TreatableTable):
     @property
     def rows(self) -> int:  # type: ignore[override]
         """Rows as treated so far, of all partitions."""
-        return sum(self.sizes(len(self._steps.uses)))
+        return sum(self.sizes(len(self._steps.applied)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatableTable`: which types their values have.
+        """Find of which types the values of columns are.
 
         A column without a value in a partition tells none there: what the first rows do not tell all are asked.
         """
         for name in dict.fromkeys(names):
             # What cannot be compared is refused when it is asked for.
             with contextlib.suppress(ColumnTypeError):
-                self._kinds[name] = self._steps.sample.before(name).labels.type
-        unknown = [name for name, kind in self._kinds.items() if pa.types.is_null(kind)]
+                self._types[name] = self._type_of(name)
+        unknown = [name for name, kind in self._types.items() if pa.types.is_null(kind)]
         self.ask_together(unknown)
         for name in unknown:
             with contextlib.suppress(ColumnTypeError):
-                self._kinds[name] = self.values(name).labels.type
+                self._types[name] = self.values(name).labels.type
 
     def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = list(dict.fromkeys(names))
@@ -138,41 +120,31 @@ class DaskTable(TreatableTable):
         """The rows of each partition before a step."""
         found = self._sizes[level]
         if found is None:
-            if self._steps.uses[level - 1].removes:
-                found = self._compute(f"count-{level}", lambda *given: given[0].rows(*given[1:]), level)
+            if self._steps.applied[level - 1][0].removes_rows:
+                found = self._compute(f"count-{level}", rows_in, level)
             else:
                 found = self.sizes(level - 1)
             self._sizes[level] = found
         return found
 
-    def apply(self, step: Step, names: Sequence[Hashable] = (), said: str = "") -> None:
-        use = self._steps.add(step, names, partial(PartitionPiece, given=self._of_first()), said)
+    def apply(self, step: Step, said: str = "") -> None:
+        self._steps.add(step, said)
         self._sizes.append(None)
-        self.counts.append(StepCounts())
-        if use.removes:
-            self._values = {}
-        for name in use.changes:
-            values = self._values.pop(name, None)
-            if values is not None and isinstance(step, ValueMapStep):
-                self._values[name] = mapped_values(step, values)
-
-    def _of_first(self) -> GivenFacts:
-        """The facts of the rows that the sample is of, and those behind them."""
-        return GivenFacts({one.key: _joined(one.parts) for one in self._facts})
+        self.counts.append(StepCounts(dropped=step.drops))
 
     def each(self, graph: Graph, stage: str, function: Callable[..., Any], level: int | None = None) -> list[Result]:
-        """A task for each partition: function(treating, partition, starts, facts). level: so many steps are done."""
-        level = len(self._steps.uses) if level is None else level
+        """A task for each partition: function(steps, partition, place). level: so many steps are done."""
+        level = len(self._steps.applied) if level is None else level
         starts: list[list[int]] = [[] for _ in self._partitions]
         for number in range(level):
             before = [0, *accumulate(self.sizes(number))]
             for own, start in zip(starts, before, strict=False):
                 own.append(start)
-        given = [GivenFacts({one.key: one.parts[place] for one in self._facts}) for place in range(len(starts))]
-        treating = Treating(self._steps.uses[:level], list(self.table.columns), list(self._steps.names), self._kinds)
-        shared = graph.given(f"{stage}-steps", treating)
-        starting = [_Starts(own) for own in starts]
-        return graph.each(stage, function, shared, self._partitions, starting, given)
+        places = [Place(own, {one.key: one.parts[number] for one in self._facts}) for number, own in enumerate(starts)]
+        steps = PartitionSteps(
+            self._steps.applied[:level], list(self.table.columns), list(self._steps.names), self._types
+        )
+        return graph.each(stage, function, graph.given(f"{stage}-steps", steps), self._partitions, places)
 
     def _compute(self, stage: str, function: Callable[..., Any], level: int | None = None) -> list[Any]:
         graph = self._graph.copy()
@@ -180,8 +152,8 @@ class DaskTable(TreatableTable):
         return list(compute(graph.value(graph.all(f"all-{stage}", results)), self._report))
 
     def values(self, name: Hashable) -> ColumnValues:
-        if name not in self._values:
-            others = [one for one in self._expected if one in self._steps.names and one not in self._values]
+        if name not in self._steps.values:
+            others = [one for one in self._expected if one in self._steps.names and one not in self._steps.values]
             names = list(dict.fromkeys([name, *others]))
             graph = self._graph.copy()
             parts = self.each(graph, "values", partial(values_in, names, name))
@@ -190,20 +162,20 @@ class DaskTable(TreatableTable):
             for one, own in zip(names, found, strict=True):
                 if own is not None:
                     values = column_values(*own)
-                    self._values[one] = replace(values, labels=self._steps.typed(one, values.labels))
-        return self._values[name]
+                    self._steps.values[one] = replace(values, labels=self._steps.typed(one, values.labels))
+        return self._steps.values[name]
 
-    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[PieceColumn]:
+    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
         labels = [self.values(name).labels for name in names]
         parts = self._compute("codes", partial(_codes_in, list(names), labels))
         kinds = [code_type(len(own) + 1) for own in labels]
         return [
-            PieceColumn(np.concatenate([part[place].astype(kind, copy=False) for part in parts]), own)
+            CodedColumn(np.concatenate([part[place].astype(kind, copy=False) for part in parts]), own)
             for place, (own, kind) in enumerate(zip(labels, kinds, strict=True))
         ]
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
-        edges = np.cumsum(self.sizes(len(self._steps.uses)))[:-1]
+        edges = np.cumsum(self.sizes(len(self._steps.applied)))[:-1]
         cut = {name: np.split(array, edges) for name, array in arrays.items()}
         return self._kept([{name: own[place] for name, own in cut.items()} for place in range(len(self._partitions))])
 
@@ -233,23 +205,23 @@ class DaskTable(TreatableTable):
 
     def _nothing(self) -> Any:
         """What makes a frame without rows."""
-        treating = Treating([], list(self.table.columns), list(self._steps.names), self._kinds)
-        return treating, self.table._meta.iloc[:0], _Starts([]), GivenFacts({})
+        steps = PartitionSteps([], list(self.table.columns), list(self._steps.names), self._types)
+        return steps, self.table._meta.iloc[:0], Place([], {})
 
     def _divisions(self) -> Sequence[Any]:
         return tuple(self.table.divisions)
 
     def done(self) -> Any:
         """The treated frame, lazy; what was done is counted now, and of which types and categories its columns are."""
-        touched = frozenset[Hashable]().union(*(use.changes for use in self._steps.uses))
+        touched = {name for step, _ in self._steps.applied for name in step.writes}
         names = [name for name in self._steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
         left = [name for name in categorical if name in self._steps.names]
         graph = self._graph.copy()
         ends = self.each(graph, "ends", partial(ends_of, names, categorical, left))
         whole: PartitionEnds = compute(graph.value(graph.tree("total", partial(total_ends, names), ends)), self._report)
-        for own, use, found in zip(self.counts, self._steps.uses, whole.counts, strict=True):
-            own.changed, own.rows_removed, own.dropped = found.changed, found.rows_removed, list(use.dropped)
+        for own, found in zip(self.counts, whole.counts, strict=True):
+            own.changed, own.rows_removed = found.changed, found.rows_removed
         changed = {name for one in whole.counts for name, cells in one.changed.items() if cells.cells}
         made = {name for name in names if name in changed or whole.kinds[name][0] != whole.kinds[name][1]}
         columns = {name: _final(whole, name, self.table._meta[name]) for name in names if name in made}
@@ -264,14 +236,6 @@ class DaskTable(TreatableTable):
         return graph.frame("treated", partitions, meta, self._divisions())
 
 
-class _Starts(list[int]):
-    """Starts of a partition; no list of tasks, for Dask."""
-
-
-def _joined(parts: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-
-
 def _total(names: Sequence[Hashable], *parts: Sequence[ValueCounts | None]) -> list[ValueCounts | None]:
     """The values of columns in partitions that follow each other; of one that cannot be counted none."""
     found: list[ValueCounts | None] = []
@@ -282,8 +246,8 @@ def _total(names: Sequence[Hashable], *parts: Sequence[ValueCounts | None]) -> l
 
 
 def _codes_in(names: Sequence[Hashable], labels: Sequence[pa.Array], *given: Any) -> list[npt.NDArray[Any]]:
-    now = given[0].run(*given[1:]).columns
-    return [in_order(now.find(name), own).codes for name, own in zip(names, labels, strict=True)]
+    chunk = given[0].run(*given[1:]).chunk
+    return [in_order(chunk[name], own).codes for name, own in zip(names, labels, strict=True)]
 
 
 def _final(whole: PartitionEnds, name: Hashable, like: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,93 +21,94 @@ from ..frames.open import open_frame
 from ..frames.replacement import Replacement
 from ..pipeline.task_resources import task_threads
 from ..utils.config import config
-from .base import PieceColumn, RowFacts
-from .columns import counts_of
-from .plain_piece import PlainPiece
-from .record import StepCounts
-from .steps import SAMPLE_ROWS, PieceColumns, StepUse
+from .coded_columns import CodedColumn, coded_column, counts_of
+from .steps import Chunk, RowFacts, Step, StepCounts
+
+# Rows of a partition that show of which types the values of its columns are.
+FIRST_ROWS = 1 << 10
 
 
-class GivenFacts:
-    """The facts of a partition, by the keys of what they are of."""
+class DaskFacts(RowFacts):
+    """Facts by partition. Only their key goes to tasks; the facts of the task's partition go with it."""
 
-    def __init__(self, arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
-        self.arrays = arrays
+    def __init__(self, parts: Sequence[Mapping[str, npt.NDArray[Any]]], key: str = "") -> None:
+        self.key = key or uuid.uuid4().hex
+        self.parts = parts
+
+    def __reduce__(self) -> Any:
+        return DaskFacts, ([], self.key)
+
+    def read(self, chunk: Chunk) -> Mapping[str, npt.NDArray[Any]]:
+        # A chunk without rows, which shows types, may be of no partition.
+        arrays = chunk.facts[self.key] if self.key in chunk.facts else self.parts[0]
+        return {name: array[: chunk.rows] for name, array in arrays.items()}
 
 
-class PartitionPiece(PlainPiece):
-    """A partition, or the first rows of one. given: its facts."""
+class Place(NamedTuple):
+    """What a task has to know of its partition: the row at which it begins before each step, and its facts by key."""
 
-    def __init__(self, *arguments: Any, given: GivenFacts, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self._given = given
-
-    def facts(self, facts: RowFacts) -> Mapping[str, npt.NDArray[Any]]:
-        arrays = self._given.arrays[facts.key]  # type: ignore[attr-defined]
-        return {name: array[: self.rows_before] for name, array in arrays.items()}
+    starts: Sequence[int]
+    facts: Mapping[str, Mapping[str, npt.NDArray[Any]]]
 
 
 class TreatedPartition(NamedTuple):
     """A partition after some steps. before: as it came."""
 
-    columns: PieceColumns
-    rows: int
+    chunk: Chunk
     counts: list[StepCounts]
     before: Frame
 
 
 @dataclass(frozen=True)
-class Treating:
-    """Steps, for partitions with these columns; left: those that there are afterwards.
+class PartitionSteps:
+    """Steps for partitions with the columns `names`. left: the columns that there are afterwards.
 
-    kinds: types of values that columns have in the whole table, see `PieceColumns`.
+    types: of the values of columns in the whole table, for partitions in which such a column has no value.
     """
 
-    uses: Sequence[StepUse]
+    applied: Sequence[tuple[Step, str]]
     names: Sequence[Hashable]
     left: Sequence[Hashable]
-    kinds: Mapping[Hashable, pa.DataType]
+    types: Mapping[Hashable, pa.DataType]
 
-    def run(self, partition: Any, starts: Sequence[int], given: GivenFacts, counted: bool = False) -> TreatedPartition:
-        """Treat a partition."""
+    def run(self, partition: Any, place: Place, counted: bool = False) -> TreatedPartition:
+        """Treat a partition. counted: count what each step does."""
         frame = open_frame(partition)
-        names, rows, counts = list(self.names), frame.rows, []
-
-        def column(name: Hashable) -> Any:
-            # One without rows may have another type.
-            return frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object)
-
-        now = PieceColumns(column, self.kinds)
+        chunk = Chunk(self.names, frame.rows, lambda name: column_of_frame(frame, name, self.types), place.facts)
+        counts = [StepCounts() for _ in self.applied]
         with frame.active(), config(threads=task_threads()):
-            for use, start in zip(self.uses, starts, strict=True):
-                own = StepCounts()
-                piece = PartitionPiece(start, rows, names, now.find, whole=False, given=given)
-                use.apply(piece)
-                if counted:
-                    piece.settle()
-                    own.add(piece.changed, [], piece.rows_before - piece.rows)
-                now.take(piece)
-                rows, names = piece.rows, list(piece.names)
-                counts.append(own)
-        return TreatedPartition(now, rows, counts, frame)
-
-    def rows(self, partition: Any, starts: Sequence[int], given: GivenFacts) -> int:
-        """How many rows a partition has afterwards."""
-        return self.run(partition, starts, given).rows
+            for (step, said), start, own in zip(self.applied, place.starts, counts, strict=True):
+                chunk.apply(step, start, said, own if counted else None)
+        return TreatedPartition(chunk, counts, frame)
 
 
-def sample_of(partition: Any) -> tuple[int, Any]:
-    """The rows of a partition, and the first of them."""
-    return len(partition), partition.iloc[:SAMPLE_ROWS]
+def column_of_frame(frame: Frame, name: Hashable, types: Mapping[Hashable, pa.DataType]) -> CodedColumn:
+    """Return a column of a frame, of a type in `types` if it has no value; a frame without rows may have another."""
+    column = coded_column(name, frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object))
+    if pa.types.is_null(column.labels.type) and name in types:
+        return CodedColumn(column.codes, pa.array([], types[name]))
+    return column
 
 
-def values_in(names: Sequence[Hashable], needed: Hashable, treating: Treating, *given: Any) -> list[ValueCounts | None]:
+def rows_in(steps: PartitionSteps, *given: Any) -> int:
+    """Return how many rows a partition has after steps."""
+    return steps.run(*given).chunk.rows
+
+
+def first_rows_of(partition: Any) -> tuple[int, Any]:
+    """Return how many rows a partition has, and the first of them, which show the types of its columns."""
+    return len(partition), partition.iloc[:FIRST_ROWS]
+
+
+def values_in(
+    names: Sequence[Hashable], needed: Hashable, steps: PartitionSteps, *given: Any
+) -> list[ValueCounts | None]:
     """The values of columns in a partition; of one but `needed` that cannot be compared none."""
-    treated = treating.run(*given)
+    treated = steps.run(*given)
     found: list[ValueCounts | None] = []
     for name in names:
         try:
-            column = treated.columns.find(name)
+            column = treated.chunk[name]
         except ColumnTypeError:
             if name == needed:
                 raise
@@ -118,10 +120,9 @@ def values_in(names: Sequence[Hashable], needed: Hashable, treating: Treating, *
     return found
 
 
-def kept_in(treating: Treating, partition: Any, *given: Any) -> npt.NDArray[np.bool_]:
+def kept_in(steps: PartitionSteps, partition: Any, *given: Any) -> npt.NDArray[np.bool_]:
     """Return by row of a partition whether it is still there."""
-    kept = treating.run(partition, *given).columns.kept
-    return np.ones(len(partition), np.bool_) if kept is None else kept
+    return steps.run(partition, *given).chunk.kept_rows(len(partition))
 
 
 def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDArray[Any]]:
@@ -131,25 +132,27 @@ def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDAr
     return {name: np.asarray(array) for name, array in make(arrays).items()}
 
 
-def plain_frame(kinds: Mapping[Hashable, pa.DataType], treating: Treating, partition: Any, *given: Any) -> pd.DataFrame:
+def plain_frame(
+    kinds: Mapping[Hashable, pa.DataType], steps: PartitionSteps, partition: Any, *given: Any
+) -> pd.DataFrame:
     """A treated partition with values as steps see them, in Arrow's types."""
-    treated = treating.run(partition, *given)
+    treated = steps.run(partition, *given)
     partition = partition.to_pandas() if hasattr(partition, "to_pandas") else partition
-    kept = treated.columns.kept
+    kept = treated.chunk.kept
     left = partition if kept is None else partition[kept]
     series = {}
-    for number, name in enumerate(treating.left):
-        column = left.iloc[:, list(treating.names).index(name)]
+    for number, name in enumerate(steps.left):
+        column = left.iloc[:, list(steps.names).index(name)]
         if name in kinds:
-            values = _decoded(treated.columns.find(name), kinds[name])
+            values = _decoded(treated.chunk[name], kinds[name])
             column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([values])), index=left.index)
         series[number] = column
     frame = pd.DataFrame(series, index=left.index)
-    frame.columns = left.columns.take([list(treating.names).index(name) for name in treating.left])
+    frame.columns = left.columns.take([list(steps.names).index(name) for name in steps.left])
     return frame
 
 
-def _decoded(column: PieceColumn, kind: pa.DataType) -> pa.Array:
+def _decoded(column: CodedColumn, kind: pa.DataType) -> pa.Array:
     if not len(column.labels):
         return pa.nulls(len(column.codes), kind)
     missing = column.codes == len(column.labels)
@@ -174,26 +177,26 @@ def ends_of(
     watched: Sequence[Hashable],
     categorical: Sequence[Hashable],
     left: Sequence[Hashable],
-    treating: Treating,
+    steps: PartitionSteps,
     *given: Any,
 ) -> PartitionEnds:
     """Return what a partition is in the end, and how it came to be that.
 
     watched: columns that steps may change. categorical: columns of categories, and left: those that stay.
     """
-    partition, starts, facts = given
-    treated = treating.run(partition, starts, facts, counted=True)
+    partition, place = given
+    treated = steps.run(partition, place, counted=True)
     found = PartitionEnds(treated.counts, {}, {}, {}, {}, {})
     with treated.before.active():
-        rows = treated.before.replaced(left, {}, treated.columns.kept)
+        rows = treated.before.replaced(left, {}, treated.chunk.kept)
     for name in left:
         # A partition without rows may have a column of another type.
         if hasattr(partition[name].dtype, "categories"):
             found.categories[name] = _categories(partition[name]), _categories(rows[name])
     orders = treated.before.orders()
     for name in watched:
-        column = treated.columns.find(name)
-        before = treated.columns.before(name).labels.type
+        column = treated.chunk[name]
+        before = treated.chunk.types_before[name]
         counts = counts_of(column)
         labels = column.labels.filter(pa.array(counts[:-1] > 0))
         text = family(labels.type) == "text" and (name in categorical or family(before) != "text")
@@ -225,7 +228,7 @@ def total_ends(watched: Sequence[Hashable], *parts: PartitionEnds) -> PartitionE
     counts = [StepCounts() for _ in parts[0].counts]
     for part in parts:
         for own, more in zip(counts, part.counts, strict=True):
-            own.add(more.changed, [], more.rows_removed)
+            own.add(more.changed, more.rows_removed)
     found = PartitionEnds(counts, {}, {}, {}, {}, {})
     for name in watched:
         merger = ColumnMerger(name)
@@ -252,22 +255,26 @@ def _known(kinds: Any) -> pa.DataType:
 
 
 def treated_frame(
-    columns: Mapping[Hashable, Any], left_alone: Mapping[Hashable, Any], treating: Treating, partition: Any, *given: Any
+    columns: Mapping[Hashable, Any],
+    left_alone: Mapping[Hashable, Any],
+    steps: PartitionSteps,
+    partition: Any,
+    *given: Any,
 ) -> Any:
     """Return a treated partition, of the kind that came in.
 
     columns: the types of those that steps changed. left_alone: the types of columns of categories that none did.
     """
-    treated = treating.run(partition, *given)
+    treated = steps.run(partition, *given)
     replaced = {}
     for name in columns:
-        column = treated.columns.find(name)
-        before = treated.columns.before(name).labels.type
+        column = treated.chunk[name]
+        before = treated.chunk.types_before[name]
         replaced[name] = Replacement(column.codes, column.labels, before)
     with treated.before.active():
-        frame = treated.before.replaced(treating.left, replaced, treated.columns.kept)
+        frame = treated.before.replaced(steps.left, replaced, treated.chunk.kept)
         for name, kind in {**columns, **left_alone}.items():
-            place = list(treating.left).index(name)
+            place = list(steps.left).index(name)
             if frame.dtypes.iloc[place] != kind:
                 column = frame.iloc[:, place]
                 # What has no value may be of a type that no value can be brought from.
