@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..engines.base import Job
 from ..engines.partition_plan import part_job
-from ..rows.accumulate import DistinctRows
+from ..rows.distinct import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
 from ..utils.arrays import on_host

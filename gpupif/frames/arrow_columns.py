@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..encoding.plain import family
+from ..encoding.plain_values import family
 from ..errors import ColumnTypeError
 from ..io.documents import parse_json
 from ..rows.keys import code_type

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..io.common import Stamp, check_unchanged
 from ..utils.arrays import on_host
 from .arrow_columns import replaced_table
@@ -72,7 +72,7 @@ class Frame(ABC):
         """The row labels on the host, where the kind has them."""
         return self.index  # type: ignore[no-any-return]
 
-    def device_frames(self) -> FrameLibrary | None:
+    def device_frames(self) -> CudfFrames | None:
         """What the table's columns lie in, where that is a device."""
         return None
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import DeviceError, reason_of
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..io.base import Input
 from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
@@ -26,7 +26,7 @@ LEAST_BYTES = 1 << 20
 class CsvOnDevice(DeviceFile):
     """A CSV file whose fields are split on the device; made by `csv_on_device`."""
 
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary, parts: dict[str, list[DevicePart]]) -> None:
+    def __init__(self, found: Input, pick: Pick, library: CudfFrames, parts: dict[str, list[DevicePart]]) -> None:
         super().__init__(found, pick, library)
         self._parts = parts
         self.names = list(parts)
@@ -38,7 +38,7 @@ class CsvOnDevice(DeviceFile):
         return DeviceColumn(self._library, lambda: parts, ascending=False)
 
 
-def csv_on_device(found: Input, pick: Pick, library: FrameLibrary) -> CsvOnDevice | None:
+def csv_on_device(found: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice | None:
     """Read a CSV file on the device, where each of its lines is a row with as many fields as the header.
 
     None for any other: with quotes, carriage returns, a byte order mark, a single column, lines of other lengths, or
@@ -82,7 +82,7 @@ class _IrregularError(Exception):
     """A line has more or fewer fields than the header."""
 
 
-def _split(file: Path, head: Head, wanted: list[str], library: FrameLibrary) -> dict[str, list[DevicePart]]:
+def _split(file: Path, head: Head, wanted: list[str], library: CudfFrames) -> dict[str, list[DevicePart]]:
     """The parts of each column; raises _IrregularError."""
     found: list[list[DevicePart]] = []
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..io.base import Input
 from ..io.common import Pick, decode
 from ..io.read import read_table
@@ -28,7 +28,7 @@ class DeviceTable(Frame):
 
     scores_on = "device"
 
-    def __init__(self, table: Any, library: FrameLibrary) -> None:
+    def __init__(self, table: Any, library: CudfFrames) -> None:
         self._table = table
         self._library = library
         self.names = list(table.columns)
@@ -93,7 +93,7 @@ class DeviceTable(Frame):
         frame.columns = self._table.columns.take([self.names.index(name) for name in names])
         return frame
 
-    def device_frames(self) -> FrameLibrary:
+    def device_frames(self) -> CudfFrames:
         return self._library
 
 
@@ -103,7 +103,7 @@ class DeviceFile(Frame):
     scores_on = "either"
     from_file = True
 
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
         self._found = found
         self._pick = pick
         self._library = library
@@ -115,5 +115,5 @@ class DeviceFile(Frame):
         self.check_unchanged()
         return decode(table)
 
-    def device_frames(self) -> FrameLibrary:
+    def device_frames(self) -> CudfFrames:
         return self._library

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError, reason_of
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..io.base import Input
 from ..io.common import Pick, check_rows, pandas_index_names, unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
@@ -32,7 +32,7 @@ class ParquetOnDevice(DeviceFile):
 
     reads_late = True
 
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
         super().__init__(found, pick, library)
         import pyarrow.parquet as pq
 

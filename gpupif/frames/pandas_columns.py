@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..encoding.plain import family, plain_type
+from ..encoding.plain_values import family, plain_type
 from . import arrow_columns
 from .categories import categories_of
 from .replacement import Replacement

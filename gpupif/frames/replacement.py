@@ -16,9 +16,9 @@ from ..utils.arrays import read_only
 class Replacement(NamedTuple):
     """What stands in the place of a column: codes of rows, and labels.
 
-    before: the type of the values that the column had, see `encoding.plain`. places: by code the place of its label,
-    `len(labels)` where a value is missing; None: the codes are these. counts: rows by place, missing ones last; None
-    where they are to be found.
+    before: the type of the values that the column had, see `encoding.plain_values`. places: by code the place of its
+    label, `len(labels)` where a value is missing; None: the codes are these. counts: rows by place, missing ones last;
+    None where they are to be found.
     """
 
     codes: npt.NDArray[Any]

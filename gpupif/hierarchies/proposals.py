@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.column import Column, numbers_of
-from ..encoding.texts import texts
+from ..encoding.plain_values import texts
 from .base import Hierarchy, plain_array
 from .coded import label_array
 from .common_values import CommonValues

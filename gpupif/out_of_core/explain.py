@@ -20,7 +20,7 @@ from ..measures import Measure
 from ..results.base import RiskyCell, RowExplainer, RowValues
 from ..results.explained_cells import ExplainedCells
 from ..results.worst_attacker import weights_of_sets
-from ..rows.accumulate import DistinctRows
+from ..rows.distinct import DistinctRows
 from ..rows.threads import Workers
 from .gather import RowReader
 

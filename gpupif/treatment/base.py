@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from gpupif.kernels import codes as kernels
 
-from ..encoding.labels import merge_labels
-from ..encoding.plain import plain_labels
+from ..encoding.column import merge_labels
+from ..encoding.plain_values import plain_labels
 from ..errors import InputError
 from ..rows.keys import code_type as code_type
 from ..rows.threads import Workers

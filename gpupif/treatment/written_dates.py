@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..encoding.texts import texts
+from ..encoding.plain_values import texts
 from ..errors import InputError
 from ..utils.validation import brief
 

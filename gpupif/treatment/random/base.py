@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts, texts_of
+from ...encoding.plain_values import texts, texts_of
 from ...errors import InputError
 from ...rows.keys import code_type
 from ...utils.validation import brief

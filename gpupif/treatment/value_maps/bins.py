@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import text_of, texts_of
+from ...encoding.plain_values import text_of, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number
 from .new_values import Groups, is_plain, typed

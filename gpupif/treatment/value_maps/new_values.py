@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts, texts_of
+from ...encoding.plain_values import texts, texts_of
 from ...utils.validation import is_number, is_whole
 from ..base import Mapper
 from .numbers import is_finite, is_numeric

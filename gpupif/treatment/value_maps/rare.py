@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import text_of, texts
+from ...encoding.plain_values import text_of, texts
 from ...utils.validation import whole_number
 from ..base import ColumnValues, Mapper, Tools, ValueMap, WorkingTable
 from .extremes import check_label

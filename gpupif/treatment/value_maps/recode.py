@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts, texts_of
+from ...encoding.plain_values import texts, texts_of
 from ...errors import InputError
 from ...hierarchies.base import Hierarchy
 from ...hierarchies.levels import hierarchy_with_level
