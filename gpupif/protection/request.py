@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..attack.any_known import Known, as_attackers
+from ..attack.any_known import Known
+from ..attack.arguments import as_attackers
 from ..criteria.counted import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
 from ..criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
