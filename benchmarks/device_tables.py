@@ -13,7 +13,8 @@ import pandas as pd
 
 from gpupif.datasets import census
 from gpupif.engines.base import Job
-from gpupif.gpu.base import FrameLibrary, Library
+from gpupif.gpu.cudf_frames import CudfFrames
+from gpupif.gpu.cupy_arrays import CupyLibrary
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import resolve_measures
 from gpupif.utils.information import log2_of_shares
@@ -45,7 +46,7 @@ def mix_bits(xp: Any, bits: Any) -> None:
     bits ^= bits >> xp.uint64(32)
 
 
-def shares(library: Library, rows: int, seed: int) -> Any:
+def shares(library: CupyLibrary, rows: int, seed: int) -> Any:
     """Return numbers from 0 to below 1 on the device, the same for the same seed.
 
     CuPy's own random numbers need the library cuRAND, which the light installs lack.
@@ -59,7 +60,7 @@ def shares(library: Library, rows: int, seed: int) -> Any:
     return bits * 2.0**-53
 
 
-def device_codes(library: Library, rows: int) -> list[Any]:
+def device_codes(library: CupyLibrary, rows: int) -> list[Any]:
     """Return columns of codes with the cardinalities and skew of the census, made on the device."""
     codes = []
     group = shares(library, rows, 0) ** 2
@@ -71,7 +72,7 @@ def device_codes(library: Library, rows: int) -> list[Any]:
     return codes
 
 
-def device_job(library: Library, rows: int) -> Job:
+def device_job(library: CupyLibrary, rows: int) -> Job:
     """CIG and CSF of such codes, on the device from codes to scores where it has room for all of these."""
     codes = device_codes(library, rows)
     occurrences = [
@@ -85,7 +86,7 @@ def device_job(library: Library, rows: int) -> Job:
     return Job(codes, occurrences, *known, resolve_measures(MEASURES), "float64", scores_on="device")
 
 
-def digest(library: Library, scores: Any) -> str:
+def digest(library: CupyLibrary, scores: Any) -> str:
     """A number of 64 bits, the same for the same bits; two arrays with others share it by a chance of 2^-64 only.
 
     Found on the device: each value's bits are mixed with its place, and all are added up, in whatever order.
@@ -105,7 +106,7 @@ def on_host(job: Job) -> Job:
     return replace(job.on_host(), scores_on="host")
 
 
-def write_source(library: Library, frames: FrameLibrary, rows: int, file: Path) -> Any:
+def write_source(library: CupyLibrary, frames: CudfFrames, rows: int, file: Path) -> Any:
     """A frame on the device with some columns of text, also written to a Parquet file."""
     codes = device_codes(library, rows)
     # cuDF works on a stream of its own.
@@ -132,7 +133,7 @@ def pooled_cudf(device: int) -> Iterator[None]:
         rmm.mr.set_per_device_resource(device, before)
 
 
-def cudf_group_bys(library: Library, job: Job) -> None:
+def cudf_group_bys(library: CupyLibrary, job: Job) -> None:
     """Plain cuDF: distinct rows by a group-by, then a group-by and a join back for each column."""
     import cudf
 

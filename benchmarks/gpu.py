@@ -46,7 +46,7 @@ from gpupif.engines.base import Engine, EngineResult, Job
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import SHARE, CudaEngine
 from gpupif.engines.memory import scores_on
-from gpupif.gpu.base import Library
+from gpupif.gpu.cupy_arrays import CupyLibrary
 from gpupif.gpu.open import frame_library, open_libraries
 from gpupif.measures import MEASURES as ALL
 from gpupif.results.scores import Scores
@@ -105,7 +105,7 @@ class Silent:
         """See `Progress`."""
 
 
-def is_device(library: Library) -> bool:
+def is_device(library: CupyLibrary) -> bool:
     """Whether it has a GPU, and not NumPy in the place of CuPy."""
     return hasattr(library.xp, "cuda")
 
@@ -117,7 +117,7 @@ class Bench(NamedTuple):
     it. groupings: the ways to group rows that can be measured; without cuDF one.
     """
 
-    libraries: Sequence[Library]
+    libraries: Sequence[CupyLibrary]
     budget: Budget
     times: int
     document: dict[str, Any]
@@ -130,7 +130,7 @@ class Bench(NamedTuple):
         return "cudf" in self.groupings
 
     @property
-    def library(self) -> Library:
+    def library(self) -> CupyLibrary:
         """The first stream."""
         return self.libraries[0]
 
@@ -424,7 +424,7 @@ def against_goals(results: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def surroundings(library: Library) -> dict[str, Any]:
+def surroundings(library: CupyLibrary) -> dict[str, Any]:
     """Hardware, driver and versions."""
     found = {"device": library.name, "machine": describe()}
     found["packages"] = {name: installed_version(name) or "not installed" for name in PACKAGES}

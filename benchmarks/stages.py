@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from gpupif.gpu.base import Library
+from gpupif.gpu.cupy_arrays import CupyLibrary
 
 
 class Stages:
     """A context manager in which a library's stages are timed; without a device by the clock."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: CupyLibrary) -> None:
         self._library = library
         self._on_device = hasattr(library.xp, "cuda")
         self._marks: list[tuple[str, Any, Any]] = []

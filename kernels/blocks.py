@@ -1,4 +1,19 @@
-"""Blocks of distinct rows: the cohorts of scored columns in them, and the measures of their cells."""
+"""Score the cells of blocks of distinct rows: find the cohorts of each block, then the measures of each cell.
+
+The key of a row holds the codes of the columns that the attacker knows and the code of the scored column, each in
+separate bits (`ScoredColumns.fields`). The cohort of a row is therefore found by masking the scored column's bits out
+of its key: the rows whose masked keys are equal are one cohort. The partition plan (`gpupif.rows.partition`) puts every
+cohort into one block, so that each block is scored by itself.
+
+The rows of a block are distinct, so the rows of one cohort differ in the scored column only: each row is one value of
+its cohort, and its count says how often that value occurs there. Two kinds of cohorts follow:
+
+- A *one-value cohort* has a single distinct row: everybody in it has the same value. The scores depend on this value
+  and the size of the cohort alone, so they are computed once per value and shared by all such rows (see `Out`).
+- A *mixed cohort* has several distinct rows. Each of its rows is scored separately.
+
+Two indices: `column` is the index of a scored column in `ScoredColumns`, `slot` its place in `Out`.
+"""
 
 from __future__ import annotations
 
@@ -25,36 +40,41 @@ from gpupif.kernels.sizes import count_heads, log2_count
 from gpupif.kernels.statistics import is_of_terms, is_walk
 from gpupif.kernels.walks import NOMINAL, Axes
 
-# Scores of so many cells are written at once that these stay in the first-level cache.
+# Number of scores that are written at once: they fit into the first-level cache.
 CACHED_SCORES = 1 << 11
-# Where no values are scored by themselves.
-NONE_ALONE = (0, 0, 0)
+# The argument `values_to_score` of `score_blocks` if it is to score blocks.
+NO_VALUES = (0, 0, 0)
 
 
 class ScoredColumns(NamedTuple):
-    """What the kernels know of the scored columns.
+    """The scored columns, as kernels see them.
 
-    fields: (word, shift, mask) of each one's bits. values: of all, without axes; axes: if a statistic needs them, see
-    `only_needed`. alone: scores of each value by itself, see `Out`; few: for how many rows, at most, there are scores
-    of each. logs: table of `log2_count`.
+    fields: uint64 (columns, 3). Word, shift and mask of each column's bits in a key.
+    values: priors and facts of the values of all columns, one column after the other; see `Values`. Its axes are None.
+    axes: the axes of the columns; None if no requested statistic needs them, see `only_needed`.
+    one_value_scores: float64 (values, measures). Scores of each value in a one-value cohort of size 1, unweighted.
+    largest_shared_size: int64 (columns). The largest size for which `Out` holds shared scores of one-value cohorts.
+    logs: int64. Table of log2 for small counts, for `log2_count`.
     """
 
     fields: npt.NDArray[np.uint64]
     values: Values
     axes: Axes | None
-    alone: npt.NDArray[np.float64]
-    few: npt.NDArray[np.int64]
+    one_value_scores: npt.NDArray[np.float64]
+    largest_shared_size: npt.NDArray[np.int64]
     logs: npt.NDArray[np.int64]
 
 
 class Out(NamedTuple):
-    """Scores, and where those of each row are: of many rows they are the same, and stand there once.
+    """Scores, and for each row the place of its scores. Rows with equal scores can share a place.
 
-    scores[t, place, k]: of measure k of scored column t, before weighting: those of a row are fetched at once. Places
-    up to
-    `rows` are for scores of rows, those of blocks that are scored together side by side. Behind them stand those of
-    each value whose cohort holds no other, of one row, of two, ... up to `ScoredColumns.few` rows. places[t, row]: of
-    the row's scores.
+    scores: float64 (scored columns, places, measures), before weighting. The measures of one cell are adjacent in
+        memory, so that one fetch gets them all. With `rows` rows, and v values of the column:
+        places 0 to rows - 1: scores of single rows, block after block.
+        places rows and above: shared scores of one-value cohorts. Place rows + (n - 1) v + code is for cohorts of size
+        n, for n from 1 to `ScoredColumns.largest_shared_size`. Without measures of size, the scores for size 1 serve
+        all sizes.
+    places: unsigned integers (scored columns, rows). The place of each row's scores.
     """
 
     scores: npt.NDArray[np.float64]
@@ -62,11 +82,18 @@ class Out(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory for the cohorts of a block.
+    """Working memory for the cohorts of one block and one column.
 
-    sizes: rows of each, at its first row; several: sizes above one row. order: rows with other values in their cohorts,
-    cohort by cohort; starts: of these cohorts; place: for finding these. cells: of the rows in order, runs: the cohort
-    of each. found: statistics, by cohort.
+    A cell is the value of one row in the scored column; `order` lists the cells of mixed cohorts, cohort by cohort.
+
+    sizes: size of each cohort, at its head (its first row); 0 at all other rows.
+    several: the sizes above 1, for counting cohorts by size.
+    order: rows of mixed cohorts, cohort by cohort.
+    starts: where each mixed cohort begins in `order`, and where the last one ends.
+    place: counters and cursors of the sort in `find_cohorts`.
+    cells: the cells in `order`.
+    runs: number of the cohort of each cell.
+    found: float64 (cohorts, statistics). Statistics of each mixed cohort.
     """
 
     sizes: npt.NDArray[Any]
@@ -80,69 +107,72 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
-        """For blocks of at most `rows` rows; dtype: of counts of rows. kinds: of the statistics."""
-        integers = [np.empty(rows + 1, np.int64) for _ in range(3)]
+        """Allocate memory for blocks of up to `rows` rows.
+
+        dtype: type of the counts of rows. kinds: the requested statistics, constants of `statistics`.
+        """
+        order, starts, place = (np.empty(rows + 1, np.int64) for _ in range(3))
         cells, runs, found = Cells.of(rows), np.empty(rows, np.int64), np.empty((rows, len(kinds)))
-        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, cells, runs, found)
+        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), order, starts, place, cells, runs, found)
 
 
 def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wanted]:
-    """The values, their axes and what is wanted, less what is of no use for anything that is asked.
+    """Return the values, their axes and the request, with None for each part that the request does not use.
 
-    No code is compiled for what is None.
+    Numba compiles a branch on None away, so kernels contain no code for what is not requested. The parts are the axes
+    (`values.axes`, returned apart), the prior masses (`values.masses`, for statistics that are sums of terms) and the
+    parameters of statistics (`wanted.orders`; None there also leaves out the measures that need a logarithm).
     """
-    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+    needs_axes = any(is_walk.py_func(kind) for kind in wanted.kinds)
     accuracies = values.accuracies.tolist()
-    terms = any(is_of_terms.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
-    logarithms = any(needs_logarithm.py_func(measure) for measure in wanted.measures)
-    values, axes = values._replace(axes=None), values.axes if walks else None
-    if not terms:
+    needs_terms = any(is_of_terms.py_func(kind, accuracy) for kind in wanted.kinds for accuracy in accuracies)
+    needs_logs = any(needs_logarithm.py_func(measure) for measure in wanted.measures)
+    values, axes = values._replace(axes=None), values.axes if needs_axes else None
+    if not needs_terms:
         values = values._replace(masses=None)
-    if not (walks or terms or logarithms):
+    if not (needs_axes or needs_terms or needs_logs):
         wanted = wanted._replace(orders=None)
     return values, axes, wanted
 
 
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
-    """Memory for cells by value, None where no statistic needs them: then no code for it is compiled either."""
+    """Allocate memory for cells sorted by value; None if no statistic needs it, so that no code for it is compiled."""
     return Cells.of(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
 
 
 def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Room, Scratch, Cells | None]:
-    """What `score_blocks` works in, for blocks of at most `rows` rows; see `Scratch.of`."""
+    """Allocate the working memory of `score_blocks` for blocks of up to `rows` rows; see `Scratch.of`."""
     return Room.of(rows), Scratch.of(rows, dtype, kinds), ordered_cells(rows, kinds)
 
 
 @subroutine
-def find_statistics(starts, cohorts, scored_column, values, axes, wanted, cells, ordered, found):
-    """Put all statistics of cohorts into `found`: cohort r is the cells starts[r] to starts[r + 1] - 1.
+def find_statistics(starts, cohorts, column, values, axes, wanted, cells, ordered, found):
+    """Compute all statistics of some cohorts: found[cohort, statistic].
 
-    ordered: see `ordered_cells`.
+    starts: cohort r is the cells starts[r] to starts[r + 1] - 1. cohorts: how many there are. ordered: memory for
+    sorted cells, see `ordered_cells`.
     """
-    number, accuracy = int64(cohorts), values.accuracies[scored_column]
-    sum_runs(starts, number, scored_column, values, wanted, cells, found)
-    sum_other_runs(starts, number, scored_column, values, values.masses, wanted, cells, found)
+    number, accuracy = int64(cohorts), values.accuracies[column]
+    sum_runs(starts, number, column, values, wanted, cells, found)
+    sum_other_runs(starts, number, column, values, values.masses, wanted, cells, found)
     if ordered is not None:
-        if axes.kinds[scored_column] != NOMINAL:
+        if axes.kinds[column] != NOMINAL:
             sort_runs(starts, cohorts, cells, ordered)
-        walk_runs(starts, (int64(0), number, int64(1)), scored_column, axes, accuracy, wanted, cells, ordered, found)
+        walk_runs(starts, (int64(0), number, int64(1)), column, axes, accuracy, wanted, cells, ordered, found)
 
 
 @subroutine
-def score_cells(cohorts, scored_column, values, asked, orders, scored, rows, sizes, out):
-    """Put measure k of cell i into out[i, k], see `Out`.
+def score_cells(cohorts, column, values, asked, orders, scored, rows, sizes, out):
+    """Compute the measures of the cells of some cohorts: out[cell, measure], before weighting.
 
-    asked: (measures, places, unit) of `Wanted`; orders: of it, None where no measure needs a logarithm. scored:
-    (starts, runs, found, cells), see `Scratch`. rows: of the cells; sizes: of cohorts, at their first row.
+    asked: (measures, places, unit) of `Wanted`. orders: the orders of `Wanted`; None if no measure needs a
+    logarithm. scored: (starts, runs, found, cells) of `Scratch`; `runs` is filled in here. rows: the row of each cell.
+    sizes: the size of each cohort, at its first row.
     """
     (measures, places, units), (starts, runs, found, cells) = asked, scored
-    base, accuracy, unit_bits = (
-        values.first[scored_column],
-        values.accuracies[scored_column],
-        values.unit_bits[scored_column],
-    )
+    base, accuracy, unit_bits = values.first[column], values.accuracies[column], values.unit_bits[column]
     priors, log2_priors = values.priors, values.log2_priors
-    unit, inside, codes, counts = units[0], values.inside[scored_column], cells.values, cells.counts
+    unit, inside, codes, counts = units[0], values.inside[column], cells.values, cells.counts
     posteriors, log2_shares = cells.posteriors, cells.log2_shares
     for cohort in range(cohorts):
         for i in range(starts[cohort], starts[cohort + 1]):
@@ -150,8 +180,8 @@ def score_cells(cohorts, scored_column, values, asked, orders, scored, rows, siz
     number, step = starts[cohorts], max(1, CACHED_SCORES // measures.size)
     for first in range(0, number, step):
         last = min(first + step, number)
-        # Measure by measure, so that what to compute is not decided anew for each cell; and not cohort by cohort, most
-        # of which are few cells.
+        # The outer loop is over measures, so that the formula is chosen once for many cells. The inner loop is over
+        # cells across cohorts, because most cohorts have few cells.
         for k in range(measures.size):
             measure, place = measures[k], places[k]
             if measure == OF_COHORT:
@@ -159,8 +189,11 @@ def score_cells(cohorts, scored_column, values, asked, orders, scored, rows, siz
                     out[i, k] = found[runs[i], place]
             elif is_of_size(measure):
                 for i in range(first, last):
-                    size = sizes[rows[starts[runs[i]]]]
-                    out[i, k] = size_measure(measure, size, counts[i] if inside else size, unit)
+                    cohort_size = sizes[rows[starts[runs[i]]]]
+                    # The equivalence class of a row is its cohort, unless the scored column is a known column too
+                    # (`inside`): then it is the rows of the cohort that have the same value.
+                    class_size = counts[i] if inside else cohort_size
+                    out[i, k] = size_measure(measure, cohort_size, class_size, unit)
             elif is_of_probabilities(measure):
                 for i in range(first, last):
                     out[i, k] = probability_measure(measure, posteriors[i], priors[base + codes[i]])
@@ -173,69 +206,93 @@ def score_cells(cohorts, scored_column, values, asked, orders, scored, rows, siz
 
 
 @subroutine
-def score_alone(scored_column, start, stop, scored_columns, wanted, scratch, ordered):
-    """Score the values start to stop - 1 of one scored column, each for rows whose cohort holds no other: see `Out`."""
-    values, number, base = scored_columns.values, stop - start, scored_columns.values.first[scored_column] + start
-    priors, accuracy = values.priors[base : base + number], values.accuracies[scored_column]
+def score_one_value_cohorts(column, start, stop, scored_columns, wanted, scratch, ordered):
+    """Score the values start to stop - 1 of one scored column, each in a one-value cohort of size 1.
+
+    The scores go into `scored_columns.one_value_scores`.
+    """
+    values, number, base = scored_columns.values, stop - start, scored_columns.values.first[column] + start
+    priors, accuracy = values.priors[base : base + number], values.accuracies[column]
     sizes, order, starts, cells = scratch.sizes, scratch.order, scratch.starts, scratch.cells
+    # Lay out one cohort per value, with one cell and one row: the share of the value is 1, and its log2 is 0.
     for i in range(number):
         cells.values[i], cells.counts[i], cells.log2_shares[i], cells.shares[i] = start + i, 1, 0, 1.0
         cells.posteriors[i] = posterior(1, 1, priors[i], accuracy)
         sizes[i], order[i], starts[i] = 1, i, i
     starts[number] = number
-    find_statistics(starts, number, scored_column, values, scored_columns.axes, wanted, cells, ordered, scratch.found)
+    find_statistics(starts, number, column, values, scored_columns.axes, wanted, cells, ordered, scratch.found)
     asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
-    out = scored_columns.alone[base : base + number]
-    score_cells(number, scored_column, values, asked, wanted.orders, scored, order, sizes, out)
+    out = scored_columns.one_value_scores[base : base + number]
+    score_cells(number, column, values, asked, wanted.orders, scored, order, sizes, out)
 
 
 @subroutine
-def put_value(alone, measures, size, unit, out):
-    """Scores of rows that are all of their cohort, of this size; alone: those of one such row."""
+def put_value(one_value_scores, measures, size, unit, out):
+    """Put the scores of a one-value cohort of this size into `out`.
+
+    one_value_scores: the scores of the same value for size 1.
+    """
+    # Only the measures of size depend on how many rows have the value; all others are copied.
     for k in range(measures.size):
-        out[k] = size_measure(measures[k], size, size, unit) if is_of_size(measures[k]) else alone[k]
+        out[k] = size_measure(measures[k], size, size, unit) if is_of_size(measures[k]) else one_value_scores[k]
 
 
-def put_values(alone: npt.NDArray[np.float64], wanted: Wanted, few: int, out: npt.NDArray[np.float64]) -> None:
-    """Scores of each value by itself, for 1 to `few` rows: its cohort's size is another then."""
-    values, unit = len(alone), float(wanted.unit[0])
-    for count in range(few):
+def put_values(
+    one_value_scores: npt.NDArray[np.float64], wanted: Wanted, shared_size: int, out: npt.NDArray[np.float64]
+) -> None:
+    """Fill in the shared scores of one-value cohorts of sizes 1 to `shared_size`, see `Out`.
+
+    one_value_scores: scores for size 1, (values, measures). Measures of size are computed anew for each size; the
+    others are the same for all.
+    """
+    values, unit = len(one_value_scores), float(wanted.unit[0])
+    for count in range(shared_size):
         here = out[count * values : (count + 1) * values]
-        here[:] = alone
+        here[:] = one_value_scores
         for k, measure in enumerate(wanted.measures.tolist()):
             if is_of_size.py_func(measure):
                 here[:, k] = size_measure.py_func(measure, count + 1, count + 1, unit)
 
 
 @subroutine
-def point_at_values(keys, counts, field, values, few, rows, places):
-    """Have the rows of a block scored as if each were all the values of its cohort.
+def point_at_values(keys, counts, field, values, shared_size, rows, places):
+    """Point every row of a block at the shared scores of its value, as if each cohort had one value.
 
-    field: (word, shift, mask) of the scored column's bits. values: of the scored column; few: see `ScoredColumns`.
+    This needs no branch. Rows for which it is wrong are pointed elsewhere by `score_sizes` and `point_at_cells`.
+
+    field: (word, shift, mask) of the column's bits. values: how many values the column has. shared_size: see
+    `ScoredColumns.largest_shared_size`. rows: how many rows `Out` has.
     """
     word, shift, mask = field
-    few, first, step = uint64(few), uint64(rows), uint64(values) if few > 1 else uint64(0)
+    shared_size, first, step = (
+        uint64(shared_size),
+        uint64(rows),
+        uint64(values) if shared_size > 1 else uint64(0),
+    )
     for row in range(len(keys)):
         count = uint64(counts[row])
-        more = count - uint64(1) if count <= few else uint64(0)
+        more = count - uint64(1) if count <= shared_size else uint64(0)
         places[row] = first + more * step + ((keys[row, word] >> shift) & mask)
 
 
 @subroutine
-def score_sizes(counts, heads, start, sizes, measures, unit, rows, few, alone, scores, places):
-    """Scores of their own for the rows of a block that are all the values of their cohort, but more than `few`.
+def score_sizes(counts, heads, start, sizes, measures, unit, rows, shared_size, one_value_scores, scores, places):
+    """Score the one-value cohorts of a block that have more than `shared_size` rows; return how many there are.
 
-    The cohort's size is another in each, where it is wanted. Returns how many they are.
+    Their measures of size differ from cohort to cohort, so each of them gets a separate place, `start` and up. If no
+    measure of size is requested there is nothing to do, and the result is 0.
     """
     number, of_size = int64(0), False
     for k in range(measures.size):
         of_size |= is_of_size(measures[k])
     if of_size:
         for row in range(counts.size):
-            if counts[row] > few and sizes[heads[row]] == counts[row]:
+            # A row is its whole cohort if the size of the cohort equals the row's count.
+            if counts[row] > shared_size and sizes[heads[row]] == counts[row]:
                 place = start + number
-                value = np.int64(places[row]) - rows
-                put_value(alone[value], measures, int64(counts[row]), unit, scores[place])
+                # `point_at_values` pointed this row at the scores for size 1, so place - rows is the value's code.
+                code = np.int64(places[row]) - rows
+                put_value(one_value_scores[code], measures, int64(counts[row]), unit, scores[place])
                 places[row] = place
                 number += 1
     return number
@@ -243,17 +300,18 @@ def score_sizes(counts, heads, start, sizes, measures, unit, rows, few, alone, s
 
 @subroutine
 def point_at_cells(order, cells, place, places):
-    """Have the rows that are these cells scored by what stands at `place` and behind it."""
+    """Point the row of each cell at its own scores: places `place` to `place + cells - 1`."""
     for i in range(cells):
         places[order[i]] = place + i
 
 
 @subroutine
 def find_cohorts(counts, heads, sizes, order, starts, place):
-    """Bring the rows with other values in their cohorts into order, cohort by cohort; returns how many cohorts.
+    """List the rows of mixed cohorts in `order`, cohort by cohort, and return how many mixed cohorts there are.
 
-    See `Scratch`.
+    heads: for each row the first row of its cohort. Counts are at least 1. See `Scratch`.
     """
+    # A counting sort by head: place[head] first counts the rows of the cohort, then holds the index of its next row.
     size = counts.size
     for i in range(size):
         place[i] = 0
@@ -262,7 +320,9 @@ def find_cohorts(counts, heads, sizes, order, starts, place):
     number, end = int64(0), int64(0)
     for i in range(size):
         head = heads[i]
+        # A cohort is mixed if its size differs from the count of one of its rows.
         if sizes[head] != counts[i]:
+            # The head is the first row of its cohort, so that the cohort gets its range before any other row needs it.
             if head == i:
                 starts[number] = end
                 number += 1
@@ -277,9 +337,9 @@ def find_cohorts(counts, heads, sizes, order, starts, place):
 
 @subroutine
 def describe_large(cohorts, heads, sizes, order, starts, logs, counts, log2_shares):
-    """Put the logarithms of cells of large cohorts, beyond the table `logs`, into `log2_shares`.
+    """Compute the log2 shares of the cells of large cohorts, whose sizes exceed the table `logs`.
 
-    Apart from `describe_cells`, in which nearly all cells are done: the loop there is the faster without them.
+    These are rare. They are kept out of the loop of `describe_cells`, which is faster without them.
     """
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
@@ -291,9 +351,9 @@ def describe_large(cohorts, heads, sizes, order, starts, logs, counts, log2_shar
 
 @subroutine
 def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, logs, base, priors, accuracy, cells):
-    """Fill in `cells` for the rows of a block that `find_cohorts` brought into order.
+    """Fill in `cells`, see `Cells`, for the rows of mixed cohorts, which `find_cohorts` put in order.
 
-    field: see `point_at_values`. base: where the scored column's values begin in `priors`.
+    field: (word, shift, mask) of the column's bits. base: where the column's values begin in `priors`.
     """
     word, shift, mask = field
     values, cell_counts, shares = cells.values, cells.counts, cells.shares
@@ -302,6 +362,7 @@ def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, lo
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
         large |= size >= logs.size
+        # Beyond the table any entry will do here: `describe_large` puts the right logarithms in afterwards.
         log2_size = logs[uint64(size) if size < logs.size else uint64(0)]
         for i in range(starts[cohort], starts[cohort + 1]):
             row = order[i]
@@ -314,17 +375,22 @@ def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, lo
 
 
 @kernel
-def score_blocks(alone, rows, offsets, blocks, which, scored_columns, wanted, memory, tally, ends, out):
-    """Score the cells of scored columns in the blocks blocks[0] to blocks[1] - 1, or values by themselves.
+def score_blocks(values_to_score, rows, offsets, blocks, columns, scored_columns, wanted, memory, tally, ends, out):
+    """Score the cells of some scored_columns in some blocks, or score values in one-value cohorts.
 
-    alone: (scored column, start, stop), see `score_values`; `NONE_ALONE` with blocks. It is one kernel so that what
-    both take
-    is compiled once. rows: (keys, counts, hashes) of distinct rows in partition order. which: of the scored columns.
-    memory:
-    see `memory_for`, for the largest of these blocks. tally: (small, large, listed), one row per scored column, gets
-    the
-    cohorts' sizes, see `count_sizes`. ends: by scored column where places for scores of these rows begin, and when all
-    are there where they end. out: an `Out`, for these scored columns.
+    Callers use one of the two. They share a kernel so that the subroutines of both are compiled once.
+
+    values_to_score: (column, start, stop), the values to score, see `score_values`; `NO_VALUES` to score blocks.
+    rows: (keys, counts, hashes) of the distinct rows, in partition order.
+    offsets: block b is the rows offsets[b] to offsets[b + 1] - 1.
+    blocks: (first, last + 1), the blocks to score.
+    columns: indices of the scored_columns to score, in `scored_columns`.
+    scored_columns: a `ScoredColumns`.
+    wanted: a `Wanted`.
+    memory: from `memory_for`, for the largest of these blocks.
+    tally: (small, large, listed), one row per column. Counts the cohorts by size, see `count_sizes`.
+    ends: by column, the first free place for scores of rows; moved past the places used.
+    out: an `Out` of the scored_columns `columns`.
     """
     room, scratch, ordered = memory
     small, large, listed = tally
@@ -334,58 +400,66 @@ def score_blocks(alone, rows, offsets, blocks, which, scored_columns, wanted, me
     all_rows = out.places.shape[1]
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        # Loops over a block begin at 0: from another row on, compilers do not see that no index is negative.
+        # Slices, so that loops over a block begin at 0: otherwise compilers cannot tell that no index is negative.
         keys, counts, hashes, size = rows[0][start:stop], rows[1][start:stop], rows[2][start:stop], stop - start
-        for t in range(which.size):
-            scored_column = which[t]
-            field = (fields[scored_column, 0], fields[scored_column, 1], fields[scored_column, 2])
-            base, few = values.first[scored_column], scored_columns.few[scored_column]
-            group_rows(keys, hashes, field[0], ~(field[2] << field[1]), room)
+        for slot in range(columns.size):
+            column = columns[slot]
+            word, shift, mask = fields[column, 0], fields[column, 1], fields[column, 2]
+            field = (word, shift, mask)
+            base, shared_size = values.first[column], scored_columns.largest_shared_size[column]
+            # The core idea: a cohort is the rows that agree on every bit of the key except the scored column's.
+            known_bits = ~(mask << shift)
+            group_rows(keys, hashes, word, known_bits, room)
             sum_groups(counts, size, heads, sizes)
-            listed[t] = count_heads(sizes, scratch.several, size, small[t], large[t], listed[t])
-            scores, places = out.scores[t], out.places[t, start:stop]
-            point_at_values(keys, counts, field, values.first[scored_column + 1] - base, few, all_rows, places)
-            by_value = scored_columns.alone[base:]
-            place = ends[t] + score_sizes(
-                counts, heads, ends[t], sizes, wanted.measures, wanted.unit[0], all_rows, few, by_value, scores, places
+            listed[slot] = count_heads(sizes, scratch.several, size, small[slot], large[slot], listed[slot])
+            # One-value cohorts: rows share the scores of their value. Large cohorts do not if a measure of size is
+            # requested.
+            scores, places = out.scores[slot], out.places[slot, start:stop]
+            point_at_values(keys, counts, field, values.first[column + 1] - base, shared_size, all_rows, places)
+            by_value = scored_columns.one_value_scores[base:]
+            place = ends[slot] + score_sizes(
+                counts,
+                heads,
+                ends[slot],
+                sizes,
+                wanted.measures,
+                wanted.unit[0],
+                all_rows,
+                shared_size,
+                by_value,
+                scores,
+                places,
             )
+            # Mixed cohorts: list their cells, then compute the statistics of each cohort, then the measures of each
+            # cell.
             cohorts = find_cohorts(counts, heads, sizes, order, starts, scratch.place)
             describe_cells(
                 *(keys, counts, field, cohorts, heads, sizes, order, starts, scored_columns.logs),
-                *(uint64(base), values.priors, values.accuracies[scored_column], cells),
+                *(uint64(base), values.priors, values.accuracies[column], cells),
             )
-            find_statistics(
-                starts, cohorts, scored_column, values, scored_columns.axes, wanted, cells, ordered, scratch.found
-            )
+            find_statistics(starts, cohorts, column, values, scored_columns.axes, wanted, cells, ordered, scratch.found)
             number = starts[cohorts]
             score_cells(
-                cohorts,
-                scored_column,
-                values,
-                asked,
-                wanted.orders,
-                scored,
-                order,
-                sizes,
-                scores[place : place + number],
+                cohorts, column, values, asked, wanted.orders, scored, order, sizes, scores[place : place + number]
             )
             point_at_cells(order, number, place, places)
-            ends[t] = place + number
-    # Below the loop, so that a process that compiles this begins with what no other one does, see `ahead.py`.
-    if alone[1] < alone[2]:
-        score_alone(alone[0], alone[1], alone[2], scored_columns, wanted, scratch, ordered)
+            ends[slot] = place + number
+    # This comes last so that compiling the kernel begins with `group_rows`: helper processes compile `find_statistics`
+    # and `score_cells` meanwhile, see `gpupif/engines/cpu/ahead.py`.
+    if values_to_score[1] < values_to_score[2]:
+        first, last = values_to_score[1], values_to_score[2]
+        score_one_value_cohorts(values_to_score[0], first, last, scored_columns, wanted, scratch, ordered)
 
 
-def score_values(
-    scored_column: int, start: int, stop: int, scored_columns: ScoredColumns, wanted: Wanted, dtype: Any
-) -> None:
-    """Score the values start to stop - 1 of one scored column, each for rows whose cohort holds no other: see `Out`.
+def score_values(column: int, start: int, stop: int, scored_columns: ScoredColumns, wanted: Wanted, dtype: Any) -> None:
+    """Score the values start to stop - 1 of one scored column, each in a one-value cohort of size 1.
 
-    dtype: of counts of rows, as in blocks.
+    The scores go into `scored_columns.one_value_scores`. dtype: type of the counts of rows, the same as for blocks, so
+    that the same compiled kernel serves both.
     """
     none, counts, numbers = np.empty((0, 0), np.uint64), np.empty(0, dtype), np.empty(0, np.int64)
     rows, tally = (none, counts, np.empty(0, np.uint64)), (numbers.reshape(0, 0), numbers.reshape(0, 0), numbers)
     out = Out(np.empty((0, 0, 0)), np.empty((0, 0), np.uint32))
     memory = memory_for(stop - start, dtype, wanted.kinds)
-    alone = (scored_column, start, stop)
-    score_blocks(alone, rows, numbers, (0, 0), numbers, scored_columns, wanted, memory, tally, numbers, out)
+    values_to_score = (column, start, stop)
+    score_blocks(values_to_score, rows, numbers, (0, 0), numbers, scored_columns, wanted, memory, tally, numbers, out)

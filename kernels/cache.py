@@ -196,7 +196,11 @@ def _read(file: Path, key: tuple[Any, ...]) -> Any:
     digest, content = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
     if digest != hashlib.sha256(content).digest():
         return None
-    written_for, result = pickle.loads(content)
+    try:
+        written_for, result = pickle.loads(content)
+    except (ImportError, AttributeError):
+        # The code was compiled for the types of a module that another version of gpupif has renamed.
+        return None
     return result if written_for == key else None
 
 

@@ -15,7 +15,7 @@ import gpupif.kernels
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
-from gpupif.gpu.base import Library
+from gpupif.gpu.cupy_arrays import CupyLibrary
 from gpupif.gpu.open import STREAMS
 from gpupif.gpu.status import CudaStatus, Gpu, cuda_status, shown_gpus
 from gpupif.kernels.cache import CACHE_FOLDER
@@ -88,7 +88,7 @@ if WITHOUT_GPU:
 if ON_HOST:
     from tests.helpers.gpu.host.library import Shuffled, backward
 
-    def _libraries(order: object) -> list[Library]:
+    def _libraries(order: object) -> list[CupyLibrary]:
         """Two streams of each of two devices, whose threads run in an order."""
         return [DeviceLibrary(device, order=order) for _ in range(STREAMS) for device in (0, 1)]
 

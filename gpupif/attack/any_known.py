@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -62,7 +62,7 @@ class AnyKnown:
 
     def __post_init__(self) -> None:
         checked = {
-            "known": _how_many("known", self.known),
+            "known": how_many("known", self.known),
             "among": None if self.among is None else tuple(as_list("among", self.among)),
             "subsets": None if self.subsets is None else whole_number("subsets", self.subsets, "subsets"),
             "seed": whole_number("seed", self.seed, "", 0, most=2**64),
@@ -76,8 +76,8 @@ class AnyKnown:
         return () if self.known == 0 else self.among
 
 
-def _how_many(argument: str, given: Any) -> int:
-    """How many columns an attacker knows, checked; raises InputError."""
+def how_many(argument: str, given: Any) -> int:
+    """Return how many columns an attacker knows, checked; raises InputError."""
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
         raise InputError(
             f"{argument}: expected a list of column names, or how many of them as a whole number, 2 say; got "
@@ -105,33 +105,6 @@ def attacker_line(known: Known, scored: Sequence[Hashable]) -> str:
     if known is None or {*known} == {*scored}:
         return "The attacker knows every other scored column."
     return f"The attacker knows {listed(list(known), NAMED, as_text) or 'nothing'}."
-
-
-def as_known(argument: str, known: Any) -> Known:
-    """What was given for the columns that an attacker knows, checked; a number is any so many. Raises InputError."""
-    if known is None or isinstance(known, AnyKnown):
-        return known
-    if isinstance(known, int | float | np.integer | np.floating):
-        return AnyKnown(_how_many(argument, known))
-    return as_list(argument, known)
-
-
-def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
-    """What each attacker knows, by name; raises InputError for what is no such dictionary, or with `known` beside."""
-    if attackers is None:
-        return None
-    if not isinstance(attackers, Mapping):
-        raise InputError(
-            f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
-        )
-    if known is not None:
-        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
-    if not attackers:
-        raise InputError("attackers: expected at least one, got an empty dictionary.")
-    for name in attackers:
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(f"attackers: expected names that are text, got {name!r}.")
-    return {name: as_known(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
 
 
 def among_of(argument: str) -> str:

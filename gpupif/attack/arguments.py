@@ -7,9 +7,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..errors import InputError
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import Columns, as_list, as_mapping, check_exist, check_unique, check_weights, check_word
-from .any_known import AnyKnown, Known, among_of, as_attackers, as_known, folded_names
+from .any_known import AnyKnown, Known, among_of, folded_names, how_many
 from .distances import CategoryOrder
 from .hierarchy_files import read_named_files
 from .population import Population
@@ -168,3 +171,33 @@ class Arguments:
             as_mapping("accuracies", self.accuracies, names, used),
             as_mapping("distances", self.distances, names, used, table=False),
         )
+
+
+def as_known(argument: str, known: Any) -> Known:
+    """Return what an attacker knows, checked; a number stands for any so many columns. Raises InputError."""
+    if known is None or isinstance(known, AnyKnown):
+        return known
+    if isinstance(known, int | float | np.integer | np.floating):
+        return AnyKnown(how_many(argument, known))
+    return as_list(argument, known)
+
+
+def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
+    """Return what each attacker knows, by name.
+
+    Raises InputError for what is no such dictionary, or if `known` is given too.
+    """
+    if attackers is None:
+        return None
+    if not isinstance(attackers, Mapping):
+        raise InputError(
+            f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
+        )
+    if known is not None:
+        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
+    if not attackers:
+        raise InputError("attackers: expected at least one, got an empty dictionary.")
+    for name in attackers:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"attackers: expected names that are text, got {name!r}.")
+    return {name: as_known(f"attackers: {name!r}", columns) for name, columns in attackers.items()}

@@ -14,11 +14,10 @@ import pyarrow as pa
 from gpupif.kernels import walks
 
 from ..encoding.column import Column
-from ..engines.axis import NOTHING, Axis
+from ..engines.base import NOTHING, Axis
 from ..errors import InputError
 from ..utils.validation import brief
-from .hierarchy_files import TextOrder, TextTree
-from .paths_up import paths_up
+from .hierarchy_files import TextOrder, TextTree, paths_up
 from .priors import Prior, plain_value, values_by_text
 
 

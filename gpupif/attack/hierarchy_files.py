@@ -1,4 +1,4 @@
-"""Hierarchies of values, and orders of them, in files: CSV as ARX keeps hierarchies, or JSON.
+"""Hierarchies of values, and orders of them, in files: CSV as ARX keeps hierarchies, or JSON; and checked to be trees.
 
 In a hierarchy a value is followed by the names of what it is part of, the narrowest first. A file has texts: one stands
 for the value that it is the text of (see `priors.values_by_text`).
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..errors import InputError, reason_of
 from ..io.documents import parse_json
@@ -141,3 +144,45 @@ def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
 def _separates(sign: str, text: str) -> bool:
     """Whether the first line with something in it has a sign between fields."""
     return len(next((fields for fields in csv.reader(StringIO(text, newline=""), delimiter=sign) if fields), "")) > 1
+
+
+def paths_up(said: str, given: Mapping[Any, Any], where: str = "") -> dict[Any, list[Any]]:
+    """For each value the names of what it is part of, the narrowest first; a single name may stand alone.
+
+    Raises InputError where these are not as many for each value, or the same name is part of several. said: what errors
+    call the column; where: the hierarchy came from.
+    """
+    paths = {value: names if type(names) is list else _as_list(names) for value, names in given.items()}
+    try:
+        set(chain.from_iterable(paths.values()))
+    except TypeError:
+        raise InputError(f"{said}: expected names of what values are part of, got lists in lists.") from None
+    depths = {len(path) for path in paths.values()}
+    if len(depths) > 1:
+        raise InputError(
+            f"{said}: the hierarchy{where} is no tree of equal depth: expected as many names for each value, got "
+            f"{min(depths)} to {max(depths)}. Repeat a name where a level is missing."
+        )
+    levels = list(zip(*paths.values(), strict=True))
+    for level in range(1, len(levels)):
+        pairs = set(zip(levels[level - 1], levels[level], strict=True))
+        if len(pairs) > len({child for child, _ in pairs}):
+            _refuse_tree(said, where, level, paths)
+    return paths
+
+
+def _as_list(names: Any) -> list[Any]:
+    return [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
+
+
+def _refuse_tree(said: str, where: str, level: int, paths: Mapping[Any, Sequence[Any]]) -> None:
+    """Raise InputError for two values that are one group at a level, from 1, and not at the next."""
+    first: dict[Any, Any] = {}
+    for value, path in paths.items():
+        other = first.setdefault(path[level - 1], value)
+        if paths[other][level] != path[level]:
+            raise InputError(
+                f"{said}: the hierarchy{where} is no tree: {path[level - 1]!r} is part of {path[level]!r} and of "
+                f"{paths[other][level]!r}: levels {level} and {level + 1} of {brief(value)} and of {brief(other)}. "
+                "What is one group at a level has to be one at all above; rename one of the two."
+            )

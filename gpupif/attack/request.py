@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoding.column import Column
-from ..engines.axis import Axis
-from ..engines.base import Job
+from ..engines.base import Axis, Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import brief, check_exist, check_unique, within

@@ -17,7 +17,7 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..attack.distances import make_axis
 from ..attack.priors import Prior
 from ..encoding.column import Column
-from ..engines.axis import Axis
+from ..engines.base import Axis
 from ..marginals.count_statistics import NEARLY_NONE, CountSums
 from ..utils.display import Record
 from .precision import Levels

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..engines.axis import Axis
+    from ..engines.base import Axis
 
 # What is so little off a whole number is off it by rounding.
 WHOLE = 1e-12

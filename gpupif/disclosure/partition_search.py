@@ -26,7 +26,7 @@ from ..engines.base import SILENT, Engine, EngineResult, Job, Progress, select_c
 from ..engines.cpu.counting import number_rows
 from ..engines.partition_plan import compact_codes, part_job
 from ..measures import Measure, resolve_measures
-from ..rows.accumulate import DistinctRows
+from ..rows.distinct import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
 from ..utils.arrays import on_host

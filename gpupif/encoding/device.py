@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnTypeError, DeviceError
-from ..gpu.base import DeviceMemoryError, FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
+from ..gpu.cupy_arrays import DeviceMemoryError
 from ..rows.keys import code_type
 from ..utils.arrays import on_host
-from .column import Column
-from .labels import COUNTED_RANGE, merge_labels, plan_codes, used_labels
+from .column import COUNTED_RANGE, Column, merge_labels, plan_codes, used_labels
 
 # What cuDF has and no categories are.
 NESTED = ("list", "struct", "interval")
@@ -38,7 +38,7 @@ class DeviceColumn:
 
     def __init__(
         self,
-        frames: FrameLibrary,
+        frames: CudfFrames,
         parts: Callable[[], Iterable[DevicePart]],
         kind: pa.DataType | None = None,
         ascending: bool = True,
@@ -94,7 +94,7 @@ def encode_on_device(
 
 
 def in_halves(
-    frames: FrameLibrary, make: Callable[[int, int], list[Any]], start: int, stop: int, least: int
+    frames: CudfFrames, make: Callable[[int, int], list[Any]], start: int, stop: int, least: int
 ) -> list[Any]:
     """What `make` makes of a range, in one piece or, where the device's memory runs out, of its halves."""
     try:
@@ -107,7 +107,7 @@ def in_halves(
     return in_halves(frames, make, start, middle, least) + in_halves(frames, make, middle, stop, least)
 
 
-def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> DevicePart:
+def number_values(frames: CudfFrames, name: Hashable, series: Any) -> DevicePart:
     """The values of a series as numbers; codes of categoricals and narrow whole numbers need no search."""
     kind = str(getattr(series.dtype, "name", series.dtype))
     if kind.startswith(NESTED):
@@ -130,7 +130,7 @@ def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> DevicePa
     return DevicePart(numbers.astype(_number_type(len(labels))), labels)
 
 
-def _find_values(frames: FrameLibrary, series: Any) -> tuple[Any, pa.Array]:
+def _find_values(frames: CudfFrames, series: Any) -> tuple[Any, pa.Array]:
     numbers, labels = series.factorize()
     return frames.xp.asarray(numbers), frames.to_arrow(labels)
 
@@ -140,7 +140,7 @@ def _number_type(labels: int) -> str:
 
 
 def merge_parts(
-    name: Hashable, frames: FrameLibrary, parts: Sequence[DevicePart], kind: pa.DataType | None, ascending: bool
+    name: Hashable, frames: CudfFrames, parts: Sequence[DevicePart], kind: pa.DataType | None, ascending: bool
 ) -> Column:
     """One column of its parts, codes on the device; the same whatever the parts."""
     xp = frames.xp

@@ -18,9 +18,17 @@ from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.arrays import read_only, validate
 from ..utils.validation import is_hashable
-from .column import Column, EncodedTable
+from .column import (
+    COUNTED_RANGE,
+    Column,
+    EncodedTable,
+    hash_values,
+    merge_labels,
+    plain_floats,
+    plan_codes,
+    used_labels,
+)
 from .device import DeviceColumn, encode_on_device
-from .labels import COUNTED_RANGE, hash_values, merge_labels, plain_floats, plan_codes, used_labels
 
 
 def encode_table(

@@ -18,9 +18,8 @@ from gpupif.kernels import codes as kernels
 
 from ..errors import ColumnTypeError
 from ..rows.keys import code_type
-from .column import Column
+from .column import Column, hash_values, merge_labels, plain_floats
 from .encode import encode_column
-from .labels import hash_values, merge_labels, plain_floats
 
 # Labels of so many parts are merged at once that they take as many bytes as those merged before, and at least so many.
 LEAST_PENDING = 1 << 22

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from ..gpu.base import FrameLibrary
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import walks
+
+from ..gpu.cudf_frames import CudfFrames
 from ..measures import Measure
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum, Sizes
-from .axis import Axis
 from .cpu.count_tables import DENSE, Combinations
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+NOTHING: npt.NDArray[np.float64] = np.empty(0)
+# Half of the way to another node's values on either side, so that values with a parent in common are one level apart.
+EDGE = 0.5
 
 
 class Progress(Protocol):
@@ -35,6 +39,50 @@ class _Silent:
 
 # For cells that are not those of the table: of distinct rows, or of one of several sets of columns.
 SILENT: Progress = _Silent()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The order or the hierarchy of a column's values, for the earth mover's distance.
+
+    kind: a constant of `kernels/walks.py`.
+    rank: by code, the place of its value among those that occur.
+    places: by rank, its place among all values that have a prior.
+    prior: by place.
+    nodes: (levels, values), by rank the node of a hierarchy.
+    masses: by node, of the prior.
+    longest: the greatest distance of two values: 1, steps, or levels.
+    """
+
+    kind: int
+    rank: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    prior: npt.NDArray[np.float64]
+    nodes: npt.NDArray[np.int64]
+    masses: npt.NDArray[np.float64]
+    longest: int
+
+    @property
+    def moves(self) -> bool:
+        """Return whether codes are not in the order of the axis."""
+        return bool((self.rank[1:] < self.rank[:-1]).any())
+
+    @property
+    def order(self) -> npt.NDArray[np.int64]:
+        """Return the codes in the order of the axis."""
+        return np.argsort(self.rank, kind="stable")
+
+    def only(self, codes: npt.NDArray[np.integer]) -> Axis:
+        """Return the axis of some of the values, by ascending code."""
+        ranks = self.rank[codes]
+        kept = np.sort(ranks)
+        return replace(
+            self,
+            rank=np.searchsorted(kept, ranks),
+            places=self.places[kept],
+            nodes=self.nodes[:, kept],
+            masses=self.masses[kept] if self.kind == walks.NOMINAL else self.masses,
+        )
 
 
 @dataclass(frozen=True)
@@ -127,8 +175,6 @@ class Job:
         moved = {column: axis for column, axis in enumerate(self.axes) if axis is not None and axis.moves}
         if not moved:
             return self
-        import numpy as np
-
         codes = list(self.codes)
         by_code: list[list[Any]] = [list(self.counts), list(self.priors), list(self.log2_priors)]
         for column, axis in moved.items():
@@ -329,7 +375,7 @@ class Engine(Protocol):
     shares_distinct_rows: bool
 
     @property
-    def frames(self) -> FrameLibrary | None:
+    def frames(self) -> CudfFrames | None:
         """Return what tables are read and encoded with; None for the host's own libraries."""
 
     def score(self, job: Job, progress: Progress) -> EngineResult:

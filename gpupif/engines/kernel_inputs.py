@@ -11,8 +11,7 @@ import numpy.typing as npt
 from gpupif.kernels import walks
 from gpupif.kernels.cohorts import Values
 
-from .axis import EDGE, NOTHING, Axis
-from .base import Job
+from .base import EDGE, NOTHING, Axis, Job
 
 # Prior mass that is less off, for each value, is off by rounding.
 WHOLE = 2.0**-52

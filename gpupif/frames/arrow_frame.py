@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.encode import check_arrow
-from ..encoding.plain import family
+from ..encoding.plain_values import family
 from ..errors import ColumnTypeError, InputError
 from ..io.base import decode, pandas_index_names
 from ..io.documents import parse_json

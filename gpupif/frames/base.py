@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..io.base import Stamp, check_unchanged
 from ..utils.arrays import on_host
 from .replacement import Replacement
@@ -76,7 +76,7 @@ class Frame(ABC):
         """Return the row labels on the host; None for a kind of table that has none."""
         return self.index  # type: ignore[no-any-return]
 
-    def device_frames(self) -> FrameLibrary | None:
+    def device_frames(self) -> CudfFrames | None:
         """Return the library of the device that the columns lie on; None for the host."""
         return None
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError, reason_of
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..io.base import Input, Pick, check_rows, decode, pandas_index_names
 from ..io.csv_files import has_any, typed_texts
 from ..io.csv_separator import CsvHeader, read_header
@@ -37,7 +37,7 @@ PART_BYTES, LEAST_BYTES = 1 << 28, 1 << 20
 class DeviceFile(FileFrame):
     """A file that cuDF reads; its scores come as pandas DataFrames, and may lie on the device until then."""
 
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
         self._found = found
         self._pick = pick
         self._library = library
@@ -49,7 +49,7 @@ class DeviceFile(FileFrame):
         self.check_unchanged()
         return decode(table)
 
-    def device_frames(self) -> FrameLibrary:
+    def device_frames(self) -> CudfFrames:
         return self._library
 
 
@@ -58,7 +58,7 @@ class ParquetOnDevice(DeviceFile):
 
     reads_late = True
 
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
         super().__init__(found, pick, library)
         file = found.path
         try:
@@ -149,7 +149,7 @@ def _row_ranges(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
 class CsvOnDevice(DeviceFile):
     """A CSV file whose fields are split on the device; `csv_on_device` makes it."""
 
-    def __init__(self, found: Input, pick: Pick, library: FrameLibrary, parts: dict[str, list[DevicePart]]) -> None:
+    def __init__(self, found: Input, pick: Pick, library: CudfFrames, parts: dict[str, list[DevicePart]]) -> None:
         super().__init__(found, pick, library)
         self._parts = parts
         self.names = list(parts)
@@ -161,7 +161,7 @@ class CsvOnDevice(DeviceFile):
         return DeviceColumn(self._library, lambda: parts, ascending=False)
 
 
-def csv_on_device(found: Input, pick: Pick, library: FrameLibrary) -> CsvOnDevice | None:
+def csv_on_device(found: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice | None:
     """Read a CSV file on the device, if each of its lines is a row with as many fields as the header.
 
     Returns None for any other file: with quotes, carriage returns, a byte order mark, a single column, lines of other
@@ -205,7 +205,7 @@ class _IrregularError(Exception):
     """A line with more or fewer fields than the header."""
 
 
-def _split(file: Path, head: CsvHeader, wanted: list[str], library: FrameLibrary) -> dict[str, list[DevicePart]]:
+def _split(file: Path, head: CsvHeader, wanted: list[str], library: CudfFrames) -> dict[str, list[DevicePart]]:
     """Return the numbered parts of each column. Raises _IrregularError."""
     # For each part of the file a part of each column.
     chunks: list[list[DevicePart]] = []

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from .base import Frame, category_orders
 from .pandas_frame import other_column
 from .replacement import Replacement
@@ -23,7 +23,7 @@ class DeviceTable(Frame):
 
     scores_on = "device"
 
-    def __init__(self, table: Any, library: FrameLibrary) -> None:
+    def __init__(self, table: Any, library: CudfFrames) -> None:
         self._table = table
         self._library = library
         self.names = list(table.columns)
@@ -88,5 +88,5 @@ class DeviceTable(Frame):
         frame.columns = self._table.columns.take([self.names.index(name) for name in names])
         return frame
 
-    def device_frames(self) -> FrameLibrary:
+    def device_frames(self) -> CudfFrames:
         return self._library

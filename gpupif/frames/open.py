@@ -15,7 +15,7 @@ from ..encoding.encoded_source import EncodedSource
 from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..gpu.open import frame_library
 from ..io.base import Pick
 from ..io.databases.base import QueryTable
@@ -30,7 +30,7 @@ from .file_frame import EncodedFrame, FileFrame
 from .pandas_frame import PandasFrame
 
 
-def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> Frame:
+def open_table(table: Any, pick: Pick, library: CudfFrames | None = None) -> Frame:
     """The table as a frame; of a file only the columns that are needed are read, by the device's library if any.
 
     Raises InputError where it has no rows.
@@ -175,7 +175,7 @@ def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
         raise InputError(f"table: its stream of Arrow data broke off: {reason}. Make it anew.") from error
 
 
-def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | None = None) -> Frame:
+def open_file(path: str | os.PathLike[str], pick: Pick, library: CudfFrames | None = None) -> Frame:
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
     found = find_input(path)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..encoding.plain import family, plain_type
+from ..encoding.plain_values import family, plain_type
 from ..errors import OutputError
 from ..rows.threads import Workers
 from . import arrow_frame

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from ..encoding.plain import family
+from ..encoding.plain_values import family
 from ..errors import ColumnTypeError, InputError
 from ..rows.threads import Workers
 from .arrow_frame import arrow_table

@@ -22,7 +22,7 @@ class Replacement(NamedTuple):
 
     codes: a whole number for each row.
     labels: the values of the column, each once.
-    before: the type of the values that the replaced column had, see `encoding.plain`.
+    before: the type of the values that the replaced column had, see `encoding.plain_values`.
     counts: the number of rows of each label, and of rows without a value at the end; None: not counted yet.
     places: for each code the place of its label, `len(labels)` for a missing value; None: codes are these places.
     """

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from ..utils.arrays import GROUP_ROWS
-from .base import FrameLibrary, GuardedSink
 
 
-class CudfFrames(FrameLibrary):
-    """cuDF on one device, by default the current one."""
+class CudfFrames:
+    """cuDF's frames and series on one device, by default the current one; arrays of their columns are those of `xp`.
+
+    Tests replace this class by one that needs no GPU.
+    """
+
+    xp: Any
+    frames: Any
 
     def __init__(self, device: int | None = None) -> None:
         import cupy
@@ -31,7 +37,10 @@ class CudfFrames(FrameLibrary):
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """See `DeviceLibrary`; arrays and what cuDF makes lie in one pool, as those of `CupyLibrary` do."""
+        """Make the device that of the calling thread for a while.
+
+        Arrays and what cuDF makes lie in one pool, as those of `CupyLibrary` do.
+        """
         from .cupy_arrays import array_memory
         from .rmm_pool import memory_of_cupy
 
@@ -40,38 +49,45 @@ class CudfFrames(FrameLibrary):
             yield
 
     def ran_out(self, error: Exception) -> bool:
+        """Return whether an error says that the device's memory is too small."""
         from .cupy_arrays import is_out_of_memory
 
         return is_out_of_memory(error)
 
     def free_bytes(self) -> int:
-        """See `FrameLibrary`: what the driver has."""
+        """Return the device's memory that the driver has left."""
         with self._device:
             return int(self.xp.cuda.runtime.memGetInfo()[0])
 
     def release(self) -> None:
+        """Give back memory that is kept for later."""
         with self._device:
             self.xp.get_default_memory_pool().free_all_blocks()
 
     @staticmethod
     def may_hold(table: Any) -> bool:
+        """Return whether a table is of this library, a frame or not; imports nothing."""
         return any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__)
 
     def holds(self, table: Any) -> bool:
+        """Return whether a table is a frame of this library."""
         return isinstance(table, self.frames.DataFrame)
 
-    def beside(self, table: Any) -> FrameLibrary:
+    def beside(self, table: Any) -> CudfFrames:
+        """Return the library of the device that a frame lies on, whichever device is the current one."""
         device = device_of(table, self.xp.cuda.runtime)
         return self if device in (None, self._device.id) else CudfFrames(device)
 
     def array(self, series: Any) -> Any:
+        """Return the values of a series without missing ones as an array, without a copy if possible."""
         return series.values
 
     def full(self, size: int, value: int, dtype: Any) -> Any:
+        """Return a new array, all of it this value."""
         return self.xp.full(size, value, dtype)
 
     def to_arrow(self, values: Any) -> pa.Array:
-        """See `FrameLibrary`; short decimals, which Arrow cannot hash, as long ones."""
+        """Return the values of a series or index on the host; short decimals, which Arrow cannot hash, as long ones."""
         import pyarrow as pa
 
         array = values.to_arrow()
@@ -80,13 +96,15 @@ class CudfFrames(FrameLibrary):
         return array
 
     def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """Return a frame of arrays, without copies of them."""
         return self.frames.DataFrame(columns, index=index)
 
     def to_pandas(self, values: Any) -> Any:
+        """Return a frame or an index of the host with the same contents."""
         return values.to_pandas()
 
     def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
-        """See `FrameLibrary`.
+        """Return the rows start to stop - 1 of one column of a file as a series.
 
         cuDF's own function takes paths for patterns, folders' names for columns and stored indexes out of the table;
         the one below it does none of that.
@@ -101,14 +119,37 @@ class CudfFrames(FrameLibrary):
         return self.frames.Series.from_pylibcudf(parquet.read_parquet(options).tbl.columns()[0])
 
     def read_lines(self, file: Path, start: int, size: int) -> Any:
-        """See `FrameLibrary`; cuDF's own function takes paths for patterns."""
+        """Return the lines of a text file that begin within `size` bytes from `start` on, as a series of text.
+
+        cuDF's own function takes paths for patterns.
+        """
         from pylibcudf.io import text
 
         source = text.make_source_from_file(str(file.absolute()))
         options = text.ParseOptions(byte_range=(start, size), strip_delimiters=True)
         return self.frames.Series.from_pylibcudf(text.multibyte_split(source, "\n", options))
 
+    @contextlib.contextmanager
+    def parquet_writer(self, sink: IO[bytes], metadata: Mapping[bytes, bytes], codec: str) -> Iterator[Any]:
+        """Yield a function that writes frames to a Parquet file, one after the other; raises what the file raises.
+
+        metadata: of the file. codec: how it is compressed, "zstd", "lz4", "snappy" or "none".
+        """
+        guarded = GuardedSink(sink)
+        writer = self.open_writer(guarded, metadata, codec)
+
+        def write(frame: Any) -> None:
+            writer.write_table(frame)
+            guarded.check()
+
+        try:
+            yield write
+        finally:
+            writer.close()
+            guarded.check()
+
     def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> Any:
+        """Return a writer of frames to one file, see `parquet_writer`."""
         return ParquetWriter(sink, metadata, codec)
 
 
@@ -178,3 +219,36 @@ class ParquetWriter:
         """Write the end of the file."""
         if self._writer is not None:
             self._writer.close([])
+
+
+class GuardedSink(io.RawIOBase):
+    """A file for C++ to write to, which cannot be told of an error: the first one is kept, and raised by `check`."""
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink = sink
+        self._written = 0
+        self._error: BaseException | None = None
+
+    def writable(self) -> bool:
+        """As files have it."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write, or after an error only count."""
+        size = len(data)
+        self._written += size
+        if self._error is None:
+            try:
+                self._sink.write(data)
+            except BaseException as error:
+                self._error = error
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._written
+
+    def check(self) -> None:
+        """Raise the first error, if there was one."""
+        if self._error is not None:
+            raise self._error

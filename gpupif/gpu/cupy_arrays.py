@@ -1,20 +1,20 @@
-"""CuPy and a real device: all that only CuPy has, and what it raises."""
+"""Arrays of a GPU: CuPy's, and all that only CuPy has; copies, launches, memory, and what it raises."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections import defaultdict
+import threading
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .base import Library, RowGroups
-from .launch import DriverError, launch
-from .staging import PinnedStaging
+from ..rows.threads import Workers
 
+# Of a block of a kernel.
 THREADS = 256
 # The driver's and the runtime's number for memory that is used up.
 OUT_OF_MEMORY = 2
@@ -24,16 +24,129 @@ OUT_OF_MEMORY = 2
 KEPT_SHARE = 0.25
 # Shares of a pool that are tried, the largest first, to see how much of it is free in one piece.
 POOL_STEPS = 16
+# Of each of two buffers: large enough that starting a copy costs nothing, small enough to be had always.
+BUFFER_BYTES = 1 << 25
+# What is smaller goes without them.
+SMALL_BYTES = 1 << 20
+# Threads that empty a buffer: one of them does not fill the bus.
+COPYING_THREADS = 4
 
 # Streams that no library uses, by device. Memory that CuPy's pool keeps is given out again on the same stream only.
 _idle_streams: defaultdict[int, list[Any]] = defaultdict(list)
 
 
-class CupyLibrary(Library):
-    """CuPy arrays on one device; kernels and copies on a stream of their own.
+class DeviceMemoryError(Exception):
+    """The device's memory is too small for what was asked of it; the host's may be fine."""
 
-    Where the user has set up a memory pool of RMM, arrays lie there; else in CuPy's own.
+
+class RowGroups(NamedTuple):
+    """Groups of rows that agree in some words.
+
+    words: by number, of each group. counts: the sum of its rows' counts, int64. of_row: the group of each row, in 32
+    bits.
     """
+
+    words: dict[int, Any]
+    counts: Any
+    of_row: Any
+
+
+class PinnedStaging:
+    """Large copies between host and device through two pinned buffers: one is filled while the other is copied.
+
+    The buffers of a library are taken when first needed, and one copy at a time goes through them.
+    """
+
+    def __init__(self, library: CupyLibrary, buffer_bytes: int = BUFFER_BYTES, small_bytes: int = SMALL_BYTES) -> None:
+        self._library = library
+        self._bytes = buffer_bytes
+        self._small = small_bytes
+        self._buffers: list[npt.NDArray[np.uint8]] = []
+        self._lock = threading.Lock()
+
+    def download(self, array: Any, out: npt.NDArray[Any]) -> None:
+        """Fill `out`, of one dimension or contiguous, with an array of the device."""
+        library = self._library
+        flat = library.xp.ascontiguousarray(array).reshape(-1)
+        target = out if out.ndim == 1 else out.reshape(-1)
+        if flat.nbytes <= self._small:
+            host = np.empty(flat.size, flat.dtype)
+            library.start_download(flat, host)()
+            target[:] = host
+            return
+        waiting: deque[tuple[Any, npt.NDArray[Any], int]] = deque()
+        with self._lock, Workers(COPYING_THREADS) as workers:
+            for number, (start, stop) in enumerate(self._chunks(flat.size, flat.dtype)):
+                if len(waiting) == len(self._buffers):
+                    _empty(*waiting.popleft(), target, workers)
+                buffer = self._view(number, flat.dtype, stop - start)
+                waiting.append((library.start_download(flat[start:stop], buffer), buffer, start))
+            for copy in waiting:
+                _empty(*copy, target, workers)
+
+    def upload(self, array: Any) -> Any:
+        """Return an array on the device with the contents of one of the host."""
+        library = self._library
+        host = np.ascontiguousarray(array)
+        if host.nbytes <= self._small:
+            return library.bring(host)
+        source = host.reshape(-1)
+        flat = library.empty(source.size, source.dtype)
+        with self._lock:
+            self._fill(flat, source)
+        return flat.reshape(host.shape)
+
+    def _fill(self, flat: Any, source: npt.NDArray[Any]) -> None:
+        library = self._library
+        waiting: deque[Any] = deque()
+        for number, (start, stop) in enumerate(self._chunks(source.size, source.dtype)):
+            if len(waiting) == len(self._buffers):
+                waiting.popleft()()
+            buffer = self._view(number, source.dtype, stop - start)
+            buffer[:] = source[start:stop]
+            waiting.append(library.start_upload(buffer, flat[start:stop]))
+        for wait in waiting:
+            wait()
+
+    def release(self) -> None:
+        """Give the buffers back."""
+        self._buffers = []
+
+    def _chunks(self, size: int, dtype: Any) -> list[tuple[int, int]]:
+        if not self._buffers:
+            self._buffers = [self._library.pinned(self._bytes) for _ in range(2)]
+        step = self._bytes // np.dtype(dtype).itemsize
+        return [(start, min(size, start + step)) for start in range(0, size, step)]
+
+    def _view(self, number: int, dtype: Any, size: int) -> npt.NDArray[Any]:
+        buffer = self._buffers[number % len(self._buffers)]
+        return buffer[: size * np.dtype(dtype).itemsize].view(dtype)
+
+
+def _empty(wait: Any, buffer: npt.NDArray[Any], start: int, target: npt.NDArray[Any], workers: Workers) -> None:
+    """Wait for a copy into a buffer and move what it brought to its place, from `start` on."""
+    wait()
+
+    def move(first: int, last: int) -> None:
+        target[start + first : start + last] = buffer[first:last]
+
+    workers.run(move, workers.ranges(len(buffer)))
+
+
+class CupyLibrary:
+    """CuPy's arrays (`xp`), launches and copies on one stream of one device; if the user set up a pool of RMM, in it.
+
+    Tests replace this class by one that needs no GPU.
+
+    device: its number. failures: what is raised if the device itself fails. staging: what large copies between host and
+    device go through.
+    """
+
+    xp: Any
+    name: str
+    device: int = 0
+    failures: tuple[type[Exception], ...] = ()
+    staging: PinnedStaging
 
     def __init__(self, device: int) -> None:
         import cupy
@@ -55,8 +168,22 @@ class CupyLibrary(Library):
         self._blocks = 32 * self._device.attributes["MultiProcessorCount"]
 
     @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make the device and stream those of the calling thread for a while; what is started then is done after.
+
+        Raises DeviceMemoryError if the device's memory runs out.
+        """
+        try:
+            with self._current():
+                yield
+        except Exception as error:
+            if self.ran_out(error):
+                raise DeviceMemoryError from error
+            raise
+
+    @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """See `Library`; what the caller's stream was given before is done first."""
+        """Do as `active` does, with errors as they are; what the caller's stream was given before is done first."""
         with self._device, array_memory(self._pool):
             before = self.xp.cuda.get_current_stream().record()
             self._stream.wait_event(before)
@@ -67,20 +194,28 @@ class CupyLibrary(Library):
                     self._stream.synchronize()
 
     def ran_out(self, error: Exception) -> bool:
+        """Return whether an error says that the device's memory is too small."""
         return is_out_of_memory(error)
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """Run a kernel, see `Library`; the driver takes no grid of 0 blocks."""
+        """Run a kernel over so many items."""
+        from .launch import launch
+
+        # The driver takes no grid of 0 blocks.
         blocks = max(1, min(self._blocks, -(-size // THREADS)))
         launch(kernel, arguments, blocks, THREADS, self._stream.ptr, self._capability)
 
     def stable_order(self, keys: Any) -> Any:
-        """See `Library`; CuPy's stable argsort of integers is a radix sort."""
+        """Return the places of the keys in ascending order, equal ones as they are: a radix sort for integers."""
         return self.xp.argsort(keys, kind="stable")
 
     def group_rows(self, words: Mapping[int, Any], counts: Any) -> RowGroups:
-        """See `Library`: cuDF, on this library's stream and in the memory that its arrays lie in."""
-        from .cudf_grouping import group_rows
+        """Return the groups of rows that agree in all words, in any order, found by cuDF's hash tables.
+
+        words: by any numbers, uint64, at least one. counts: how often each row occurs, int64, or None: once. At most
+        2^31 - 1 rows.
+        """
+        from .launch import DriverError
         from .rmm_pool import memory_of_cupy
 
         try:
@@ -91,39 +226,60 @@ class CupyLibrary(Library):
             raise error if isinstance(error, self.failures) else DriverError(f"cuDF: {error}") from error
 
     def on_device(self, array: Any) -> bool:
+        """Return whether an array is on a device already, this one or another."""
         return isinstance(array, self.xp.ndarray)
 
-    def empty(self, shape: Any, dtype: Any) -> Any:
-        return self.xp.empty(shape, dtype)
-
     def device_of(self, array: Any) -> int | None:
+        """Return the number of the device that an array is on; None for the host."""
         return int(array.device.id) if self.on_device(array) else None
 
     def settle(self, array: Any) -> None:
+        """Wait until whatever is to fill an array, on whichever device, has done so."""
         if self.on_device(array):
             array.device.synchronize()
 
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """Return a new array on this device."""
+        return self.xp.empty(shape, dtype)
+
     def bring(self, array: Any) -> Any:
-        """See `Library`; a copy of an array of another device is made on the current one."""
+        """Return a small or device array on this device; one that is there already as it is.
+
+        A copy of an array of another device is made on the current one.
+        """
         elsewhere = self.on_device(array) and array.device.id != self.device
         return array.copy() if elsewhere else self.xp.asarray(array)
 
+    def upload(self, array: Any) -> Any:
+        """Return a large array on this device; one that is there already as it is."""
+        return self.bring(array) if self.on_device(array) else self.staging.upload(array)
+
+    def to_host(self, array: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        """Return a NumPy array with the same contents: `out` if it is given."""
+        host = np.empty(array.shape, array.dtype) if out is None else out
+        self.staging.download(array, host)
+        return host
+
     def pinned(self, size: int) -> npt.NDArray[np.uint8]:
+        """Return so many bytes of the host's memory that copies of the device can go to while others work."""
         return np.frombuffer(self.xp.cuda.alloc_pinned_memory(size), np.uint8, size)
 
     def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
+        """Begin to copy an array to pinned memory; call what is returned to wait until it is done."""
         array.get(out=pinned, stream=self._stream, blocking=False)
         return self._stream.record().synchronize
 
     def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
+        """Begin to copy pinned memory to an array; call what is returned to wait until it is done."""
         array.set(pinned, stream=self._stream)
         return self._stream.record().synchronize
 
     def finish(self) -> None:
+        """Wait until all that was started is done."""
         self._stream.synchronize()
 
     def free_bytes(self) -> int:
-        """See `Library`: what the driver has, and what a pool keeps for later."""
+        """Return the device's memory that can be taken: what the driver has, and what a pool keeps for later."""
         with self._device:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             if self._pool is not None:
@@ -131,24 +287,30 @@ class CupyLibrary(Library):
             return int(free + self.xp.get_default_memory_pool().free_bytes())
 
     def trim(self) -> None:
+        """Give memory that is kept for later back if it is more than a library may keep between scores."""
         with contextlib.suppress(*self.failures), self._device:
             _, total = self.xp.cuda.runtime.memGetInfo()
             if self.xp.get_default_memory_pool().free_bytes() > KEPT_SHARE * total:
                 self.release()
 
     def close(self) -> None:
-        """See `Library`; a stream that failed is not used again."""
+        """Hand the stream on to the library that is opened next, unless it failed; this one is not used any more."""
         self.staging.release()
         with contextlib.suppress(*self.failures), self._device:
             self._stream.synchronize()
             _idle_streams[self.device].append(self._stream)
 
     def release(self) -> None:
+        """Give back memory that is kept for later."""
         self.staging.release()
         # After a failure the device may fail once more; what is to be told is the first one.
         with contextlib.suppress(*self.failures), self._device:
             self.xp.get_default_memory_pool().free_all_blocks()
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
+
+    def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """Note that what is started now belongs to this stage; for benchmarks, which replace it."""
+        return contextlib.nullcontext()
 
 
 def array_memory(pool: Any) -> contextlib.AbstractContextManager[Any]:
@@ -201,6 +363,8 @@ def device_failures() -> tuple[type[Exception], ...]:
     """What CuPy and our own launches raise where the driver or the device fails."""
     import cupy
 
+    from .launch import DriverError
+
     runtime, compiler = cupy.cuda.runtime, cupy.cuda.compiler
     return runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, compiler.CompileException, DriverError
 
@@ -215,3 +379,45 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return isinstance(error, cupy.cuda.memory.OutOfMemoryError) or type(error) is MemoryError
     return isinstance(error, device_failures()) and getattr(error, "status", None) == OUT_OF_MEMORY
+
+
+def group_rows(words: Mapping[int, Any], counts: Any, stream: Any) -> RowGroups:
+    """Return the groups of rows that agree in all words, by cuDF's lower layer; stream: CuPy's current one.
+
+    Of what pylibcudf has, these calls hash and compare whole keys: a group-by of sums or counts (`GroupBy.aggregate`,
+    as long as all that it is asked for can be added up by atomic operations) and a join. Others that seem fit sort:
+    `GroupBy.get_groups` and `scan`, `transform.encode`. Nothing here is missing (null), so that nothing else is
+    compared.
+    """
+    import cupy
+    import pylibcudf
+
+    columns = [as_column(values) for values in words.values()]
+    keys = pylibcudf.Table(columns)
+    # Rows are counted in 32 bits, and counts added up in 64.
+    added = columns[0] if counts is None else as_column(counts)
+    how = pylibcudf.aggregation.count() if counts is None else pylibcudf.aggregation.sum()
+    request = pylibcudf.groupby.GroupByRequest(added, [how])
+    groups, (sums,) = pylibcudf.groupby.GroupBy(keys).aggregate([request], stream=stream)
+    # Each row finds the one group that has its key; pairs of them come in any order.
+    rows, found = pylibcudf.join.inner_join(keys, groups, pylibcudf.types.NullEquality.EQUAL, stream=stream)
+    of_row = cupy.empty(keys.num_rows(), "int32")
+    of_row[as_array(rows, "int32")] = as_array(found, "int32")
+    of_groups = dict(zip(words, (as_array(column, "uint64") for column in groups.columns()), strict=True))
+    total = as_array(sums.columns()[0], "int32" if counts is None else "int64")
+    return RowGroups(of_groups, total.astype("int64", copy=False), of_row)
+
+
+def as_column(array: Any) -> Any:
+    """Return a contiguous array of CuPy, of one dimension, as a column, without a copy."""
+    import pylibcudf
+
+    kind = pylibcudf.types.DataType(getattr(pylibcudf.types.TypeId, array.dtype.name.upper()))
+    return pylibcudf.Column(kind, len(array), pylibcudf.gpumemoryview(array), None, 0, 0, [])
+
+
+def as_array(column: Any, dtype: str) -> Any:
+    """Return a column without missing values, as cuDF made it, as an array of CuPy, without a copy."""
+    import cupy
+
+    return cupy.asarray(column.data()).view(dtype)

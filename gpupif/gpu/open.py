@@ -1,24 +1,20 @@
-"""The libraries that work with a GPU, chosen: CuPy for arrays, cuDF for frames."""
+"""The libraries of GPUs, opened: CuPy for arrays, cuDF for frames. Tests replace their classes in their modules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .base import FrameLibrary, Library
+from . import cudf_frames, cupy_arrays
 
 # Streams of each device: while one computes, the other copies.
 STREAMS = 2
 
 
-def open_libraries(devices: Sequence[int]) -> list[Library]:
-    """STREAMS for each of these devices, all first streams first."""
-    from .cupy_arrays import CupyLibrary
-
-    return [CupyLibrary(device) for _ in range(STREAMS) for device in devices]
+def open_libraries(devices: Sequence[int]) -> list[cupy_arrays.CupyLibrary]:
+    """Return STREAMS libraries for each of these devices, the first of each device first."""
+    return [cupy_arrays.CupyLibrary(device) for _ in range(STREAMS) for device in devices]
 
 
-def frame_library(device: int | None = None) -> FrameLibrary:
-    """Frames on this device, by default the current one."""
-    from .cudf_frames import CudfFrames
-
-    return CudfFrames(device)
+def frame_library(device: int | None = None) -> cudf_frames.CudfFrames:
+    """Return what makes frames on this device, by default the current one."""
+    return cudf_frames.CudfFrames(device)

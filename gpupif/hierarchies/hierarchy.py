@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..attack.priors import plain_value, texts_of
-from ..encoding.texts import text_of, texts
+from ..encoding.plain_values import text_of, texts
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_whole
 

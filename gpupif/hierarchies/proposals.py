@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..encoding.column import Column, numbers_of
 from ..encoding.merge import label_array
-from ..encoding.texts import texts
+from ..encoding.plain_values import texts
 from .common_values import CommonValues
 from .date_units import DateUnits, moments
 from .hierarchy import Hierarchy, plain_array

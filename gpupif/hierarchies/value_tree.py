@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..attack.paths_up import paths_up
+from ..attack.hierarchy_files import paths_up
 from ..attack.priors import plain_value
 from ..errors import InputError
 from ..utils.validation import brief

@@ -14,7 +14,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from ..errors import DeviceError, OutputError, reason_of
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..rows.threads import default_threads
 from ..utils.arrays import GROUP_ROWS
 from ..utils.private_folder import hidden_place, new_file, real_path, rights_of, trusted_place, usual_file_mode
@@ -161,7 +161,7 @@ def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, private
 
 
 def write_device_columns(
-    library: FrameLibrary,
+    library: CudfFrames,
     columns: Mapping[str, Any],
     rows: int,
     path: str | os.PathLike[str],

@@ -13,7 +13,7 @@ from ..encoding.encode import encode_table
 from ..frames.base import Frame
 from ..frames.file_frame import FileFrame
 from ..frames.open import open_table
-from ..gpu.base import FrameLibrary
+from ..gpu.cudf_frames import CudfFrames
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
@@ -59,7 +59,7 @@ def code_columns(
     request: CountRequest,
     workers: Workers,
     report: Reporter | None = None,
-    library: FrameLibrary | None = None,
+    library: CudfFrames | None = None,
 ) -> Coded:
     """The columns of a table that are asked for as codes, in the order they are named in.
 

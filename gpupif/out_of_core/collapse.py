@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.weights import Units
-from ..rows.accumulate import DistinctRows
+from ..rows.distinct import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
 from .chunks import Chunks

@@ -20,7 +20,7 @@ from ..measures import Measure
 from ..results.backing import RowExplainer, RowValues
 from ..results.cell_explanations import ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
-from ..rows.accumulate import DistinctRows
+from ..rows.distinct import DistinctRows
 from ..rows.threads import Workers
 from .gather import RowReader
 

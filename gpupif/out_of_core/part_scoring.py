@@ -26,8 +26,7 @@ from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..engines.shared_scores import take_scored_column
 from ..io.ipc_batches import BatchWriter, arrow_type
-from ..rows.accumulate import DistinctRows
-from ..rows.distinct import distinct_rows
+from ..rows.distinct import DistinctRows, distinct_rows
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host

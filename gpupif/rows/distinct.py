@@ -75,3 +75,32 @@ def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArra
         )
 
     workers.run(run, blocks.tasks(workers))
+
+
+class DistinctRows:
+    """Distinct rows in order of first appearance, found chunk by chunk: what has been seen keeps its number.
+
+    keys: (rows, words). sums: (sums, rows), of what is given with the rows that are added.
+    """
+
+    def __init__(self, words: int, sums: int, workers: Workers) -> None:
+        self.keys = np.empty((0, words), np.uint64)
+        self.sums = np.empty((sums, 0), np.int64)
+        self._workers = workers
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, keys: npt.NDArray[np.uint64], *amounts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Add rows, with what each adds to each sum; return which distinct row each of them is."""
+        seen = len(self.keys)
+        both = np.concatenate([self.keys, keys])
+        distinct = distinct_rows(Rows(both), len(both), self._workers)
+        number = distinct.number[seen:]
+        self.keys = distinct.rows.keys
+        sums = np.zeros((len(self.sums), len(self.keys)), np.int64)
+        sums[:, :seen] = self.sums
+        for own, more in zip(sums, amounts, strict=True):
+            add_times(number, more, own)
+        self.sums = sums
+        return number

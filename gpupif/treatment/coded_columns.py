@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from gpupif.kernels import codes as code_kernels
 from gpupif.kernels.changes import count_changes
 
-from ..encoding.column import Column, value_order
+from ..encoding.column import Column, merge_labels, plan_codes, value_order
 from ..encoding.encode import encode_column
-from ..encoding.labels import merge_labels, plan_codes
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array, recode
-from ..encoding.plain import family, plain_labels
+from ..encoding.plain_values import family, plain_labels
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.arrays import read_only

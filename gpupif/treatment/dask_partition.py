@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.merge import ColumnMerger, ValueCounts
-from ..encoding.plain import family, plain_labels
+from ..encoding.plain_values import family, plain_labels
 from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.open import open_frame

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ..attack.arguments import Arguments
 from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
-from ..encoding.plain import plain_labels
+from ..encoding.plain_values import plain_labels
 from ..engines.choose import choose_engine
 from ..errors import ColumnTypeError, InputError
 from ..frames.open import device_for

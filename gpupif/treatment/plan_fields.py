@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..encoding.texts import text_of
+from ..encoding.plain_values import text_of
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_hashable, is_number, is_whole
 from .treatment import Treatment

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..encoding.plain import family, plain_labels, plain_type
+from ..encoding.plain_values import family, plain_labels, plain_type
 from ..errors import InputError
 from ..frames.arrow_frame import other_column, other_type
 from ..frames.replacement import Replacement

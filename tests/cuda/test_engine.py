@@ -19,8 +19,8 @@ from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import rows as cuda_rows
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, InputError
+from gpupif.gpu.cupy_arrays import PinnedStaging
 from gpupif.gpu.open import STREAMS, open_libraries
-from gpupif.gpu.staging import PinnedStaging
 from gpupif.measures import MEASURES
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.encoding.column import COUNTED_RANGE
 from gpupif.encoding.device import merge_parts, number_values
 from gpupif.encoding.encode import encode_column
-from gpupif.encoding.labels import COUNTED_RANGE
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, OutputError
-from gpupif.gpu.base import GuardedSink
+from gpupif.gpu.cudf_frames import GuardedSink
 from gpupif.gpu.status import cuda_status
 from gpupif.measures import MEASURES
 from gpupif.utils.arrays import on_host

@@ -178,7 +178,7 @@ def test_one_that_compiles_elsewhere_is_told_of_its_own_device():
         patch.setattr(dispatcher, "get_current_device", lambda: "theirs")
 
         def ask(*arguments, **options):
-            other = threading.Thread(scored_column=lambda: seen.append(dispatcher.get_current_device()))
+            other = threading.Thread(target=lambda: seen.append(dispatcher.get_current_device()))
             other.start()
             other.join()
             seen.append(dispatcher.get_current_device().compute_capability)
@@ -400,7 +400,7 @@ def test_several_threads_load_a_kernel_once_and_have_parameters_of_their_own(dri
     stub = Apart()
     monkeypatch.setattr(cuda_launch, "driver", stub)
     monkeypatch.setattr(cuda_launch, "code_of", code)
-    threads = [threading.Thread(scored_column=run, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -32,8 +32,16 @@ from rmm.allocators.cupy import rmm_cupy_allocator
 import gpupif
 from gpupif.gpu import cupy_arrays as cuda_cupy
 from gpupif.gpu.cudf_frames import CudfFrames
-from gpupif.gpu.cudf_grouping import as_array, as_column, group_rows
-from gpupif.gpu.cupy_arrays import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
+from gpupif.gpu.cupy_arrays import (
+    CupyLibrary,
+    as_array,
+    as_column,
+    device_failures,
+    free_of_pool,
+    group_rows,
+    is_out_of_memory,
+    user_pool,
+)
 from gpupif.gpu.kernel_arguments import pack
 from gpupif.gpu.launch import DriverError
 from gpupif.gpu.rmm_pool import CupyMemory, memory_of_cupy
@@ -221,7 +229,7 @@ def values(column):
 @pytest.mark.parametrize("once", [True, False])
 def test_row_keys_are_hashed(monkeypatch, once):
     """pylibcudf's own columns, tables and requests, over memory of the host; only what hashes them is made up."""
-    monkeypatch.setattr("gpupif.gpu.cudf_grouping.cupy", HostArrays)
+    monkeypatch.setitem(sys.modules, "cupy", HostArrays)
     rng = np.random.default_rng(3)
     words = {0: rng.integers(0, 3, 50).astype(np.uint64), 2: rng.integers(0, 4, 50).astype(np.uint64) << np.uint64(60)}
     counts = np.ones(50, np.int64) if once else rng.integers(1, 5, 50)
@@ -469,7 +477,7 @@ def test_what_a_launch_raises_is_known_as_a_failure():
 
 def test_grids_have_a_thread_for_each_item_up_to_a_limit_and_are_never_empty(monkeypatch):
     launched = []
-    monkeypatch.setattr(cuda_cupy, "launch", lambda *arguments: launched.append(arguments))
+    monkeypatch.setattr("gpupif.gpu.launch.launch", lambda *arguments: launched.append(arguments))
     library = CupyLibrary.__new__(CupyLibrary)
     library._blocks, library._stream, library._capability = 100, SimpleNamespace(ptr=5), (8, 0)
     for size in (0, 1, 256, 257, 10**6):
@@ -503,7 +511,7 @@ def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raise
     def fail(*arguments):
         raise raised
 
-    monkeypatch.setattr("gpupif.gpu.cudf_grouping.group_rows", fail)
+    monkeypatch.setattr("gpupif.gpu.cupy_arrays.group_rows", fail)
     library = CupyLibrary.__new__(CupyLibrary)
     library.failures, library._pool, library._stream = device_failures(), "the user's", None
     kind, text = expected

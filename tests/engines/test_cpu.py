@@ -68,7 +68,7 @@ def test_few_scored_columns_at_a_time_give_the_same_bits(monkeypatch, cache):
 @pytest.mark.parametrize("few", [1, 3, 16])
 @pytest.mark.parametrize("shared", [1, 8, 1 << 14])
 def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
-    monkeypatch.setattr("gpupif.engines.cpu.scorer.FEW", few)
+    monkeypatch.setattr("gpupif.engines.cpu.scorer.LARGEST_SHARED_SIZE", few)
     monkeypatch.setattr("gpupif.engines.cpu.scorer.SHARED_SCORES", shared)
     times = [1, 2, 3, 4, 16, 17, 40]
     table = {"a": np.repeat(np.arange(7), times).tolist(), "b": np.repeat([0, 1, 1, 2, 0, 2, 1], times).tolist()}

@@ -172,7 +172,7 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
         patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
-        patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
+        patch.setattr("gpupif.rows.distinct.distinct_rows", failing)
         scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     assert_same(scores, expected)
     assert nothing_left(tmp_path)

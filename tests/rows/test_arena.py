@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.rows.arena import ALIGNMENT, Arena
+from gpupif.rows.threads import ALIGNMENT, Arena
 
 STEPS = st.lists(
     st.one_of(

@@ -130,7 +130,7 @@ def _scoring(measures: Sequence[str]) -> list[Example]:
     distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.of(1, 1, 1))
     out = blocks.Out(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
     whole = (
-        blocks.NONE_ALONE,
+        blocks.NO_VALUES,
         distinct,
         integers,
         (0, 1),

@@ -81,7 +81,7 @@ class AnyKnownRun(DistinctRun):
         described = CpuScorer().describe(self._run, job.scored_columns, job.layout)
         kernel, self._wanted = described.kernel, described.wanted
         # Combinations of a set are few: scores by number of rows are not worth it.
-        self._kernel = kernel._replace(few=np.ones_like(kernel.few))
+        self._kernel = kernel._replace(largest_shared_size=np.ones_like(kernel.largest_shared_size))
         # Of measures where low is worst, the negative is folded, so that high is: sizes are above 0 here, see
         # `needs_whole_engine`.
         pairs = -(-len(job.measures) // 2)
@@ -209,7 +209,7 @@ class AnyKnownRun(DistinctRun):
         kernel = self._kernel._replace(fields=fields)
         ends = np.zeros(len(which), np.int64)
         asked = (kernel, self._wanted)
-        blocks.score_blocks(blocks.NONE_ALONE, *whole, *asked, memory, tuple(cohorts), ends, out)
+        blocks.score_blocks(blocks.NO_VALUES, *whole, *asked, memory, tuple(cohorts), ends, out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for scored_column, places in enumerate(out.places):
             take_pairs(out.scores[scored_column], np.array(run.scored_as), places, scores[scored_column])

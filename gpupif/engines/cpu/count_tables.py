@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import subsets as kernels
+from gpupif.kernels.groups import Room
+from gpupif.kernels.spread import look_up
 
 from ...rows.distinct import distinct_rows
 from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
-from ...rows.threads import SMALLEST_TASK, Workers
+from ...rows.threads import SMALLEST_TASK, Spares, Workers
 
 # Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
 DENSE, DENSE_PER_ROW = 1 << 22, 2
@@ -23,6 +25,11 @@ DENSE, DENSE_PER_ROW = 1 << 22, 2
 BLOCK_ROWS = 8192
 # Counters, of all sets together, that each thread may have of its own.
 OWN_BYTES = 1 << 25
+
+# Rows at most that are listed: more are partitioned first, for they leave the cache.
+MOST_ROWS = 1 << 17
+# Numbers are keys of one word, which need no hashes.
+NO_HASHES: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -221,3 +228,50 @@ def _occurring(rows: Rows) -> Rows:
     """Those that count for something."""
     there = rows.counts > 0
     return rows if there.all() else Rows(rows.keys[there], rows.counts[there])
+
+
+class ListedRows:
+    """Rows whose combinations are counted set by set, by any number of threads: few rows, many sets of columns.
+
+    For each set rows get the number that their combination has among all possible ones, and equal numbers are grouped
+    all at once, in the second-level cache. It serves sets of more possible combinations than are worth a counter each.
+
+    codes, times, cardinalities: as of `SubsetCounter`; total: what the rows count. subsets: those that will be counted.
+    """
+
+    def __init__(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        times: npt.NDArray[Any] | None,
+        total: int,
+        subsets: Sequence[Sequence[int]],
+        cardinalities: Sequence[int],
+    ) -> None:
+        self._cardinalities = cardinalities
+        self._rows = len(codes[0])
+        used = sorted({column for subset in subsets for column in subset})
+        self._codes = np.empty((len(cardinalities), self._rows), common_type([cardinalities[one] for one in used]))
+        for column in used:
+            self._codes[column] = codes[column]
+        counter = index_type(total + 1)
+        self._times = np.empty(0, counter) if times is None else times.astype(counter)
+        self._rooms = Spares(lambda: (Room.of(self._rows), np.empty(self._rows, counter)))
+
+    @staticmethod
+    def serves(rows: int, cardinalities: Sequence[int]) -> bool:
+        """Whether so few rows are to be listed for a set of such columns."""
+        return rows <= MOST_ROWS and math.prod(cardinalities) <= 1 << WORD_BITS
+
+    def count(self, subset: Sequence[int]) -> Combinations:
+        """The combinations of a set, in order of first appearance."""
+        radices = [self._cardinalities[column] for column in subset]
+        numbers = np.empty((self._rows, 1), np.uint64)
+        kernels.combine(self._codes, 0, np.array(subset, np.int64), np.array(radices, np.int64), numbers[:, 0])
+        first, counts = np.empty(self._rows + 1, np.uint32), np.empty(self._rows + 1, np.int64)
+        room = self._rooms.take()
+        found = kernels.count_in_groups(numbers, self._times, NO_HASHES, *room, first, counts)
+        self._rooms.give_back(room)
+        codes = [np.empty(found, code_type(radix)) for radix in radices]
+        for column, own in zip(subset, codes, strict=True):
+            look_up(self._codes[column], first[:found], own)
+        return Combinations(codes, counts[:found].copy())

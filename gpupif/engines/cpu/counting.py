@@ -28,13 +28,13 @@ from .count_tables import (
     Combinations,
     DenseSets,
     GroupedSet,
+    ListedRows,
     combination_bytes,
     common_type,
     is_dense,
     key_layout,
     key_order,
 )
-from .listed_rows import ListedRows
 
 # What the sets that are counted at once may take, where they need not be at once.
 BATCH_BYTES = 1 << 28

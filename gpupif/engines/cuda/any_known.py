@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gpupif.kernels.cuda import any_known as kernels
 
-from ...gpu.base import DeviceMemoryError, Library
+from ...gpu.cupy_arrays import CupyLibrary, DeviceMemoryError
 from ...rows.distinct import Distinct, look_up_rows
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
@@ -35,7 +35,7 @@ SPREAD_ARRAYS = 4
 class ScoredColumnsTooManyError(Exception):
     """So many scored columns at once do not fit beside so many distinct rows."""
 
-    def __init__(self, library: Library, scored_columns: int, rows: int) -> None:
+    def __init__(self, library: CupyLibrary, scored_columns: int, rows: int) -> None:
         self.library, self.scored_columns, self.rows = library, scored_columns, rows
 
 
@@ -49,7 +49,7 @@ class AnyKnownJob(NamedTuple):
     job: Job
     sets: Sequence[KnownSubset]
     progress: Progress
-    streams: Sequence[Sequence[Library]]
+    streams: Sequence[Sequence[CupyLibrary]]
     grouping: Grouping
     share: float
     most: int
@@ -72,7 +72,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     with home.active():
         results = AnyKnownScores(job, home.empty if on_device else np.empty)
 
-    def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
+    def begin(device: Sequence[CupyLibrary], outbox: Outbox) -> _DeviceRun:
         library = device[0]
         rows, number = collapse_table(library, asked.grouping, job, range(len(job.codes)))
 
@@ -91,7 +91,7 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
     """
     results = AnyKnownScores(asked.job)
 
-    def begin(device: Sequence[Library], _: Outbox) -> _DeviceRun:
+    def begin(device: Sequence[CupyLibrary], _: Outbox) -> _DeviceRun:
         library = device[0]
 
         def spread(values: Sequence[Any], places: Sequence[npt.NDArray[Any]]) -> None:
@@ -103,11 +103,11 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
     return results.finished(_on_each(asked, begin))
 
 
-def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[Library], Outbox], _DeviceRun]) -> int:
+def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[CupyLibrary], Outbox], _DeviceRun]) -> int:
     """Score a share of the scored columns on each device; returns the number of distinct rows."""
     streams, scored_columns = asked.streams, asked.job.scored_columns
 
-    def score(device: Sequence[Library], own: Sequence[int]) -> int:
+    def score(device: Sequence[CupyLibrary], own: Sequence[int]) -> int:
         at_once, rows = 1, asked.job.rows
         try:
             with device[0].active(), Outbox(device, streams[0][0]) as outbox:

@@ -1,4 +1,4 @@
-"""Combinations of sets of columns counted on a GPU: row keys in order, equal ones neighbours.
+"""Count combinations of sets of columns, and find single rows, on GPUs: row keys in order, equal ones neighbours.
 
 Rows that came all at once are counted when a set is asked for, and nothing of it is kept. Of rows that come in chunks,
 or do not fit at once, each piece is counted on the device, and its combinations are added up on the host: in whole
@@ -8,19 +8,19 @@ numbers, so that what comes out is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import DeviceError
-from ...gpu.base import DeviceMemoryError, Library
+from ...gpu.cupy_arrays import CupyLibrary, DeviceMemoryError
 from ...rows.keys import KeyLayout, code_type
 from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
-from .distinct_rows import CudaSingles
 from .rows import find_runs, lowest_bit, narrow_words, pack_device_keys, sort_keys
 
 # Arrays of 8 bytes a row that are there at the same time at most, beside codes, times and keys: order before and after
@@ -53,7 +53,7 @@ class DeviceCombinations(NamedTuple):
     counts: Any
 
 
-def upload_chunk(library: Library, chunk: Chunk) -> Chunk:
+def upload_chunk(library: CupyLibrary, chunk: Chunk) -> Chunk:
     """The rows on the device."""
     for values in (*chunk.codes, chunk.times):
         library.settle(values)
@@ -62,7 +62,7 @@ def upload_chunk(library: Library, chunk: Chunk) -> Chunk:
     return Chunk(codes, times, chunk.rows)
 
 
-def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> DeviceCombinations:
+def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> DeviceCombinations:
     """The combinations of a set in rows of the device; layout: its columns by their places in the set."""
     xp = library.xp
     keys = pack_device_keys(
@@ -95,7 +95,7 @@ class CudaCounter:
 
     def __init__(
         self,
-        library: Library,
+        library: CupyLibrary,
         subsets: Sequence[Sequence[int]],
         cardinalities: Sequence[int],
         rows: int,
@@ -239,13 +239,83 @@ class CudaCounter:
         )
 
 
+class _DeviceRows:
+    """The rows on one device, brought there when they are first needed.
+
+    often: 1, or 2 for a row that occurs several times in the table.
+    """
+
+    def __init__(self, library: CupyLibrary, codes: Sequence[Any], often: npt.NDArray[np.uint8]) -> None:
+        self.library = library
+        self._host = codes, often
+        self._there: tuple[list[Any], Any] | None = None
+
+    def find(self, columns: Sequence[int], layout: KeyLayout, known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+        """Find rows as `Singles` does; raises DeviceMemoryError."""
+        library, xp = self.library, self.library.xp
+        with library.active():
+            if self._there is None:
+                codes, often = self._host
+                self._there = [library.upload(values) for values in codes], library.upload(often).astype("int64")
+            codes, often = self._there
+            keys = pack_device_keys(
+                library, {place: codes[column] for place, column in enumerate(columns)}, len(often), layout
+            )
+            order = sort_keys(library, keys, layout)
+            runs = find_runs(library, keys, often, order, layout.masks(layout.fields))
+            del keys
+            # What is left is one row, and one of the table.
+            rows = order[runs.starts[:-1]][runs.sizes == 1]
+            bits = library.upload(known)[rows >> 6] >> (rows & 63).astype("uint64")
+            rows = xp.sort(rows[(bits & 1) == 0])
+            return library.to_host(rows.astype("uint32"))
+
+    def forget(self) -> None:
+        """Give back memory."""
+        self._there = None
+        self.library.release()
+
+
+class CudaSingles:
+    """Finds single rows on GPUs: sorts row keys, and keeps those unlike their neighbours (see `Singles`).
+
+    Each search runs on the first device that is free.
+
+    codes (columns, rows): of rows that all differ.
+    """
+
+    def __init__(
+        self,
+        libraries: Sequence[CupyLibrary],
+        codes: Sequence[Any],
+        cardinalities: Sequence[int],
+        often: npt.NDArray[np.uint8],
+    ) -> None:
+        self._cardinalities = cardinalities
+        self._idle: SimpleQueue[_DeviceRows] = SimpleQueue()
+        for library in {library.device: library for library in reversed(libraries)}.values():
+            self._idle.put(_DeviceRows(library, codes, often))
+
+    def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
+        """Find rows as `Singles` does."""
+        layout = key_layout([self._cardinalities[column] for column in columns])
+        device = self._idle.get()
+        try:
+            return device.find(columns, layout, known)
+        except DeviceMemoryError:
+            device.forget()
+            return None
+        finally:
+            self._idle.put(device)
+
+
 class CudaCounting:
     """Counts on a GPU: the one that the codes lie on, or else the first (see `Counting`).
 
     share: of the device's free memory what is planned with. name: of the device, for errors.
     """
 
-    def __init__(self, libraries: Sequence[Library], workers: Workers, share: float, name: str) -> None:
+    def __init__(self, libraries: Sequence[CupyLibrary], workers: Workers, share: float, name: str) -> None:
         self._libraries = libraries
         self._workers = workers
         self._share = share
@@ -257,7 +327,7 @@ class CudaCounting:
         cardinalities: Sequence[int],
         rows: int,
         dense: int = DENSE,
-        library: Library | None = None,
+        library: CupyLibrary | None = None,
     ) -> CudaCounter:
         """See `Counting`; library: of the device that counts."""
         library = library or self._libraries[0]

@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import DeviceError, InputError
-from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
+from ...gpu.cudf_frames import CudfFrames
+from ...gpu.cupy_arrays import CupyLibrary, DeviceMemoryError
 from ...gpu.open import frame_library, open_libraries
 from ...rows.partition import OVERSIZE
 from ...rows.threads import Workers
@@ -61,7 +62,7 @@ class CudaEngine:
     """
 
     devices: Sequence[int] = (0,)
-    libraries: Sequence[Library] | None = None
+    libraries: Sequence[CupyLibrary] | None = None
     share: float = SHARE
     grouping: str = "rotation"
     device: str = "cuda"
@@ -70,7 +71,7 @@ class CudaEngine:
     shares_distinct_rows = False
 
     @property
-    def frames(self) -> FrameLibrary | None:
+    def frames(self) -> CudfFrames | None:
         """See `Engine`: those of the first device."""
         return frame_library(self.devices[0]) if self.with_frames else None
 
@@ -108,7 +109,7 @@ class CudaEngine:
             yield CudaCounting(libraries, workers, self.share, self.device)
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[Sequence[Library]]:
+    def _opened(self) -> Iterator[Sequence[CupyLibrary]]:
         """What it works with. Raises DeviceError where a GPU fails meanwhile."""
         try:
             libraries = self.libraries or open_libraries(self.devices)
@@ -124,7 +125,7 @@ class CudaEngine:
                 if self.libraries is None:
                     library.close()
 
-    def _score_job(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
+    def _score_job(self, job: Job, progress: Progress, libraries: Sequence[CupyLibrary]) -> EngineResult:
         """Score a job that is settled, step by step; the scores lie where the job wants them."""
         result = score_job(
             job,
@@ -134,7 +135,7 @@ class CudaEngine:
         )
         return replace(result, values=self._brought(result.values, job, libraries[0]))
 
-    def _score_cohorts(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
+    def _score_cohorts(self, job: Job, progress: Progress, libraries: Sequence[CupyLibrary]) -> EngineResult:
         """Score a job without wildcards in which every row counts: as a whole on the devices, or else in blocks."""
         onward, memory, grouping = (
             _ResumedProgress(progress),
@@ -160,11 +161,11 @@ class CudaEngine:
             through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}",
         )
 
-    def _memory(self, libraries: Sequence[Library]) -> int:
+    def _memory(self, libraries: Sequence[CupyLibrary]) -> int:
         """Bytes of each device to plan with."""
         return int(self.share * min(library.free_bytes() for library in libraries))
 
-    def _settled(self, job: Job, libraries: Sequence[Library]) -> tuple[Job, Sequence[Library]]:
+    def _settled(self, job: Job, libraries: Sequence[CupyLibrary]) -> tuple[Job, Sequence[CupyLibrary]]:
         """The job with its codes there and in order, and the libraries in the order to use them in."""
         for codes in job.codes:
             libraries[0].settle(codes)
@@ -175,7 +176,7 @@ class CudaEngine:
         return job, libraries
 
     def _score_sets(
-        self, asked: AnyKnownJob, progress: _ResumedProgress, libraries: Sequence[Library]
+        self, asked: AnyKnownJob, progress: _ResumedProgress, libraries: Sequence[CupyLibrary]
     ) -> AnyKnownResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
@@ -207,7 +208,7 @@ class CudaEngine:
         return self._ran_out(error.library, what, needed, "ask for fewer measures")
 
     def _score_matching(
-        self, job: Job, scored_columns: Sequence[int], progress: Progress, libraries: Sequence[Library]
+        self, job: Job, scored_columns: Sequence[int], progress: Progress, libraries: Sequence[CupyLibrary]
     ) -> EngineResult:
         """Score scored columns that meet missing values, on devices that hold the whole table."""
         onward, memory = _ResumedProgress(progress), self._memory(libraries)
@@ -233,7 +234,7 @@ class CudaEngine:
         raise self._ran_out(smallest, what, needed, "score or know fewer columns")
 
     def _score_blocks(
-        self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library], rows: int, grouping: Grouping
+        self, job: Job, progress: _ResumedProgress, libraries: Sequence[CupyLibrary], rows: int, grouping: Grouping
     ) -> EngineResult:
         refused = None
         while True:
@@ -252,7 +253,7 @@ class CudaEngine:
                     raise self._ran_out(block.library, what, needed, "score fewer columns") from None
                 refused, rows = block.rows, rows // 2
 
-    def _ran_out(self, library: Library, what: str, needed: int, instead: str) -> DeviceError:
+    def _ran_out(self, library: CupyLibrary, what: str, needed: int, instead: str) -> DeviceError:
         """That there was no memory for something that takes so many bytes; instead: what else to do than free some."""
         return DeviceError(
             f"device {self.device!r}: {library.name} ran out of memory on {what}. They need about "
@@ -260,7 +261,7 @@ class CudaEngine:
             "gpupif.config(device='cpu')."
         )
 
-    def _brought(self, values: dict[str, Any], job: Job, library: Library) -> dict[str, Any]:
+    def _brought(self, values: dict[str, Any], job: Job, library: CupyLibrary) -> dict[str, Any]:
         """Scores brought to the device where the job wants them there and they are not."""
         if job.scores_on != "device":
             return values
@@ -307,7 +308,7 @@ def whole_tables(device: int) -> str:
     )
 
 
-def _by_device(libraries: Sequence[Library]) -> list[list[Library]]:
+def _by_device(libraries: Sequence[CupyLibrary]) -> list[list[CupyLibrary]]:
     """The streams of each device."""
     return [
         [library for library in libraries if library.device == device]
@@ -321,12 +322,12 @@ def _why(needed: int, memory: int, ran_out: bool) -> str:
     return f"{taken}, which ran out" if ran_out else f"{taken}, {memory / GIB:.1f} GiB are planned with"
 
 
-def _release(libraries: Sequence[Library]) -> None:
+def _release(libraries: Sequence[CupyLibrary]) -> None:
     for library in libraries:
         library.release()
 
 
-def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> list[Library]:
+def _first_on(device: int | None, libraries: Sequence[CupyLibrary], name: str) -> list[CupyLibrary]:
     """The libraries, those of the device that a table lies on first, for its scores are to lie there too."""
     home = [library for library in libraries if library.device == device]
     if device is not None and not home:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gpupif.kernels.cuda import any_known as kernels
 from gpupif.kernels.statistics import is_walk
 
-from ...gpu.base import Library
+from ...gpu.cupy_arrays import CupyLibrary
 from ...measures import wanted_of
 from ...rows.keys import Field, KeyLayout
 from ..base import Job
@@ -159,7 +159,9 @@ def _masks(rows: DeviceRows, columns: Sequence[int], scored_column: int) -> npt.
     return rows.layout.masks([column for column in columns if column != scored_column])
 
 
-def collapse_table(library: Library, grouping: Grouping, job: Job, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
+def collapse_table(
+    library: CupyLibrary, grouping: Grouping, job: Job, columns: Sequence[int]
+) -> tuple[DeviceRows, Any]:
     """`Grouping.collapse` of a job's table, which is brought to the device for it."""
     with library.stage("pack"):
         keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, job.layout)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpupif.kernels.cuda import rows as kernels
 
-from ...gpu.base import Library
+from ...gpu.cupy_arrays import CupyLibrary
 from ...rows.keys import WORD_BITS, Field, KeyLayout
 from ...rows.partition import Rows
 from ...utils.information import Sizes
@@ -24,7 +24,7 @@ class DeviceRows:
     row occurs; None before they are collapsed: once.
     """
 
-    library: Library
+    library: CupyLibrary
     layout: KeyLayout
     keys: Any
     counts: Any = None
@@ -35,7 +35,7 @@ class DeviceRows:
         return int(self.keys.shape[1])
 
 
-def upload_rows(library: Library, rows: Rows, layout: KeyLayout) -> DeviceRows:
+def upload_rows(library: CupyLibrary, rows: Rows, layout: KeyLayout) -> DeviceRows:
     """Rows of the host, of known counts, on the device."""
     keys = library.xp.ascontiguousarray(library.upload(rows.keys).T)
     return DeviceRows(library, layout, keys, library.upload(rows.counts.astype("int64")))
@@ -61,7 +61,7 @@ def place_type(rows: int) -> str:
     return "int32" if rows <= NARROW_ROWS else "int64"
 
 
-def pack_device_keys(library: Library, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
+def pack_device_keys(library: CupyLibrary, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
     """Packed keys (words, rows) of columns of codes, which are brought to the device one after the other."""
     keys = library.xp.zeros((layout.words, rows), "uint64")
     for column, values in codes.items():
@@ -88,7 +88,7 @@ def _codes(rows: DeviceRows, field: Field, order: Any) -> Any:
     return in_few_bytes(codes, field.mask.bit_length())
 
 
-def find_runs(library: Library, keys: Any, counts: Any, order: Any, masks: Any) -> Runs:
+def find_runs(library: CupyLibrary, keys: Any, counts: Any, order: Any, masks: Any) -> Runs:
     """Runs of rows in order that agree on all that the masks, one per word, keep of their keys (words, rows).
 
     counts: how often each row occurs, None for once.
@@ -106,7 +106,7 @@ def find_runs(library: Library, keys: Any, counts: Any, order: Any, masks: Any) 
     return Runs(order, starts, run_of, _sizes(library, counts, order, starts))
 
 
-def _sizes(library: Library, counts: Any, order: Any, starts: Any) -> Any:
+def _sizes(library: CupyLibrary, counts: Any, order: Any, starts: Any) -> Any:
     """How many rows of the table each run stands for."""
     if counts is None:
         return (starts[1:] - starts[:-1]).astype("int64")
@@ -135,7 +135,7 @@ def collapse(rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]
     return DeviceRows(library, rows.layout, xp.take(rows.keys, first, axis=1), sizes), numbers
 
 
-def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
+def sizes_of(library: CupyLibrary, counts: Any, total: int) -> Sizes:
     """Groups of so many rows of the table's `total` by size.
 
     Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
@@ -161,7 +161,7 @@ def narrow_words(words: Any, low: int) -> Any:
     return in_few_bytes(words >> low, WORD_BITS - low)
 
 
-def sort_keys(library: Library, keys: Any, layout: KeyLayout) -> Any:
+def sort_keys(library: CupyLibrary, keys: Any, layout: KeyLayout) -> Any:
     """The order that sorts keys (words, rows)."""
     order = None
     for word in reversed(range(layout.words)):

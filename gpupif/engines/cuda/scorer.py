@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...gpu.base import DeviceMemoryError, Library
+from ...gpu.cupy_arrays import CupyLibrary, DeviceMemoryError
 from ...rows.keys import KeyLayout
 from ...rows.partition import OVERSIZE, Blocks, CohortBlocks, Rows
 from ...rows.threads import Workers
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class BlockTooLargeError(Exception):
     """A single block of so many rows does not fit."""
 
-    def __init__(self, library: Library, rows: int) -> None:
+    def __init__(self, library: CupyLibrary, rows: int) -> None:
         self.library = library
         self.rows = rows
 
@@ -54,11 +54,11 @@ class CudaScorer:
     parts: in how many runs of blocks so far.
     """
 
-    def __init__(self, libraries: Sequence[Library], grouping: Grouping) -> None:
+    def __init__(self, libraries: Sequence[CupyLibrary], grouping: Grouping) -> None:
         self.grouping = grouping
         self.parts = 0
         self._streams = len(libraries)
-        self._idle: SimpleQueue[Library] = SimpleQueue()
+        self._idle: SimpleQueue[CupyLibrary] = SimpleQueue()
         for library in libraries:
             self._idle.put(library)
 
@@ -102,7 +102,7 @@ class CudaScorer:
 
 
 def _score_rows(
-    library: Library,
+    library: CupyLibrary,
     run: BlockRun,
     blocks: Blocks,
     scored_columns: CudaScoredColumns,

@@ -11,7 +11,7 @@ from gpupif.kernels.cuda import cohorts as kernels
 from gpupif.kernels.statistics import is_walk
 from gpupif.kernels.whole_sums import rank_of_float
 
-from ...gpu.base import Library
+from ...gpu.cupy_arrays import CupyLibrary
 from ...measures import wanted_of
 from ...rows.keys import Field
 from ...utils.information import small_logs
@@ -47,7 +47,7 @@ class DeviceScoredColumn(NamedTuple):
 class ScoredColumnUploader:
     """Describes the scored columns of a job, one at a time; brings what they have in common to the device once."""
 
-    def __init__(self, library: Library, job: Job) -> None:
+    def __init__(self, library: CupyLibrary, job: Job) -> None:
         self._library, self._job = library, job
         wanted = wanted_of(job.measures, job.unit)
         self._kinds = wanted.kinds
@@ -62,7 +62,7 @@ class ScoredColumnUploader:
         return DeviceScoredColumn(values, self._wanted, self._walks, ahead, self._logs)
 
 
-def _brought(library: Library, group: Group) -> Group:
+def _brought(library: CupyLibrary, group: Group) -> Group:
     """A named tuple of arrays, and of other such tuples, with its arrays on the device."""
     return type(group)(*(_brought(library, part) if isinstance(part, tuple) else library.bring(part) for part in group))
 
@@ -91,7 +91,7 @@ def score_scored_columns(
 
 
 def describe_cohorts(
-    library: Library, described: DeviceScoredColumn, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
+    library: CupyLibrary, described: DeviceScoredColumn, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
 ) -> tuple[Cells, Any]:
     """Return the cells of cohorts in their order, and (runs, statistics) the statistics of the cohorts.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...gpu.base import Library
+from ...gpu.cupy_arrays import CupyLibrary
 from ...rows.threads import Workers
 from ..base import EngineResult, Job, Progress
 from ..block_scoring import Results
@@ -22,7 +22,7 @@ def score_table(
     job: Job,
     scored_columns: Sequence[int],
     progress: Progress,
-    streams: Sequence[Sequence[Library]],
+    streams: Sequence[Sequence[CupyLibrary]],
     score: Callable[[TableRun], int],
 ) -> EngineResult:
     """Score these scored columns of the job; all scores lie on the host, or on the first device, as the job wants.
@@ -34,7 +34,7 @@ def score_table(
     with home.active():
         results = Results(job, home.empty if job.scores_on == "device" else np.empty)
 
-    def score_on(device: Sequence[Library], scored_columns: Sequence[int]) -> int:
+    def score_on(device: Sequence[CupyLibrary], scored_columns: Sequence[int]) -> int:
         with device[0].active(), Outbox(device, home) as outbox:
             distinct = score(TableRun(job, scored_columns, results, progress, device[0], outbox))
             outbox.empty()
@@ -54,7 +54,7 @@ class TableRun:
     scored_columns: Sequence[int]
     results: Results
     progress: Progress
-    library: Library
+    library: CupyLibrary
     outbox: Outbox
 
     def put(self, scored_column: int, scores: Any, number: Any) -> None:
@@ -127,7 +127,7 @@ def _score_projection(
 class Outbox:
     """Brings scores to where they are kept; to the host while the next ones are made, where there are two streams."""
 
-    def __init__(self, streams: Sequence[Library], home: Library) -> None:
+    def __init__(self, streams: Sequence[CupyLibrary], home: CupyLibrary) -> None:
         self._library, self._copier, self._home = streams[0], streams[-1], home
         self._pool = ThreadPoolExecutor(1)
         self._under_way: Future[None] | None = None

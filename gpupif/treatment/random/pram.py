@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...encoding.texts import text_of
+from ...encoding.plain_values import text_of
 from ...errors import InputError, reason_of
 from ...utils.validation import brief, within
 from ..steps import Step

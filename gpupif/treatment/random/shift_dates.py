@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ...encoding.texts import texts
+from ...encoding.plain_values import texts
 from ...errors import InputError
 from ...utils.validation import as_list, check_exist, whole_number
 from ..steps import Chunk, Step

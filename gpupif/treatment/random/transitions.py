@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from gpupif.kernels.drawn_values import ITSELF
 
-from ...encoding.texts import texts, texts_of
+from ...encoding.plain_values import texts, texts_of
 from ...errors import InputError
 from ...rows.keys import code_type
 from ...utils.validation import brief

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts
+from ...encoding.plain_values import texts
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.date_units import moments, unit_names
 from ...utils.validation import brief, check_word

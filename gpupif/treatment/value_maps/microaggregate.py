@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gpupif.kernels.microaggregation import best_groups
 
-from ...encoding.texts import texts
+from ...encoding.plain_values import texts
 from ...errors import InputError
 from ...utils.arrays import read_only
 from ...utils.validation import brief, check_word, whole_number

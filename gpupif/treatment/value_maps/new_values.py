@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts, texts_of
+from ...encoding.plain_values import texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number, is_whole
 from ..treatment import Mapper

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import text_of, texts
+from ...encoding.plain_values import text_of, texts
 from ...errors import InputError
 from ...utils.validation import brief, whole_number
 from ..coded_columns import ColumnValues

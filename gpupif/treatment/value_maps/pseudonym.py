@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts
+from ...encoding.plain_values import texts
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, check_word, whole_number
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import text_of, texts, texts_of
+from ...encoding.plain_values import text_of, texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
 from ...utils.validation import brief, check_word, is_number, whole_number

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...encoding.texts import texts
+from ...encoding.plain_values import texts
 from ...errors import ColumnTypeError, InputError
 from ...io.read import read_table
 from ...utils.validation import brief, check_word, is_whole, whole_number

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpupif.gpu.base import FrameLibrary, GuardedSink, Library, RowGroups
-from gpupif.gpu.staging import PinnedStaging
+from gpupif.gpu.cudf_frames import CudfFrames, GuardedSink
+from gpupif.gpu.cupy_arrays import CupyLibrary, PinnedStaging, RowGroups
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,7 @@ class OnDevice(np.ndarray):
         return np.array(self, subok=False)
 
 
-class NumpyLibrary(Library):
+class NumpyLibrary(CupyLibrary):
     """NumPy in place of CuPy. memory: bytes that the device is to have; an array beyond them does not fit."""
 
     xp: Any = np
@@ -55,19 +55,19 @@ class NumpyLibrary(Library):
         self._chance = np.random.default_rng()
 
     def _current(self) -> contextlib.AbstractContextManager[None]:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         return contextlib.nullcontext()
 
     def ran_out(self, error: Exception) -> bool:
-        """See `Library`: as with RMM, the bare class is the device's."""
+        """See `CupyLibrary`: as with RMM, the bare class is the device's."""
         return type(error) is MemoryError
 
     def stable_order(self, keys: Any) -> Any:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         return np.argsort(keys, kind="stable")
 
     def group_rows(self, words: Mapping[int, Any], counts: Any) -> RowGroups:
-        """See `Library`: pandas, its groups put into an order of no meaning, another one each time, as cuDF's are."""
+        """See `CupyLibrary`: groups of pandas, in an order of no meaning, another one each time, as cuDF's are."""
         frame = pd.DataFrame({word: np.asarray(values) for word, values in words.items()})
         number = frame.groupby(list(words), sort=False).ngroup().to_numpy()
         order = self._chance.permutation(int(number.max()) + 1)
@@ -78,25 +78,25 @@ class NumpyLibrary(Library):
         return RowGroups({word: values[first] for word, values in words.items()}, sums, of_row)
 
     def on_device(self, array: Any) -> bool:
-        """See `Library`: what `bring`, `upload` and the frames made."""
+        """See `CupyLibrary`: what `bring`, `upload` and the frames made."""
         return isinstance(array, OnDevice)
 
     def device_of(self, array: Any) -> int | None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         return array.device_number if self.on_device(array) else None
 
     def settle(self, array: Any) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
 
     def empty(self, shape: Any, dtype: Any) -> Any:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         array = np.empty(shape, dtype).view(OnDevice)
         array.device_number = self.device
         array.view(np.ndarray).reshape(-1).view(np.uint8)[:] = POISON
         return array
 
     def bring(self, array: Any) -> Any:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         if self.device_of(array) == self.device:
             return array
         if array.nbytes > self._memory:
@@ -106,33 +106,33 @@ class NumpyLibrary(Library):
         return there
 
     def pinned(self, size: int) -> npt.NDArray[np.uint8]:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         return np.empty(size, np.uint8)
 
     def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
-        """See `Library`; copied only when waited for, the latest that a device may do it."""
+        """See `CupyLibrary`; copied only when waited for, the latest that a device may do it."""
         return lambda: np.copyto(pinned, array)
 
     def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         return lambda: np.copyto(array, pinned)
 
     def finish(self) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
 
     def trim(self) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
 
     def close(self) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         self.staging.release()
 
     def free_bytes(self) -> int:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         return self._memory
 
     def release(self) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         self.staging.release()
 
 
@@ -142,7 +142,7 @@ class SimulatedLibrary(NumpyLibrary):
     name = "Numba's CUDA simulator"
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         with one_kernel:
             _of_tuple(kernel)[1, 8](arguments)
 
@@ -170,7 +170,7 @@ class DeviceFrame(pd.DataFrame):
         return DeviceFrame
 
 
-class PandasFrames(FrameLibrary):
+class PandasFrames(CudfFrames):
     """pandas in place of cuDF."""
 
     xp: Any = np
@@ -180,43 +180,43 @@ class PandasFrames(FrameLibrary):
         self.device = device
 
     def active(self) -> contextlib.AbstractContextManager[None]:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return contextlib.nullcontext()
 
     def ran_out(self, error: Exception) -> bool:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return type(error) is MemoryError
 
     def free_bytes(self) -> int:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return 1 << 40
 
     def release(self) -> None:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
 
     @staticmethod
     def may_hold(table: Any) -> bool:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return isinstance(table, DeviceFrame)
 
     def holds(self, table: Any) -> bool:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return isinstance(table, DeviceFrame)
 
-    def beside(self, table: Any) -> FrameLibrary:
-        """See `FrameLibrary`."""
+    def beside(self, table: Any) -> CudfFrames:
+        """See `CudfFrames`."""
         return self
 
     def array(self, series: Any) -> Any:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return np.asarray(series).view(OnDevice)
 
     def full(self, size: int, value: int, dtype: Any) -> Any:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return np.full(size, value, dtype).view(OnDevice)
 
     def to_arrow(self, values: Any) -> pa.Array:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         try:
             array = pa.array(values, from_pandas=True)
         except UnicodeEncodeError:
@@ -226,16 +226,16 @@ class PandasFrames(FrameLibrary):
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
     def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         plain = {name: np.asarray(values) for name, values in columns.items()}
         return DeviceFrame(pd.DataFrame(plain, index=index, copy=False))
 
     def to_pandas(self, values: Any) -> Any:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return pd.DataFrame(values) if isinstance(values, pd.DataFrame) else values
 
     def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
-        """See `FrameLibrary`; as cuDF, without dictionaries."""
+        """See `CudfFrames`; as cuDF, without dictionaries."""
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(file) as opened:
@@ -245,7 +245,7 @@ class PandasFrames(FrameLibrary):
         return pd.Series(pd.arrays.ArrowExtensionArray(array))
 
     def read_lines(self, file: Path, start: int, size: int) -> Any:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         lines, place = [], 0
         for line in file.read_bytes().split(b"\n"):
             if start <= place < start + size:
@@ -254,7 +254,7 @@ class PandasFrames(FrameLibrary):
         return pd.Series(lines, dtype=object)
 
     def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> Any:
-        """See `FrameLibrary`."""
+        """See `CudfFrames`."""
         return _Writer(sink, metadata, codec)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.encoding.texts import text_of, texts, texts_of
+from gpupif.encoding.plain_values import text_of, texts, texts_of
 
 MOMENT = datetime.datetime(2020, 1, 31, 8)
 

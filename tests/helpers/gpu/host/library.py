@@ -51,7 +51,7 @@ class HostLibrary(NumpyLibrary):
         self._order = order
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """See `Library`."""
+        """See `CupyLibrary`."""
         self._run(kernel, BLOCKS, THREADS, arguments)
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
