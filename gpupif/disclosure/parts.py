@@ -120,9 +120,7 @@ class Parts:
         done: Callable[[int], None] = lambda rows: None,
     ) -> Partitioned:
         private_folder(folder)
-        return hash_partition(
-            chunks, self._job.cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False
-        )
+        return hash_partition(chunks, self._job.cardinalities, self._job.known, parts, folder, workers, span, done)
 
     def _collapse(
         self,
