@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
@@ -30,35 +30,34 @@ from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, summary_
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, Pieces, percentiles
 from .chunks import TableChunks
-from .gather import Gatherer, StoredScores
-from .one_part import FoldRun
-from .passes import PartitionedRun
+from .gather import Gatherer
+from .one_partition_scoring import OnePartitionScoring
+from .table_scoring import StoredScores, TableScoring, score_name
 
 
 @dataclass(eq=False)
 class AttackerRun:
     """The run for one attacker, or for one fold of an attacker with any few columns.
 
-    scoring: the table, for the attacker's job. chunks: its rows. prior_of: by column. subsets: of columns that the
-    attacker may know. population_scoring: the population's rows beside those of the table, for the sizes of cohorts in
-    it; None where there is no population.
+    scoring: the table, for the attacker's job. fold: "", or what the scores over all sets of known columns come to.
+    chunks: the table's rows. prior_of: by column. subsets: of columns that the attacker may know.
     """
 
-    scoring: PartitionedRun
+    scoring: TableScoring
+    fold: str
     chunks: TableChunks
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
-    population_scoring: PartitionedRun | None = None
     _gatherer: Gatherer = field(init=False)
 
+    def __post_init__(self) -> None:
+        self.job = self.scoring.fold_job(self.fold)
+
     def score(self) -> Gatherer:
-        """Score the table in parts; the gatherer of the scores."""
-        scoring = self.scoring
-        sums = scoring.score()
-        if self.population_scoring is not None:
-            self.population_scoring.score()
-        (self.weights,) = sums.by_fold(scoring.job, scoring.total).values()
-        self._gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
+        """Score the table, unless that is done; return the gatherer of the scores."""
+        self.weights = self.scoring.weights[self.fold]
+        folder = self.scoring.file(f"facts-{self.fold}" if self.fold else "facts")
+        self._gatherer = Gatherer(self.scoring, self.fold, self.weights, folder)
         return self._gatherer
 
     @property
@@ -100,9 +99,7 @@ class AttackerRun:
 
     def _answer(self, questions: ScoreQuestions) -> ScoreAnswers:
         columns = {
-            name: [
-                answer_column(self._scores(name, place), asked) for place in range(len(self.scoring.job.scored_columns))
-            ]
+            name: [answer_column(self._scores(name, place), asked) for place in range(len(self.job.scored_columns))]
             for name, asked in questions.of_columns.items()
         }
         return ScoreAnswers(columns, self._row_gain_percentiles(questions.of_rows))
@@ -112,18 +109,20 @@ class AttackerRun:
         scoring, gatherer = self.scoring, self._gatherer
         if name == POPULATION_SIZE.name:
             return partial(self._population_sizes, place)
-        (measure,) = (one for one in scoring.job.measures if one.name == name)
-        files = scoring.values(scoring.job.scored_columns[place], computed_measure(measure))
+        (measure,) = (one for one in self.job.measures if one.name == name)
+        files = scoring.values(self.fold, self.job.scored_columns[place], computed_measure(measure))
         weight = gatherer.weights[place] if measure.weighted else None
         return partial(_occurring_scores, files, weight, gatherer.types[name])
 
     def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
-        """Those of cohorts in the population, chunk by chunk."""
-        assert self.population_scoring is not None
+        """Yield the sizes of cohorts in the population, chunk by chunk."""
         kind = self._gatherer.types[POPULATION_SIZE.name]
-        with StoredScores(self.population_scoring) as stored, Workers() as workers:
+        name = score_name(self.job.scored_columns[place], self.fold, POPULATION_SIZE.name)
+        with StoredScores(self.scoring) as stored, Workers() as workers:
             for number, size in enumerate(self.chunks.sizes):
-                yield stored.sizes(number, size, kind, workers)[place], ONCE
+                sizes = np.empty(size, kind)
+                stored.fill(number, {name: [(1, sizes)]}, workers)
+                yield sizes, ONCE
 
     def _row_gain_percentiles(self, wanted: Sequence[float]) -> dict[float, float]:
         """Return PIF by percentile; nothing if CIG was not scored."""
@@ -139,22 +138,22 @@ class AttackerRun:
 
     @property
     def _names(self) -> list[Hashable]:
-        return [self.chunks.columns[scored_column].name for scored_column in self.scoring.job.scored_columns]
+        return [self.chunks.columns[scored_column].name for scored_column in self.job.scored_columns]
 
     def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """What is seen of the riskiest cells; see `Explainer`."""
         scoring, chunks = self.scoring, self.chunks
-        asked = ExplainedCells(scoring.job, chunks.columns, cells, [_codes_of_row(chunks, cell.row) for cell in cells])
-        if isinstance(scoring, FoldRun) and scoring.fold:
-            whole = scoring.whole
-            if scoring.fold == MEAN or self.subsets is None:
+        asked = ExplainedCells(self.job, chunks.columns, cells, [_codes_of_row(chunks, cell.row) for cell in cells])
+        if self.subsets is not None:
+            if self.fold == MEAN:
                 return asked.values()
-            table = whole.table
-            rows = replace(whole.job, codes=table.codes, times=table.times, row_counts=table.row_counts)
-            by = find_measure(self._gatherer.by)
-            return asked.explain_worst(rows, self.subsets, lambda _, position: whole.weights_of(position), by)
+            assert isinstance(scoring, OnePartitionScoring)
+            by, weights_of = find_measure(self._gatherer.by), scoring.weights_of
+            return asked.explain_worst(
+                scoring.distinct_job(), self.subsets, lambda _, position: weights_of(position), by
+            )
         pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))
-        units = scoring.units
+        units = None if scoring.plan.weights is None else scoring.plan.weights.units
         counts = (asked.count(codes, None if units is None else units.times(codes[-1])) for codes in pieces)
         return asked.explain(asked.total(counts))
 

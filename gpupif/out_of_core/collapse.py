@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,17 +68,16 @@ def packed_chunks(
     packing: Packing,
     most: Callable[[], int],
     workers: Workers,
-    last: int | None = None,
     done: Callable[[int], None] = lambda rows: None,
 ) -> Iterator[PackedChunks]:
-    """The chunks before `last`, packed, so many at once as have at most `most()` rows.
+    """The chunks, packed, so many at once as have at most `most()` rows.
 
     done: hears of the rows of each chunk.
     """
     keys: list[npt.NDArray[np.uint64]] = []
     times: list[npt.NDArray[np.int64]] = []
     first = 0
-    sizes = list(chunks.sizes[:last])
+    sizes = list(chunks.sizes)
     for number, size in enumerate(sizes):
         if keys and sum(map(len, keys)) + size > most():
             yield _packed(first, sizes[first:number], keys, times)
@@ -104,21 +103,18 @@ def collapse(
     workers: Workers,
     limit: float = math.inf,
     asked: int | None = None,
-    each: Callable[[PackedChunks, npt.NDArray[Any]], None] = lambda piece, number: None,
     done: Callable[[int], None] = lambda rows: None,
 ) -> DistinctRows:
     """The distinct rows of chunks; raises TooManyRowsError as soon as there are more than `limit`.
 
     Summed up are how often each occurs in the first `asked` chunks and, where rows have weights, what they stand for
-    together, in units. most: rows that are packed at once. each: gets what was packed, and which distinct row each of
-    its rows is. done: hears of the rows of each chunk.
+    together, in units. most: rows that are packed at once. done: hears of the rows of each chunk.
     """
     rows = DistinctRows(packing.layout.words, 1 if packing.units is None else 2, workers)
     # Not fewer than are there, for what is added is compared with all of them.
     for piece in packed_chunks(chunks, packing, lambda: min(len(rows), most), workers, done=done):
         occurs = (np.arange(len(piece.keys)) < sum(piece.sizes_before(asked))).astype(np.int64)
-        number = rows.add(piece.keys, occurs, *([] if piece.times is None else [piece.times]))
+        rows.add(piece.keys, occurs, *([] if piece.times is None else [piece.times]))
         if len(rows) > limit:
             raise TooManyRowsError
-        each(piece, number)
     return rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..engines.partition_plan import computed_measure, part_measures
+from ..engines.partition_plan import computed_measure
 from ..io.documents import parse_json
 from ..io.file_errors import disk_errors
 from ..io.ipc_batches import write_batch
@@ -28,9 +28,7 @@ from ..results.summary_figures import SUMMARISED, Figures
 from ..rows.threads import Workers
 from ..utils.exact_sums import sum_rows
 from ..utils.private_folder import private_folder, write_private
-from .part_scoring import score_columns
-from .passes import PartitionedRun
-from .shuffle import PartScores
+from .table_scoring import StoredScores, TableScoring, score_name
 
 Piece = TypeVar("Piece")
 
@@ -53,63 +51,23 @@ class ChunkFacts(NamedTuple):
             write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
-class StoredScores:
-    """All scores of a run, stored by its parts, read chunk by chunk of the table; a context manager."""
-
-    def __init__(self, scoring: PartitionedRun) -> None:
-        self._job = scoring.job
-        self._files = contextlib.ExitStack()
-        self._passes = [
-            self._files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.scored_columns))))
-            for one, pieces in zip(scoring.passes, scoring.cuts, strict=True)
-        ]
-
-    def __enter__(self) -> StoredScores:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._files.close()
-
-    def fill(self, chunk: int, outs: Mapping[str, Iterable[tuple[Any, npt.NDArray[Any]]]], workers: Workers) -> None:
-        """See `PartScores`."""
-        for one in self._passes:
-            one.fill(chunk, outs, workers)
-
-    def sizes(self, chunk: int, rows: int, kind: str, workers: Workers) -> npt.NDArray[Any]:
-        """Of a run that finds nothing but sizes of cohorts those of the rows of a chunk (scored columns, rows)."""
-        (counted,), scored_columns = part_measures(self._job), self._job.scored_columns
-        sizes = np.empty((len(scored_columns), rows), kind)
-        self.fill(
-            chunk,
-            {f"{scored_column}:{counted.name}": [(1, sizes[k])] for k, scored_column in enumerate(scored_columns)},
-            workers,
-        )
-        return sizes
-
-
 class Gatherer:
     """Puts scores together: chunk number to arrays by measure (scored columns, rows of the chunk).
 
-    weights: of the job's scored columns. folder: for facts and row information gains by chunk. population: the run that
-    finds the sizes of cohorts in it, which come after all other measures.
+    weights: of the job's scored columns. folder: for facts and row information gains by chunk.
     """
 
-    def __init__(
-        self,
-        scoring: PartitionedRun,
-        weights: Sequence[float],
-        folder: Path,
-        population: PartitionedRun | None = None,
-    ) -> None:
-        self.job = job = scoring.job
+    def __init__(self, scoring: TableScoring, fold: str, weights: Sequence[float], folder: Path) -> None:
+        self.job = job = scoring.fold_job(fold)
         self.weights = weights
         self.folder = folder
-        self.population = population
-        # The type of the scores of each measure.
+        # The type of the scores of each measure; those of the population come after all others.
         self.types = {measure.name: measure.type_in(job.dtype) for measure in job.measures}
-        if population is not None:
-            self.types[POPULATION_SIZE.name] = population.job.measures[0].type_in(job.dtype)
+        size_type = scoring.size_type(fold)
+        if size_type is not None:
+            self.types[POPULATION_SIZE.name] = size_type
         self._scoring = scoring
+        self._fold = fold
         # So many cells as are wanted are known to be at least so risky.
         self._least = -np.inf
 
@@ -137,15 +95,10 @@ class Gatherer:
 
         What a summary needs is kept of those that begin at `row` or later.
         """
-        with Workers() as workers, contextlib.ExitStack() as files:
-            scores = files.enter_context(StoredScores(self._scoring))
-            sizes_in = None if self.population is None else files.enter_context(StoredScores(self.population))
+        with Workers() as workers, StoredScores(self._scoring) as scores:
             start = sum(sizes[:first])
             for number in range(first, last):
                 arrays = self._chunk(number, sizes[number], scores, workers)
-                if sizes_in is not None:
-                    kind = self.types[POPULATION_SIZE.name]
-                    arrays[POPULATION_SIZE.name] = sizes_in.sizes(number, sizes[number], kind, workers)
                 if start >= row:
                     self._note(number, start, arrays, workers)
                 start += sizes[number]
@@ -171,21 +124,18 @@ class Gatherer:
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
 
     def _chunk(self, number: int, size: int, scores: StoredScores, workers: Workers) -> dict[str, npt.NDArray[Any]]:
-        job = self.job
-        arrays = {
-            measure.name: np.empty((len(job.scored_columns), size), self.types[measure.name])
-            for measure in job.measures
-        }
-        outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {
-            f"{scored_column}:{measure.name}": []
-            for scored_column in job.scored_columns
-            for measure in part_measures(job)
-        }
-        for place, scored_column in enumerate(job.scored_columns):
+        job, fold = self.job, self._fold
+        arrays = {name: np.empty((len(job.scored_columns), size), kind) for name, kind in self.types.items()}
+        outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {}
+        for slot, scored_column in enumerate(job.scored_columns):
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
-                factor: Any = self.weights[place] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
-                outs[f"{scored_column}:{computed_measure(measure)}"].append((factor, arrays[measure.name][place]))
+                factor: Any = self.weights[slot] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
+                name = score_name(scored_column, fold, computed_measure(measure))
+                outs.setdefault(name, []).append((factor, arrays[measure.name][slot]))
+            if POPULATION_SIZE.name in arrays:
+                name = score_name(scored_column, fold, POPULATION_SIZE.name)
+                outs.setdefault(name, []).append((1, arrays[POPULATION_SIZE.name][slot]))
         scores.fill(number, outs, workers)
         return arrays
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
 from ..attack.population import MatchedRows, first_absent, number_among
 from ..attack.weights import Units
-from ..io.ipc_batches import BatchReader
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.private_folder import private_folder
@@ -28,7 +27,7 @@ LOOK_UP_SHARE = 16
 
 
 class JoinedRows(Chunks):
-    """The rows of a table, then those of its population, then the extra ones; codes are of joined values.
+    """The rows of a table, then those of its population; codes are of joined values.
 
     The last column has the weight of each row, by its place in `weights`. places: of the columns. joins: by column, the
     joined code for each code of the table, and of the population.
@@ -40,15 +39,13 @@ class JoinedRows(Chunks):
         population: TableChunks,
         places: Sequence[int],
         joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
-        extra: ExtraRows | None,
     ) -> None:
-        self.sizes = [*table.sizes, *population.sizes, *([] if extra is None else extra.sizes)]
-        # A row of the table is asked about only; one of the population counts once, an extra one more often perhaps.
-        self.weights = np.array([0, 1, *([] if extra is None else extra.times)])
+        self.sizes = [*table.sizes, *population.sizes]
+        # A row of the table is asked about only; a row of the population counts once.
+        self.weights = np.array([0, 1])
         self._tables = (table, population)
         self._places = places
         self._joins = joins
-        self._extra = extra
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         kind = code_type(len(self.weights))
@@ -58,34 +55,10 @@ class JoinedRows(Chunks):
                 codes = [self._joins[place][which][column] for place, column in zip(self._places, own, strict=True)]
                 return [*codes, np.full(chunks.sizes[number], which, kind)]
             number -= len(chunks.sizes)
-        assert self._extra is not None
-        codes, times = self._extra.rows(number)
-        weights = 2 + np.searchsorted(self._extra.times, times)
-        return [*(codes[place] for place in self._places), weights.astype(kind)]
+        raise IndexError(number)
 
     def close(self) -> None:
         """See `Chunks`: the tables are closed by themselves."""
-
-
-class ExtraRows:
-    """Rows of the table that the population lacks, in a file, to be counted as its own. times: different
-    multiplicities.
-    """
-
-    def __init__(self, reader: BatchReader) -> None:
-        self._reader = reader
-        several = [self.rows(number)[1] for number in range(len(reader))]
-        self.sizes = [len(times) for times in several]
-        self.times: list[int] = np.unique(np.concatenate([np.empty(0, np.int64), *several])).tolist()
-
-    def rows(self, number: int) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64]]:
-        """The codes of some rows, by column, and the multiplicity of each."""
-        *codes, times = self._reader.arrays(number)
-        return codes, times
-
-    def close(self) -> None:
-        """Close its file."""
-        self._reader.__exit__()
 
 
 class JoinedTables:
@@ -100,10 +73,9 @@ class JoinedTables:
         self._places = range(used)
         self.columns = JoinedColumns.of(table.columns[:used], population.columns[:used], missing)
 
-    def rows(self, places: Sequence[int] | None = None, extra: ExtraRows | None = None) -> JoinedRows:
-        """The rows of both tables, with all columns used, or those at these places."""
-        some = self._places if places is None else places
-        return JoinedRows(self.table, self._population, some, self.columns.joins, extra)
+    def rows(self) -> JoinedRows:
+        """Return the rows of both tables, with all columns used."""
+        return JoinedRows(self.table, self._population, self._places, self.columns.joins)
 
     def matched(self, budget: Budget, limit: int, folder: Path, report: Reporter) -> Iterator[MatchedRows]:
         """The distinct rows of both: at once where they are not more than `limit`, else in parts on disk.
@@ -139,9 +111,7 @@ class JoinedTables:
         report.stage("cut with the population", chunks.rows, "rows")
         cardinalities = [len(counts) for counts in self.columns.counts]
         private_folder(folder)
-        cut = hash_partition(
-            chunks, cardinalities, self._places, parts, folder, workers, hashes, report.advance, keep_ids=False
-        )
+        cut = hash_partition(chunks, cardinalities, self._places, parts, folder, workers, hashes, report.advance)
         report.stage("compare with the population", chunks.rows, "rows")
         for part, piece, span in cut.each(hashes, drop=True):
             finer = -(-2 * piece.rows // limit)

@@ -1,38 +1,40 @@
-"""The population of a table in files: its priors, and the sizes of cohorts in it.
-
-Rows of the table that the population lacks are found first, in parts that hold equal rows together; where these count
-as rows of the population, they make further chunks of it.
-"""
+"""The population of a table on disk: matched with the table, and sent with its rows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
-from ..attack.any_known import KnownSubsets
-from ..attack.population import lacks_error
+from ..attack.joined_columns import POPULATION
 from ..attack.priors import Prior
 from ..attack.request import ScoreRequest
-from ..attack.weights import Units
 from ..encoding.column import Column
-from ..engines.base import Job
-from ..io.ipc_batches import BatchReader, BatchWriter
-from ..rows.keys import code_type
-from .chunks import TableChunks
-from .joined_rows import AbsentRows, ExtraRows, JoinedTables
-from .one_part import runs_by_fold
-from .passes import PartitionedRun, RunContext
+from ..engines.choose import DeviceRequest
+from ..io.ipc_batches import BatchWriter, read_batch
+from ..pipeline.encoded_chunk import CodedChunk, collapse_chunk, encode_chunk
+from ..pipeline.local_graph import LocalGraph
+from ..pipeline.population import find_absent_rows, joined_rows, project_rows
+from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
+from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, join
+from ..rows.partition import Rows
+from .chunks import SomeColumns, TableChunks
+from .run_context import RunContext
+
+# Rows that the population lacks are sent, at most so many at once.
+ABSENT_AT_ONCE = 1 << 18
+HERE = DeviceRequest("cpu")
 
 
 class EncodedPopulation:
-    """The population of a table, encoded: priors from it, and the sizes of cohorts in it.
+    """The population of a table, encoded: priors from it, and rows that count in the cohorts of the table's rows.
 
     table: its first columns are those used by the request, as are the population's. lacks: "error" or "count" for rows
     of the table that the population lacks. Raises InputError for these, and for columns whose types do not match.
@@ -41,76 +43,86 @@ class EncodedPopulation:
     def __init__(
         self, context: RunContext, request: ScoreRequest, table: TableChunks, population: TableChunks, lacks: str
     ) -> None:
-        self.context = context
-        self.request = request
-        self.table = table
         self.population = population
-        self._extra: ExtraRows | None = None
-        self._joined = JoinedTables(table, population, len(request.used), request.missing)
-        columns = self._joined.columns
-        self.total, counts = population.rows, columns.counts
-        if not any(columns.wildcards):
-            found = self._find_lacking(lacks)
-            if found["lacking"]:
-                if lacks == "error":
-                    raise lacks_error(found["lacking"], table.rows, *found["first"])
-                self._extra = ExtraRows(BatchReader(context.store.part("lacking", "rows.arrow")))
-                counts = self._add_extra(self._extra)
-        self._columns = columns.settled(counts, lacks)
+        self._context = context
+        self._request = request = replace(request, weights=None)
+        self._table = SomeColumns(table, range(len(request.used)))
+        joined = join(request, [], _totals(self._table), _totals(population))
+        self._absent = Rows(np.empty((0, joined.columns.layout.words), np.uint64), np.empty(0, np.int64))
+        if not any(joined.columns.wildcards):
+            started = time.perf_counter()
+            context.store.once("lacking", partial(self._find_absent, lacks))
+            *words, times = read_batch(context.store.part("lacking", "rows.arrow"))
+            self._absent = Rows(np.stack(words, axis=1), times)
+            context.timed("compare", started)
+        counts = [np.zeros_like(own) for own in joined.columns.counts]
+        for own, total in zip(joined.columns.layout.unpack(self._absent.keys), counts, strict=True):
+            add_times(own, self._absent.counts, total)
+        rows, distinct = int(self._absent.counts.sum()), len(self._absent.keys)
+        self.plan: PopulationPlan = joined.with_lacking(rows, distinct, counts, lacks)
 
-    def _find_lacking(self, lacks: str) -> dict[str, Any]:
-        """Find the table's rows that the population lacks: kept in a file, or, where that is an error, the first of
-        them.
-        """
-        store, budget = self.context.store, self.context.budget
-        started = time.perf_counter()
-        job = self._joined.columns.sizes_job(self.request)
-        found: dict[str, Any] = store.once("lacking", partial(self._compare, job, budget.part_rows(job), lacks))
-        store.drop("lacking-cut")
-        self.context.timed("compare", started)
-        return found
+    @property
+    def senders(self) -> int:
+        """How many chunks of rows there are: those of the population, and those that it lacks."""
+        return len(self.population.sizes) + -(-len(self._absent.keys) // ABSENT_AT_ONCE)
 
-    def _compare(self, job: Job, limit: int, lacks: str) -> dict[str, Any]:
-        _, store, budget, report, *_ = self.context
-        lacking = AbsentRows(self._joined, limit)
-        added = 0
-        schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}
-        with BatchWriter(store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
-            for matched in self._joined.matched(budget, limit, store.fresh("lacking-cut"), report):
-                short = matched.lacking()
-                if lacks == "error":
-                    lacking.add(short)
-                elif len(short.keys):
-                    times = short.sampled - short.in_population
-                    writer.write([*self._joined.columns.layout.unpack(short.keys), times])
-                    added += int(times.sum())
-        return lacking.found() if lacks == "error" else {"lacking": added}
-
-    def _add_extra(self, extra: ExtraRows) -> list[npt.NDArray[np.int64]]:
-        """Count the rows that the population lacks as part of it; how many rows then have each value, by column."""
-        added = [own.copy() for own in self._joined.columns.counts]
-        for number in range(len(extra.sizes)):
-            codes, times = extra.rows(number)
-            self.total += int(times.sum())
-            for own, counts in zip(codes, added, strict=True):
-                add_times(own, times, counts)
-        return added
+    def rows(self, number: int, plan: Plan) -> Rows:
+        """Return the distinct rows of a chunk, by joined values, in the columns that a plan uses."""
+        whole, place = self.plan, number - len(self.population.sizes)
+        if place < 0:
+            chunk = CodedChunk(self.population.columns, self.population.codes(number))
+            rows = joined_rows(whole, POPULATION, collapse_chunk(chunk, HERE)[0])
+        else:
+            some = slice(place * ABSENT_AT_ONCE, (place + 1) * ABSENT_AT_ONCE)
+            rows = Rows(self._absent.keys[some], self._absent.counts[some])
+        return project_rows(whole, plan, rows)
 
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
         """The distribution in the population of some columns of the table."""
-        return self._columns.some([column.name for column in columns]).priors()
-
-    def sizes(self, one: ScoreRequest, prefix: str, subsets: KnownSubsets | None) -> dict[str, PartitionedRun]:
-        """Runs that count the population's rows in the cohorts of the table's rows, for one attacker; by fold."""
-        places = [self.request.used.index(name) for name in one.used]
-        rows = self._joined.rows(places, self._extra)
-        job = self._columns.some(one.used).sizes_job(one)
-        units = Units(rows.weights, 1.0, self.total)
-        rest = (units, subsets, len(self.table.sizes), " the population")
-        return runs_by_fold(self.context, f"{prefix}population-", job, rows, *rest)
+        return self.plan.columns.some([column.name for column in columns]).priors()
 
     def close(self) -> None:
         """Close its files."""
         self.population.close()
-        if self._extra is not None:
-            self._extra.close()
+
+    def _find_absent(self, lacks: str) -> int:
+        """Write the table's rows that the population lacks, or raise InputError for the first where that is an error.
+
+        Returns how many distinct rows there are.
+        """
+        context, request = self._context, self._request
+        context.report.stage("compare with the population", None, "chunks")
+        folder = context.store.fresh("lacking")
+        with LocalGraph(
+            context.store.part("compared"), context.budget, lambda stage: context.report.advance()
+        ) as graph:
+            encoded = graph.each("encode", encode_chunk, request, HERE, graph.take(self._table))
+            mine = graph.each("local", itemgetter(0), encoded)
+            totals = graph.given("totals", _totals(self._table))
+            matching = add_matching_tasks(
+                graph, mine, totals, graph.take(self.population), request, list(self._table_names), HERE
+            )
+            compared = graph.each("compare", find_absent_rows, lacks, matching.joined, matching.matched)
+            absent, rows = (graph.each("part", itemgetter(place), compared) for place in (1, 0))
+            number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
+            graph.value(add_settling_tasks(graph, lacks, matching, absent, mine, number))
+            found: list[Rows] = graph.value(graph.all("absent", rows))
+        keys, times = np.concatenate([rows.keys for rows in found]), np.concatenate([rows.counts for rows in found])
+        names = [*(f"word-{word}" for word in range(keys.shape[1])), "times"]
+        with BatchWriter(folder / "rows.arrow", dict(zip(names, _types(keys), strict=True))) as writer:
+            writer.write([*keys.T, times])
+        return len(keys)
+
+    @property
+    def _table_names(self) -> Sequence[Hashable]:
+        return [column.name for column in self._table.columns]
+
+
+def _types(keys: Any) -> list[str]:
+    return ["uint64"] * keys.shape[1] + ["int64"]
+
+
+def _totals(table: TableChunks) -> ChunkTotals:
+    """Return what is known of an encoded table."""
+    columns = list(table.columns)
+    return ChunkTotals(table.rows, table.rows, list(columns), [-1] * len(columns), frozenset([HERE]))

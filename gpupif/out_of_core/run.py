@@ -26,7 +26,7 @@ from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT, FORMAT_OF_FILES = 10, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 11, "format of temporary files"
 # The setting that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 # Settings of which a run has one.

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from ..attack.priors import Prior
 from ..attack.request import ScoreRequest
 from ..engines.base import Engine
+from ..engines.choose import DeviceRequest
 from ..errors import InputError, WarnOnce
 from ..io.base import Source, stamps_of
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.score_files import ScoreFile, is_file, plan_outputs
+from ..pipeline.table_plan import Plan, Weights
 from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
 from ..results.in_files import FileBacking
@@ -33,10 +35,11 @@ from .chunks import SomeColumns, TableChunks
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
 from .gather import AttackerGatherers
-from .one_part import runs_by_fold
+from .one_partition_scoring import OnePartitionScoring
 from .options import OutputOptions, PopulationFiles
-from .passes import PartitionedRun, RunContext
 from .population import EncodedPopulation
+from .run_context import RunContext
+from .table_scoring import TableScoring
 from .write import CellSearch, ScoreWriter
 
 # By attacker, one without a name under None, and fold: "", or those over subsets of columns.
@@ -106,7 +109,12 @@ class Steps:
         each = {name: next(iter(folds.values())) for name, folds in runs.items()}
         explainers = {
             name: FilesExplainer(
-                self.source, run.chunks.columns, run.scoring.job, run.scoring.units, run.subsets, self.context.engine
+                self.source,
+                run.chunks.columns,
+                run.job,
+                None if run.scoring.plan.weights is None else run.scoring.plan.weights.units,
+                run.subsets,
+                self.context.engine,
             )
             for name, run in each.items()
         }
@@ -209,20 +217,29 @@ class Steps:
         runs: AttackerRuns = {}
         on_warning = WarnOnce()
         for number, (name, one) in enumerate(request.by_attacker().items()):
-            places = [request.read.index(column) for column in one.used]
-            columns = [chunks.columns[place] for place in places]
-            priors = None if people is None else people.priors(columns)
-            job, prior_of = one.job(columns, chunks.rows, "host", on_warning, weighted, priors)
+            mine = SomeColumns(chunks, [request.read.index(column) for column in one.read])
+            columns = list(mine.columns)
+            population = None if people is None else people.plan.of(one.used)
+            priors = None if population is None else population.columns.priors()
+            job, prior_of = one.job(columns[: len(one.used)], chunks.rows, "host", on_warning, weighted, priors)
+            plan = Plan(
+                one,
+                job,
+                prior_of,
+                job.layout if population is None else population.columns.layout,
+                chunks.rows,
+                chunks.rows,
+                None if units is None else Weights(columns, units),
+                chunks.rows if units is None else units.total,
+                DeviceRequest(self.context.engine.device),
+                self.context.engine.device,
+                population,
+            )
             subsets = one.subsets(chunks.rows)
-            if request.weights is not None:
-                places.append(request.read.index(request.weights))
             prefix = "" if name is None else f"attacker-{number}-"
-            mine = SomeColumns(chunks, places)
-            folds = runs_by_fold(self.context, prefix, job, mine, units, subsets)
-            sizes: Mapping[str, PartitionedRun] = {} if people is None else people.sizes(one, prefix, subsets)
-            runs[name] = {
-                fold: AttackerRun(scoring, mine, prior_of, subsets, sizes.get(fold)) for fold, scoring in folds.items()
-            }
+            scores = OnePartitionScoring if plan.in_one_partition else TableScoring
+            scoring = scores(self.context, prefix, plan, mine, subsets, people)
+            runs[name] = {fold: AttackerRun(scoring, fold, mine, prior_of, subsets) for fold in scoring.folds}
         return runs
 
     def _timed(self, stage: str, started: float) -> None:

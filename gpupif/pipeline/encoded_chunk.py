@@ -82,7 +82,7 @@ def encode_chunk(request: ReadRequest, device: DeviceRequest, chunk: Any) -> tup
     """
     here = worker_device(device)
     if isinstance(chunk, CodedChunk):
-        return _collapsed(chunk, here)
+        return collapse_chunk(chunk, here)
     frame = open_frame(chunk)
     places = [frame.names.index(name) for name in request.read]
     with frame.active():
@@ -102,7 +102,7 @@ def encode_chunk(request: ReadRequest, device: DeviceRequest, chunk: Any) -> tup
     return EncodedChunk(codes, times, values, first_missing, here), ChunkIndex(frame.index, on_device, number)
 
 
-def _collapsed(chunk: CodedChunk, device: DeviceRequest) -> tuple[EncodedChunk, ChunkIndex]:
+def collapse_chunk(chunk: CodedChunk, device: DeviceRequest) -> tuple[EncodedChunk, ChunkIndex]:
     """Collapse the equal rows of a chunk of codes; missing values were refused, if need be, when it was encoded."""
     layout = KeyLayout.of([column.cardinality for column in chunk.columns])
     codes, times, number = _distinct_codes(chunk.codes, layout)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..rows.distinct import DistinctRows
+from ..rows.distinct import DistinctRows, distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -24,16 +24,26 @@ from .parcels import Parcel, partition_of_keys, row_count, rows_in
 HASHES = 1 << 32
 
 
-class FittingRows(NamedTuple):
-    """Rows of a partition, or of a part of it, that hold the cohorts of some scored columns whole.
+class Span(NamedTuple):
+    """The rows of a partition whose hashes are in number `place` of `of` equal ranges of their bin."""
 
-    keys: array (rows, words). Columns that are neither known nor among the scored ones may be 0.
+    of: int = 1
+    place: int = 0
+
+
+class FittingRows(NamedTuple):
+    """Rows of a partition, or of a span of it, that hold the cohorts of some scored columns whole.
+
+    keys: array (rows, words). Columns that are neither known nor among the scored ones are 0 if rows are collapsed.
     counts: list of arrays, one for each way to count. How often each row counts.
+    collapsed: whether no two rows are equal. Else they are as they came, sender after sender.
     """
 
     scored_columns: list[int]
+    span: Span
     keys: npt.NDArray[np.uint64]
     counts: list[npt.NDArray[np.int64]]
+    collapsed: bool
 
 
 class _TooManyRowsError(Exception):
@@ -44,13 +54,14 @@ class _TooManyRowsError(Exception):
 class PartitionRows:
     """What reached a partition in one cut.
 
-    parcels: list of tuples. The parcels of each sender, one for each way in which the same rows are counted.
+    senders: list of tuples. The parcels of each sender, one for each way in which its rows are counted; None: its rows
+    do not count in that way.
     layout: KeyLayout. The layout of the keys.
     known, by: columns. What the attacker knows; by whose hash the partition was made, of so many `bins`.
     limit: distinct rows that fit into memory.
     """
 
-    parcels: Sequence[tuple[Parcel, ...]]
+    senders: Sequence[tuple[Parcel | None, ...]]
     layout: KeyLayout
     known: Sequence[int]
     by: Sequence[int]
@@ -58,37 +69,79 @@ class PartitionRows:
     limit: float
     workers: Workers
 
-    def fitting(self, scored_columns: Sequence[int]) -> Iterator[FittingRows]:
-        """Return the rows in as few parts as fit into memory, each once for each of the scored columns."""
-        if sum(row_count(own[0]) for own in self.parcels) <= self.limit:
-            several = [rows_in(same, self.layout.words) for same in zip(*self.parcels, strict=True)]
-            yield FittingRows(list(scored_columns), several[0].keys, [_counts(rows) for rows in several])
-            return
-        yield from self._fit(list(scored_columns), _Span(1, 0), tried=False)
+    @property
+    def rows(self) -> int:
+        """Return how many rows came, before equal ones are collapsed."""
+        return sum(map(_sent_rows, self.senders))
 
-    def _fit(self, scored_columns: list[int], span: _Span, tried: bool) -> Iterator[FittingRows]:
-        """Return the rows of a span of hashes. tried: it cannot be cut by the known columns any more."""
+    def fitting(self, scored_columns: Sequence[int], collapse: bool = False) -> Iterator[FittingRows]:
+        """Yield the rows in as few spans as fit into memory, each once for each of the scored columns.
+
+        collapse: whether rows are collapsed even if all fit as they came.
+        """
+        if self.rows <= self.limit and not collapse:
+            arrays = [np.concatenate(each) for each in zip(*self._rows_of(Span()), strict=True)]
+            yield FittingRows(list(scored_columns), Span(), arrays[0], arrays[1:], collapsed=False)
+            return
+        yield from self._fit(list(scored_columns), Span(), tried=False)
+
+    def located(self, fit: FittingRows, senders: int) -> Iterator[tuple[npt.NDArray[np.bool_] | None, Any]]:
+        """Yield where the rows of the first so many senders are in what `fitting` gave.
+
+        For each sender: which of its rows are in the span (None: all), and the place of each of these among the keys.
+        """
+        if not fit.collapsed:
+            start = 0
+            for sent in self.senders[:senders]:
+                rows = _sent_rows(sent)
+                yield None, slice(start, start + rows)
+                start += rows
+            return
+        needed = self.layout.masks({*self.known, *fit.scored_columns})
+        waiting: list[tuple[npt.NDArray[np.bool_] | None, npt.NDArray[np.uint64]]] = []
+        # As many at once as there are distinct rows: these are compared with all that is looked up.
+        for number, sent in enumerate(self.senders[:senders]):
+            keys, *_ = self._read(sent)
+            mine = None if fit.span.of == 1 else self._places(keys, fit.span.of) == fit.span.place
+            waiting.append((mine, (keys if mine is None else keys[mine]) & needed))
+            size = sum(len(own) for _, own in waiting)
+            if size < min(len(fit.keys), self.limit) and number + 1 < min(senders, len(self.senders)):
+                continue
+            both = np.concatenate([fit.keys, *(own for _, own in waiting)])
+            places = distinct_rows(Rows(both), len(both), self.workers).number[len(fit.keys) :]
+            start = 0
+            for mine, own in waiting:
+                yield mine, places[start : start + len(own)]
+                start += len(own)
+            waiting = []
+
+    def in_span(self, sender: int, span: Span) -> npt.NDArray[np.bool_]:
+        """Return which rows of a sender are in a span."""
+        keys, *_ = self._read(self.senders[sender])
+        return np.asarray(self._places(keys, span.of) == span.place)
+
+    def _fit(self, scored_columns: list[int], span: Span, tried: bool) -> Iterator[FittingRows]:
+        """Yield the rows of a span of hashes. tried: it cannot be cut by the known columns any more."""
         # One scored column of one class has not many more distinct rows than it has values.
-        limit = math.inf if tried and len(scored_columns) == 1 else self.limit
+        limit = math.inf if tried and len(scored_columns) <= 1 else self.limit
         try:
             found = self._collapse(scored_columns, span, limit)
         except _TooManyRowsError:
             found = None
         if found is not None:
-            yield FittingRows(scored_columns, found.keys, list(found.sums))
+            yield FittingRows(scored_columns, span, found.keys, list(found.sums), collapsed=True)
             return
-        if not tried:
-            finer = self._finer(span)
-            if finer:
-                for own in finer:
-                    yield from self._fit(scored_columns, own, tried=False)
-                return
-        middle = len(scored_columns) // 2
-        for half in filter(None, (scored_columns[:middle], scored_columns[middle:])):
-            yield from self._fit(half, span, tried=True)
+        finer = [] if tried else self._finer(span)
+        for own in finer:
+            yield from self._fit(scored_columns, own, tried=False)
+        if not finer:
+            middle = len(scored_columns) // 2
+            halves = [half for half in (scored_columns[:middle], scored_columns[middle:]) if half]
+            for half in halves or [[]]:
+                yield from self._fit(half, span, tried=True)
 
-    def _finer(self, span: _Span) -> list[_Span]:
-        """Return the spans with rows of a finer cut, nothing if it would leave the rows together."""
+    def _finer(self, span: Span) -> list[Span]:
+        """Return the spans with rows of a finer cut, none if it would leave the rows together."""
         rows = sum(len(keys) for keys, *_ in self._rows_of(span))
         times = -(-2 * rows // max(1, int(self.limit)))
         if self.bins * span.of * times >= HASHES or not self.by:
@@ -98,12 +151,12 @@ class PartitionRows:
             sizes += np.bincount(self._places(keys, span.of * times) - span.place * times, minlength=times)
         if sizes.max() == rows:
             return []
-        return [_Span(span.of * times, span.place * times + int(place)) for place in np.flatnonzero(sizes)]
+        return [Span(span.of * times, span.place * times + int(place)) for place in np.flatnonzero(sizes)]
 
-    def _collapse(self, scored_columns: Sequence[int], span: _Span, limit: float) -> DistinctRows:
+    def _collapse(self, scored_columns: Sequence[int], span: Span, limit: float) -> DistinctRows:
         """Return the distinct rows of a span; raises _TooManyRowsError for more than the limit."""
         needed = self.layout.masks({*self.known, *scored_columns})
-        rows = DistinctRows(self.layout.words, len(self.parcels[0]), self.workers)
+        rows = DistinctRows(self.layout.words, len(self.senders[0]), self.workers)
         waiting: list[list[npt.NDArray[Any]]] = []
         size = 0
         # As many at once as there are distinct rows: those are compared with all that is added.
@@ -123,26 +176,28 @@ class PartitionRows:
         if len(rows) > limit:
             raise _TooManyRowsError
 
-    def _rows_of(self, span: _Span) -> Iterator[list[Any]]:
-        """Return the keys, and the counts, of the rows of a span, sender by sender."""
-        for same in self.parcels:
-            several = [rows_in([parcel], self.layout.words) for parcel in same]
-            arrays = [several[0].keys, *map(_counts, several)]
+    def _rows_of(self, span: Span) -> Iterator[list[Any]]:
+        """Yield the keys, and the counts, of the rows of a span, sender by sender."""
+        for sent in self.senders:
+            arrays = self._read(sent)
             if span.of > 1:
                 mine = self._places(arrays[0], span.of) == span.place
                 arrays = [array[mine] for array in arrays]
             yield arrays
+
+    def _read(self, sent: tuple[Parcel | None, ...]) -> list[Any]:
+        """Return the keys of a sender, and how often each of its rows counts, in each way."""
+        several = [None if parcel is None else rows_in([parcel], self.layout.words) for parcel in sent]
+        keys = next(rows.keys for rows in several if rows is not None)
+        return [keys, *(np.zeros(len(keys), np.int64) if rows is None else _counts(rows) for rows in several)]
 
     def _places(self, keys: npt.NDArray[Any], of: int) -> npt.NDArray[np.int64]:
         """Return in which of so many spans of its bin each row lies."""
         return partition_of_keys(keys, self.layout, self.by, self.bins * of).astype(np.int64) % of
 
 
-class _Span(NamedTuple):
-    """The hashes of number `place` of `of` equal ranges of each bin."""
-
-    of: int
-    place: int
+def _sent_rows(sent: tuple[Parcel | None, ...]) -> int:
+    return next(row_count(parcel) for parcel in sent if parcel is not None)
 
 
 def _counts(rows: Rows) -> npt.NDArray[np.int64]:

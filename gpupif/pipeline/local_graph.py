@@ -30,17 +30,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from itertools import pairwise, repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
+from ..encoding.column import Column
 from ..engines.base import Job
+from ..io.checkpoints import Store
 from ..io.ipc_batches import BatchReader, BatchWriter
-from ..out_of_core.budget import Budget
-from ..out_of_core.chunks import TableChunks
 from ..rows.threads import Workers, default_threads
 from ..utils.private_folder import fresh_folder, remove
 from .encoded_chunk import CodedChunk
@@ -56,26 +57,62 @@ SCHEMA = {"source": pa.int64(), "cut": pa.int64(), "data": pa.large_binary()}
 _UNKNOWN: Any = object()
 
 
+class Memory(Protocol):
+    """The memory that a graph may use."""
+
+    @property
+    def working(self) -> int:
+        """Return the bytes for all tasks."""
+
+    def part_rows(self, job: Job) -> int:
+        """Return how many rows of a partition can be scored at once."""
+
+    def planned_rows(self, limit: int, rows: int, columns: int) -> int:
+        """Return how many of so many rows a partition is planned with, if `limit` rows can be scored at once."""
+
+
+class CodedTable(Protocol):
+    """A table that was encoded before. sizes: rows of each chunk. columns: without codes of rows."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Return the rows of each chunk."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Return the columns, without codes of rows."""
+
+    def codes(self, number: int) -> list[Any]:
+        """Return the codes of all columns of a chunk."""
+
+
 class LocalGraph:
     """See the module; a context manager, which deletes the files.
 
     folder: Path. A private folder, which is made, for what is shuffled.
-    budget: Budget. The memory that the graph may use.
+    memory: Memory. The memory that the graph may use, such as a `Budget`.
     done: called when a chunk was sent or a partition was computed, with the name of the stage.
+    store: Store. The checkpoint of a run; what was shuffled is kept there, and is not sent again after a kill.
     """
 
-    def __init__(self, folder: Path, budget: Budget, done: Callable[[str], None] = lambda stage: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        memory: Memory,
+        done: Callable[[str], None] = lambda stage: None,
+        store: Store | None = None,
+    ) -> None:
         threads = default_threads()
         self._at_once = min(threads, MOST_TASKS)
         self._folder = fresh_folder(folder)
-        self._budget = budget
+        self._memory = memory
+        self._store = store
         self._done = done
-        self._shuffles = 0
-        self._kept = _Kept(int(KEPT_SHARE * budget.working))
+        self._kept = _Kept(int(KEPT_SHARE * memory.working))
         self._workers = Workers(self._at_once)
-        share = TaskResources(-(-threads // self._at_once), budget.working // self._at_once, self._rows_at_once)
+        share = TaskResources(-(-threads // self._at_once), memory.working // self._at_once, self._rows_at_once)
         # The resources of one of several tasks, and of a task that runs alone.
-        self._shared, self._alone = share, TaskResources(threads, budget.working, budget.part_rows)
+        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.part_rows)
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +121,7 @@ class LocalGraph:
         self._workers.__exit__(*error)
         remove(self._folder)
 
-    def take(self, table: TableChunks) -> list[Result]:
+    def take(self, table: CodedTable) -> list[Result]:
         """Return the chunks of an encoded table, each a `CodedChunk` when it is asked for."""
 
         def read(number: int) -> CodedChunk:
@@ -121,13 +158,18 @@ class LocalGraph:
             # No cut keeps cohorts whole: one task gets all rows, and all memory.
             return 1
         limit, rows = self._rows_at_once(planned.job), int(planned.rows)
-        return max(1, -(-rows // self._budget.planned_rows(limit, rows, len(planned.job.counts))))
+        return max(1, -(-rows // self._memory.planned_rows(limit, rows, len(planned.job.counts))))
 
     def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
         """See `Graph`; the parcels of each chunk are a file."""
-        shuffle = _Shuffle(stage, list(parcels), self._folder / f"{self._shuffles:03}", partitions)
-        self._shuffles += 1
+        folder = self._folder / stage if self._store is None else self._store.part(stage)
+        shuffle = _Shuffle(stage, list(parcels), folder, partitions)
         return [_Arrival(shuffle, partition) for partition in range(partitions)]
+
+    def run(self, results: Sequence[Result]) -> None:
+        """Run the shuffles and reductions that results need, without computing the results themselves."""
+        for result in results:
+            self._prepare(result)
 
     def value(self, result: Result) -> Any:
         """Run the tasks that a result needs, as far as they did not run; return it."""
@@ -136,7 +178,7 @@ class LocalGraph:
 
     def _rows_at_once(self, job: Job) -> int:
         """Return how many distinct rows of a partition one task may hold."""
-        return max(1, self._budget.part_rows(job) // self._at_once)
+        return max(1, self._memory.part_rows(job) // self._at_once)
 
     def _prepare(self, result: Result) -> None:
         """Run the stages that a result needs, one after the other, those that they need first."""
@@ -157,9 +199,14 @@ class LocalGraph:
                 with within(self._alone):
                     node.value = node.combine(node.function, values)
             elif isinstance(node, _Shuffle):
-                fresh_folder(node.folder)
-                self._run_all(node.stage, [_Call(node.stage, node.write, own) for own in enumerate(node.parcels)])
-                node.value = None
+                send = partial(self._send, node)
+                node.value = send() if self._store is None else self._store.once(node.stage, send)
+
+    def _send(self, shuffle: _Shuffle) -> int:
+        """Write all parcels of a shuffle; return how many chunks sent them."""
+        fresh_folder(shuffle.folder)
+        self._run_all(shuffle.stage, [_Call(shuffle.stage, shuffle.write, own) for own in enumerate(shuffle.parcels)])
+        return len(shuffle.parcels)
 
     def _run_all(self, stage: str, results: Sequence[Result]) -> list[Any]:
         """Return the values of results, of which several are computed at the same time."""

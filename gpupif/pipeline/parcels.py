@@ -63,9 +63,13 @@ def parcel_memory(rows: Rows) -> int:
 def parcel_rows(
     rows: Rows, to: npt.NDArray[Any], partitions: int, source: int, cut: int, workers: Workers
 ) -> list[Parcel]:
-    """Rows in parcels to the partitions `to`: their keys, and how often each occurs if that is known."""
+    """Return rows in parcels to the partitions `to`: their keys, and how often each occurs if that is known."""
+    return block_parcels(order_by_partition(rows, to, partitions, workers), source, cut, workers)
+
+
+def block_parcels(blocks: Blocks, source: int, cut: int, workers: Workers) -> list[Parcel]:
+    """Return the parcels of rows that are in order of their partitions."""
     parcels = []
-    blocks = order_by_partition(rows, to, partitions, workers)
     counts = blocks.rows.counts
     for partition, start, stop in stretches(blocks):
         writer = WordWriter(workers.empty)

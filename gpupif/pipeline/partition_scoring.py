@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..attack.any_known import folded_name
 from ..engines.attacker_scoring import score_attacker
-from ..engines.base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset
+from ..engines.base import (
+    SILENT,
+    AnyKnownResult,
+    AnyKnownShares,
+    Engine,
+    EngineResult,
+    Job,
+    KnownSubset,
+    Progress,
+)
 from ..engines.partition_plan import WeightSums, compact_codes, part_job
 from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
@@ -47,9 +56,10 @@ def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFr
             rows = rows_in(own, words, workers.empty)
             # The same rows, in the same order.
             row_counts = rows_in(counted, words, workers.empty).counts if counted else None
-            scorer = _Scorer(plan, engine, scored_columns, rows, row_counts, rows_in(others, words, workers.empty))
-            values, found = scorer.score()
-            sums.append(found)
+            population = rows_in(others, words, workers.empty)
+            found = PartitionScorer(plan, engine, scored_columns, rows, row_counts, population).score()
+            values = {_output(name, fold): scores for (fold, name), scores in found.values.items()}
+            sums.append(found.sums)
             sizes = list(map(row_count, own))
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
             for parcel, (start, stop) in zip(own, edges, strict=True):
@@ -66,11 +76,32 @@ def _by_table(parcels: Iterable[Parcel], routes: Routes) -> tuple[list[Parcel], 
     return own, others, counted
 
 
-@dataclass(eq=False)
-class _Scorer:
-    """Rows of the table in one partition, and `others` of the population.
+class ScoredRows(NamedTuple):
+    """Scores of the rows of a partition.
 
-    row_counts: how often each occurs, where they are counted in units of weights and a measure needs both.
+    values: by fold and measure an array (scored columns, rows), or `SharedScores`. A fold is "" or what several sets of
+    known columns come to.
+    sums: what weights are made of. distinct_rows: how many rows differ over all columns that are used.
+    weights: by scored column that of each of several sets of known columns; None for one set.
+    """
+
+    values: dict[tuple[str, str], Any]
+    sums: WeightSums
+    distinct_rows: int
+    weights: list[npt.NDArray[np.float64]] | None
+
+
+@dataclass(eq=False)
+class PartitionScorer:
+    """Scores rows of the table that are in one partition, as a table of their own with the priors of the whole.
+
+    rows: of the table.
+    row_counts: how often each row occurs, where rows are counted in units of weights and a measure needs both.
+    others: rows of the population, which count in the sizes of cohorts there.
+    progress: hears of cells.
+    anywhere: whether scores may stay on the device that made them.
+    shares: of a plan, a job and numbers of rows of both tables, the memory that scoring on several sets of known
+    columns may take.
     """
 
     plan: Plan
@@ -79,39 +110,41 @@ class _Scorer:
     rows: Rows
     row_counts: npt.NDArray[np.int64] | None
     others: Rows
+    progress: Progress = SILENT
+    anywhere: bool = False
+    shares: Callable[[Plan, Job, Sequence[KnownSubset], int, int], AnyKnownShares | None] = shares_of
 
     @cached_property
     def _sets(self) -> Sequence[KnownSubset] | None:
         subsets = self.plan.request.subsets(self.plan.rows)
         return None if subsets is None else subsets.sets
 
-    def score(self) -> tuple[dict[str, Any], WeightSums]:
-        """Scores (scored columns, rows), arrays or `SharedScores`, of each of the outputs that has scores of its own,
-        by name; what weights are made of.
-        """
+    def score(self) -> ScoredRows:
+        """Return the scores that outputs are made from, CIG in place of weighted CIG."""
         plan = self.plan
         codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
         job = part_job(plan.job, self.scored_columns, codes, self.rows.counts, self.row_counts)
-        if self._sets is None and self.engine.device == "cpu":
+        if self._sets is None and (self.anywhere or self.engine.device == "cpu"):
             job = replace(job, scores_on="either")
         elif self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
-        result = self._score(job)
-        folds = result.by_fold().items()
-        values = {_output(name, fold): found for fold, scores in folds for name, found in scores.items()}
+        result = self._score(job, self.progress)
+        values = {(fold, name): found for fold, scores in result.by_fold().items() for name, found in scores.items()}
         if plan.population is not None:
             values |= self._population_sizes()
-        return values, WeightSums.of(result, self.scored_columns, plan.in_one_partition)
+        sums = WeightSums.of(result, self.scored_columns, plan.in_one_partition)
+        weights = result.weights if isinstance(result, AnyKnownResult) else None
+        return ScoredRows(values, sums, result.distinct_rows, weights)
 
-    def _score(self, job: Job) -> EngineResult | AnyKnownResult:
-        sets = self._sets
-        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows.keys), len(self.others.keys))
-        return score_attacker(self.engine, compact_codes(job), sets, SILENT, shares)
+    def _score(self, job: Job, progress: Progress) -> EngineResult | AnyKnownResult:
+        sets, sizes = self._sets, (len(self.rows.keys), len(self.others.keys))
+        shares = None if sets is None else self.shares(self.plan, job, sets, *sizes)
+        return score_attacker(self.engine, compact_codes(job), sets, progress, shares)
 
-    def _population_sizes(self) -> dict[str, npt.NDArray[Any]]:
-        """How many rows of the population are in the cohorts of the table's rows, by output.
+    def _population_sizes(self) -> dict[tuple[str, str], npt.NDArray[Any]]:
+        """Return how many rows of the population are in the cohorts of the table's rows, by fold.
 
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
@@ -128,8 +161,8 @@ class _Scorer:
             times=found.rows.counts.astype(np.int64),
         )
         place = found.number[:asked]
-        folds = self._score(job).by_fold().items()
-        return {_output(POPULATION_SIZE.name, fold): on_host(sizes["cohort_size"])[:, place] for fold, sizes in folds}
+        folds = self._score(job, SILENT).by_fold().items()
+        return {(fold, POPULATION_SIZE.name): on_host(sizes["cohort_size"])[:, place] for fold, sizes in folds}
 
 
 def _output(measure: str, fold: str) -> str:

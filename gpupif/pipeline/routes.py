@@ -45,13 +45,14 @@ class RoutedPass:
     """Rows whose cohorts of some scored columns are to be found.
 
     by: the columns whose hash says in which bin a row lies. places: the partition of each bin; -1 for a heavy bin,
-    whose rows go on in the cuts `finer`.
+    whose rows go on in the cuts `finer`. whole: rows keep the columns that do not matter here.
     """
 
     scored_columns: list[int]
     by: list[int]
     places: npt.NDArray[np.int32]
     finer: list[int]
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,18 @@ def plan_routes(plan: Plan, chunks: int, senders: int, partitions: int, sample: 
     return Routes(cuts, list(range(len(passes))), partitions, chunks, senders)
 
 
+def hash_routes(passes: Sequence[Pass], partitions: int, chunks: int, senders: int) -> Routes:
+    """Return the routes of passes, each of which has so many partitions of its own, one for each bin.
+
+    Rows keep all columns in the first pass, so that distinct rows can be counted there.
+    """
+    cuts = []
+    for number, one in enumerate(passes):
+        places = np.arange(partitions if one.by else 1, dtype=np.int32) + np.int32(number * partitions)
+        cuts.append(RoutedPass(one.scored_columns, one.by, places, [], whole=number == 0))
+    return Routes(cuts, list(range(len(cuts))), len(cuts) * partitions, chunks, senders)
+
+
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
     """The scored columns of a pass in two that cut finer, or that, scored apart, have fewer distinct rows; or none."""
     groups = [half for half in split(one.scored_columns, entropies) if half]
@@ -156,7 +169,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         number, columns, sent, source_rows, place = waiting.popleft()
         cut = routes.cuts[number]
         needed = columns & {*plan.job.known, *cut.scored_columns}
-        if needed < columns:
+        if needed < columns and not cut.whole:
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)
             narrow = distinct_rows(Rows(keys, sent.counts), total, workers)

@@ -23,9 +23,8 @@ from pathlib import Path
 from gpupif.cli import main as cli
 from gpupif.io import checkpoints as store
 from gpupif.io import ipc_batches
-from gpupif.out_of_core import encode
-from gpupif.out_of_core import part_scoring as parts
-from gpupif.out_of_core import shuffle as cut
+from gpupif.out_of_core import encode, one_partition_scoring, population, table_scoring
+from gpupif.pipeline import local_graph
 
 # As a script, it finds its neighbours here.
 sys.path.append(str(Path(__file__).parent.parent.parent))
@@ -76,7 +75,7 @@ def die_at(moment: str, number: int) -> Callable[[], None]:
         marked.extend(marking)
         marking.clear()
 
-    for module in (encode, cut, parts, ipc_batches):
+    for module in (encode, table_scoring, one_partition_scoring, population, local_graph, ipc_batches):
         for name in ("BatchWriter", "write_batch"):
             if hasattr(module, name):
                 setattr(module, name, dying(getattr(module, name)))

@@ -20,8 +20,8 @@ from tests.helpers.runs_that_fail import MEASURES, fail
 
 FAILURES = [
     "gpupif.out_of_core.encode.encode_part",
-    "gpupif.out_of_core.passes.hash_partition",
-    "gpupif.out_of_core.part_scoring.part_job",
+    "gpupif.out_of_core.table_scoring.find_sends",
+    "gpupif.pipeline.partition_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
     "gpupif.out_of_core.write.write_groups",
     "gpupif.out_of_core.attacker_run._codes_of_row",
@@ -65,7 +65,7 @@ def touch_after(monkeypatch, name, file):
     "name",
     [
         "gpupif.out_of_core.encode.encode_part",
-        "gpupif.out_of_core.passes.hash_partition",
+        "gpupif.out_of_core.table_scoring.find_sends",
         "gpupif.out_of_core.write.write_groups",
     ],
 )

@@ -17,7 +17,8 @@ from gpupif.attack.joined_columns import counting_job
 from gpupif.engines.base import KnownSubset
 from gpupif.engines.memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget, one_part
+from gpupif.out_of_core import budget
+from gpupif.pipeline import partition_scoring
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die_at_each_mark
 from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
@@ -96,9 +97,9 @@ def expected(census):
 def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
     """Scored one scored column after the other, or all at once; read in chunks, and written in files of other sizes."""
     calls = []
-    real = one_part.score_attacker
+    real = partition_scoring.score_attacker
     monkeypatch.setattr(
-        one_part, "score_attacker", lambda *given: calls.append(given[1].scored_columns) or real(*given)
+        partition_scoring, "score_attacker", lambda *given: calls.append(given[1].scored_columns) or real(*given)
     )
     distinct = expected.distinct_rows
     assert distinct < 100
@@ -171,7 +172,7 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
             gpupif.score_files(census, scored_column, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
-        patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
+        patch.setattr("gpupif.pipeline.partition_scoring.score_attacker", failing)
         patch.setattr("gpupif.rows.distinct.distinct_rows", failing)
         scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     assert_same(scores, expected)
@@ -184,7 +185,7 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
 
     scored_column = tmp_path / "out"
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
+        patch.setattr("gpupif.pipeline.partition_scoring.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"

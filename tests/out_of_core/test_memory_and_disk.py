@@ -11,7 +11,7 @@ import gpupif
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
 from gpupif.io.read import open_source
-from gpupif.out_of_core import budget, part_scoring
+from gpupif.out_of_core import budget, table_scoring
 from gpupif.out_of_core.options import OutputOptions
 from gpupif.results.cell_selection import Selection
 from gpupif.utils import memory
@@ -183,13 +183,13 @@ def test_different_scores_of_all_parts_have_their_share_of_memory(tmp_path, monk
     """They are in memory together when scores are put together; columns with more are kept as they are."""
     source = census_folder(tmp_path / "in", rows=3000)
     kept = []
-    real = part_scoring.kept_small
+    real = table_scoring.kept_small
 
     def noted(values, most):
         kept.append(real(values, most))
         return kept[-1]
 
-    monkeypatch.setattr(part_scoring, "kept_small", noted)
+    monkeypatch.setattr(table_scoring, "kept_small", noted)
     given = budget.Budget(1, 1 << 30, together=2)
     assert 2 * 100 * 8 * given.distinct_scores(100) <= budget.DISTINCT_SCORES_SHARE * (1 << 30)
     monkeypatch.setattr(budget.Budget, "distinct_scores", lambda self, columns: 40)

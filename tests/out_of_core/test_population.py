@@ -13,7 +13,8 @@ import pytest
 import gpupif
 from gpupif.errors import ColumnNotFoundError, ColumnTypeError, InputError, OutputError, TableReadError
 from gpupif.measures import MEASURES
-from gpupif.out_of_core import part_scoring as parts
+from gpupif.out_of_core.table_scoring import TableScoring
+from gpupif.pipeline.partition_scoring import PartitionScorer
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.dying import die_at_each_mark
 from tests.helpers.pieces import assert_same, in_pieces, nothing_left, write_parts
@@ -44,8 +45,8 @@ def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
     source = write_parts(tmp_path / "in", frame.iloc[:100], [30])
     people = write_parts(tmp_path / "people", frame.iloc[70:200].assign(more=1), [77])
     calls = []
-    real = parts.PartScorer._score_cut
-    monkeypatch.setattr(parts.PartScorer, "_score_cut", lambda *given: calls.append(1) or real(*given))
+    real = TableScoring._put_together
+    monkeypatch.setattr(TableScoring, "_put_together", lambda *given: calls.append(1) or real(*given))
     with in_pieces(40, part_rows):
         scores = gpupif.score_files(source, tmp_path / "out", population=gpupif.Population(people, lacks="count"))
     assert_same(scores, gpupif.score(source, population=gpupif.Population(people, lacks="count")))
@@ -140,14 +141,14 @@ def test_resumed_with_another_population(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_files_that_change_meanwhile(tmp_path, monkeypatch):
     source, people = census_files(tmp_path)
-    real = parts.PartScorer.score
+    real = PartitionScorer.score
     file = people / "000.parquet"
 
     def changing(*given, **named):
         file.touch()
         return real(*given, **named)
 
-    monkeypatch.setattr(parts.PartScorer, "score", changing)
+    monkeypatch.setattr(PartitionScorer, "score", changing)
     with in_pieces(60, 100), pytest.raises(TableReadError, match=r"people/000\.parquet: the file changed"):
         gpupif.score_files(source, tmp_path / "out", population=people, weights="w")
     assert nothing_left(tmp_path)

@@ -34,8 +34,8 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
-        patch.setattr("gpupif.out_of_core.passes.hash_partition", failing)
-        patch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", failing)
+        patch.setattr("gpupif.out_of_core.table_scoring.find_sends", failing)
+        patch.setattr("gpupif.pipeline.partition_scoring.PartitionScorer.score", failing)
         scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
@@ -53,9 +53,7 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     assert "going on with a run that was ended" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["riskiest", "weighted", "any"]
-)
+@pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["top", "weighted", "any"])
 def test_cells_go_on(tmp_path, monkeypatch, known, by):
     """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
@@ -67,8 +65,8 @@ def test_cells_go_on(tmp_path, monkeypatch, known, by):
     with in_pieces(30, 40), pytest.raises(OutputError, match="other cells"):
         gpupif.score_files(source, output, **asked | {"top": 21})
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.passes.hash_partition")
-        fail(patch, "gpupif.out_of_core.part_scoring.part_job")
+        fail(patch, "gpupif.out_of_core.table_scoring.find_sends")
+        fail(patch, "gpupif.pipeline.partition_scoring.part_job")
         found = gpupif.score_files(source, output, **asked)
     expected = gpupif.score(source, MEASURES, known=known)
     assert found.cells().to_arrow().equals(expected.cells(top=20, by=by).to_arrow())

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.out_of_core import part_scoring as parts
+from gpupif.out_of_core.table_scoring import TableScoring
+from gpupif.pipeline.fitting_rows import PartitionRows
 from gpupif.utils.percentiles import ONCE, percentiles
 from tests.helpers.file_formats import ALL, FILES, FRAME
 from tests.helpers.pieces import (
@@ -223,22 +224,21 @@ def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, par
         frame[name] = frame[name].where(chance.random(120) < 0.1, frame[name].mode()[0])
     write_parts(tmp_path / "in", frame, [30])
     calls = []
-    for name in ("_score_collapsed", "_score_cut"):
-        real = getattr(parts.PartScorer, name)
+    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_put_together")):
+        real = getattr(owner, name)
 
         def noted(self, *given, real=real, name=name):
             calls.append(name)
             return real(self, *given)
 
-        monkeypatch.setattr(parts.PartScorer, name, noted)
+        monkeypatch.setattr(owner, name, noted)
     with in_pieces(40, part_rows):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, **arguments)
     expected = gpupif.score(tmp_path / "in", ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
-    assert "_score_collapsed" in calls
     if part_rows == 2:
-        assert "_score_cut" in calls
+        assert {"_collapse", "_put_together"} <= {*calls}
 
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, -0.25, 1.0, 1.0000000000000002, 3.5, 1e300]) | st.floats(-64, 64)

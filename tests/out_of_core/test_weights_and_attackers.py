@@ -13,7 +13,9 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, OutputError
 from gpupif.measures import MEASURES
-from gpupif.out_of_core import part_scoring as parts
+from gpupif.out_of_core.table_scoring import TableScoring
+from gpupif.pipeline.fitting_rows import PartitionRows
+from gpupif.pipeline.partition_scoring import PartitionScorer
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.pieces import assert_same, assert_same_summary, census_folder, in_pieces, nothing_left, write_parts
 
@@ -31,22 +33,21 @@ def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, 
     frame["w"] = chance.integers(0, 4, 120) * 0.7
     write_parts(tmp_path / "in", frame, [30])
     calls = []
-    for name in ("_score_collapsed", "_score_cut"):
-        real = getattr(parts.PartScorer, name)
+    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_put_together")):
+        real = getattr(owner, name)
 
         def noted(self, *given, real=real, name=name):
             calls.append(name)
             return real(self, *given)
 
-        monkeypatch.setattr(parts.PartScorer, name, noted)
+        monkeypatch.setattr(owner, name, noted)
     with in_pieces(40, part_rows):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, weights="w")
     expected = gpupif.score(tmp_path / "in", ALL, weights="w")
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
-    assert "_score_collapsed" in calls
     if part_rows == 2:
-        assert "_score_cut" in calls
+        assert {"_collapse", "_put_together"} <= {*calls}
 
 
 @pytest.mark.slow
@@ -108,7 +109,8 @@ class KilledError(BaseException):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "step", ["gpupif.out_of_core.passes.hash_partition", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
+    "step",
+    ["gpupif.out_of_core.table_scoring.find_sends", "gpupif.pipeline.partition_scoring.PartitionScorer.score", "write"],
 )
 @pytest.mark.parametrize("after", [0, 2])
 def test_resume(tmp_path, monkeypatch, step, after):
@@ -120,7 +122,7 @@ def test_resume(tmp_path, monkeypatch, step, after):
     calls = []
     with in_pieces(40, 50), monkeypatch.context() as patch:
         module, _, name = step.rpartition(".")
-        scored_column = parts.PartScorer if module.endswith("PartScorer") else __import__(module, fromlist=[name])
+        scored_column = PartitionScorer if module.endswith("PartitionScorer") else __import__(module, fromlist=[name])
         real = getattr(scored_column, name)
 
         def failing(*given, **more):

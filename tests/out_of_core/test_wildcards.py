@@ -29,7 +29,7 @@ def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
     source = write_parts(tmp_path / "in", frame.assign(w=1 + frame.index % 4 / 4), [130])
     arguments = {"missing": "wildcard", "weights": weights, "known": ["age", "sex", "region"]}
     arguments["columns"] = ["age", "sex", "region", "marital_status"]
-    monkeypatch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", None)
+    monkeypatch.setattr("gpupif.out_of_core.table_scoring.TableScoring._score_partition", None)
     with in_pieces(60, different):
         scores = gpupif.score_files(source, tmp_path / "out", ALL, attackers=None, **arguments)
     expected = gpupif.score(source, ALL, **arguments)

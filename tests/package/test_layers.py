@@ -23,8 +23,8 @@ LAYERS = """
     frames
     attack
     results
-    out_of_core
     pipeline
+    out_of_core
     dask
     scoring
     marginals

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpupif.engines.cohort_sizes import SMALL_COHORTS, CohortSizes
 from gpupif.engines.partition_plan import WeightSums
-from gpupif.out_of_core.part_scoring import PartResult
+from gpupif.out_of_core.table_scoring import PartitionFacts
 from gpupif.utils.information import LogSum, Sizes, log2_counts
 
 GROUPS = st.lists(st.integers(1, 2**61) | st.integers(1, 9), max_size=30)
@@ -54,6 +54,6 @@ def test_tallies(small, large):
 
 
 def test_json():
-    found = PartResult(WeightSums({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}), rows=3)
-    again = PartResult.from_json(json.loads(json.dumps(found.as_json())))
+    found = PartitionFacts(WeightSums({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}), rows=3)
+    again = PartitionFacts.from_json(json.loads(json.dumps(found.to_json())))
     assert (again.sums, again.rows) == (found.sums, found.rows)

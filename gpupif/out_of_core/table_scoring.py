@@ -1,0 +1,549 @@
+"""A table on disk scored against one attacker, by tasks of `gpupif.pipeline`; each step is kept in the checkpoint.
+
+Each chunk sends its distinct rows to the partitions that hold their cohorts whole. Each partition is scored, and its
+scores are stored chunk by chunk, in the order in which the chunk sent its rows. Beside what it sends, a chunk keeps for
+each of its rows the place of its scores there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpupif.kernels import spread
+from gpupif.kernels.codes import add_times
+from gpupif.kernels.dictionary import count_numbers
+
+from ..attack.any_known import FOLDS, KnownSubsets, fold_of
+from ..attack.joined_columns import SAMPLE
+from ..engines.base import Job
+from ..engines.partition_plan import WeightSums, part_measures, plan_shuffles
+from ..engines.shared_scores import take_scored_column
+from ..io.ipc_batches import BatchReader, BatchWriter, arrow_type, read_batch, write_batch
+from ..measures import POPULATION_SIZE, resolve_measures
+from ..pipeline.fitting_rows import FittingRows, PartitionRows, Span
+from ..pipeline.local_graph import LocalGraph
+from ..pipeline.parcels import (
+    Parcel,
+    block_parcels,
+    order_by_partition,
+    pack,
+    parcel_memory,
+    row_count,
+    unpack,
+)
+from ..pipeline.partition_scoring import PartitionScorer, ScoredRows
+from ..pipeline.routes import RoutedPass, Routes, Send, find_sends, hash_routes
+from ..pipeline.table_plan import Plan
+from ..pipeline.task_resources import task_workers
+from ..rows.distinct import distinct_rows, sum_times
+from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
+from ..rows.threads import Workers
+from ..utils.arrays import on_host
+from ..utils.information import LogSum
+from ..utils.repeated import Repeated, kept_small
+from .chunks import TableChunks
+from .population import EncodedPopulation
+from .run_context import RunContext
+
+# A column of scores.
+Scores = npt.NDArray[Any] | Repeated
+# Distinct scores, and how often each occurs.
+Multiset = tuple[Any, Any]
+
+
+class StoredCut(NamedTuple):
+    """Where the scores of some scored columns are.
+
+    home: the place of the column, in the file of a chunk, that has the places of its rows' scores. files: of scores, in
+    the order of the partitions. scored_columns: whose scores they have.
+    """
+
+    home: int
+    files: list[Path]
+    scored_columns: Sequence[int]
+
+
+@dataclass
+class PartitionFacts:
+    """Results of a partition beside its scores.
+
+    sums: for the weights. rows: distinct rows over all columns, where they are known.
+    """
+
+    sums: WeightSums = field(default_factory=WeightSums)
+    rows: int | None = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts, ready for JSON."""
+        listed = {
+            what: {scored_column: one.units for scored_column, one in by.items()}
+            for what, by in (("cohorts", self.sums.cohorts), ("distinct", self.sums.distinct))
+        }
+        return {**listed, "weights": self.sums.weights, "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> PartitionFacts:
+        """Return the facts that `to_json` made ready."""
+        cohorts, distinct = (
+            {int(scored_column): LogSum(units) for scored_column, units in by.items()}
+            for by in (facts["cohorts"], facts["distinct"])
+        )
+        weights = {
+            fold: {int(scored_column): weight for scored_column, weight in of_columns.items()}
+            for fold, of_columns in facts["weights"].items()
+        }
+        return cls(WeightSums(cohorts, distinct, weights), facts["rows"])
+
+
+@dataclass(eq=False)
+class TableScoring:
+    """A table to be scored against one attacker.
+
+    prefix: of the steps' names. plan: of the attacker's request, without codes of rows. table: the columns that the
+    request reads, in order. subsets: those of columns that the attacker may know, None for one list of known columns.
+    """
+
+    context: RunContext
+    prefix: str
+    plan: Plan
+    table: TableChunks
+    subsets: KnownSubsets | None
+    population: EncodedPopulation | None = None
+    routes: Routes = field(init=False)
+
+    @property
+    def folds(self) -> Sequence[str]:
+        """The folds: "" alone, or those over subsets of columns."""
+        return ("",) if self.subsets is None else FOLDS
+
+    def fold_job(self, fold: str) -> Job:
+        """Return the job whose scores are those of a fold."""
+        job = self.plan.job
+        return replace(job, measures=tuple(fold_of(measure, fold) for measure in job.measures)) if fold else job
+
+    def size_type(self, fold: str) -> str | None:
+        """Return the type of the sizes of cohorts in the population; None where there is none."""
+        if self.plan.population is None:
+            return None
+        (size,) = resolve_measures("cohort_size")
+        return (fold_of(size, fold) if fold else size).type_in(self.plan.job.dtype)
+
+    @cached_property
+    def stored(self) -> dict[tuple[str, str], str]:
+        """The types of the scores that are stored of each scored column, by fold and measure."""
+        found = {}
+        for fold in self.folds:
+            for measure in part_measures(self.fold_job(fold)) if self.subsets is None else self.fold_job(fold).measures:
+                found[fold, measure.name] = measure.type_in("float64")
+            kind = self.size_type(fold)
+            if kind is not None:
+                found[fold, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
+        return found
+
+    def step(self, name: str) -> str:
+        """Return the name of a step of this table."""
+        return f"{self.prefix}{name}"
+
+    def file(self, name: str, *names: str) -> Path:
+        """Return a file or folder of a step."""
+        return self.context.store.part(self.step(name), *names)
+
+    @cached_property
+    def weights(self) -> dict[str, list[float]]:
+        """The weights of the scored columns, by fold: the table is scored for them, unless that is done."""
+        return self.score().by_fold(self.plan.job, self.plan.total)
+
+    def score(self) -> WeightSums:
+        """Score the table, unless that is done; return what weights are made of."""
+        context, plan, rows = self.context, self.plan, self._all_rows
+        started = time.perf_counter()
+        limit = context.budget.part_rows(plan.job)
+        planned = context.store.once(
+            self.step("planned"),
+            lambda: context.budget.planned_rows(limit, rows, len(plan.job.counts), context.budget.together),
+        )
+        passes = plan_shuffles(plan.job, rows, planned)
+        partitions = 1 if len(passes) == 1 and not passes[0].by else -(-rows // planned)
+        self.routes = hash_routes(passes, partitions, len(self.table.sizes), self._senders)
+        with self._graph() as graph:
+            arrived = self._send_all(graph)
+            context.timed("cut", started)
+            return self._score_partitions(graph, arrived, limit)
+
+    def values(self, fold: str, scored_column: int, measure: str) -> list[Path]:
+        """Return the files of the distinct scores of a scored column, and their multiplicities."""
+        files = [
+            self._values_file(partition, fold, scored_column, measure) for partition in range(self.routes.partitions)
+        ]
+        return [file for file in files if file.exists()]
+
+    def distinct_rows(self) -> int:
+        """Return the number of distinct rows of the table."""
+        own = range(self.routes.partitions // len(self.routes.cuts))
+        return sum(self._facts(partition).rows or 0 for partition in own)
+
+    def cuts(self) -> list[StoredCut]:
+        """Return where the scores are."""
+        each = self.routes.partitions // len(self.routes.cuts)
+        cuts = []
+        for number, cut in enumerate(self.routes.cuts):
+            files = [self._scores_file(number * each + partition) for partition in range(each)]
+            cuts.append(StoredCut(number, [file for file in files if file.exists()], cut.scored_columns))
+        return cuts
+
+    def home(self, chunk: int) -> Path:
+        """Return the file with the places of a chunk's rows in what it sent."""
+        return self.file("cut", f"home-{chunk:06}.arrow")
+
+    @property
+    def _senders(self) -> int:
+        return len(self.table.sizes) + (0 if self.population is None else self.population.senders)
+
+    @property
+    def _all_rows(self) -> int:
+        """The rows of the table and of its population."""
+        return self.plan.rows + (0 if self.plan.population is None else self.plan.population.total)
+
+    def _graph(self) -> LocalGraph:
+        context = self.context
+        folder = context.store.part(self.step("graph"))
+        return LocalGraph(folder, context.budget, lambda stage: context.report.advance(), context.store)
+
+    def _send_all(self, graph: LocalGraph) -> list[Any]:
+        """Add the tasks that send the rows of all chunks; return what arrives in each partition, for `unpack`."""
+        self.context.report.stage("cut", self._senders, "chunks")
+        sent = graph.each("send", self._send, range(self._senders))
+        arrived = graph.shuffle(self.step("cut"), sent, self.routes.partitions)
+        graph.run(arrived)
+        return arrived
+
+    def _send(self, sender: int) -> Any:
+        """Return the parcels of a chunk of the table, or of the population; the former keeps where its rows went."""
+        plan, routes, chunk = self.plan, self.routes, sender - len(self.table.sizes)
+        if chunk >= 0:
+            assert self.population is not None
+            rows = self.population.rows(chunk, plan)
+            with task_workers(parcel_memory(rows)) as workers:
+                sends = find_sends(rows, plan, routes, workers)
+                return pack([parcel for sent in sends for parcel in self._parcels(sent, sender, sent.rows, workers)[0]])
+        parcels: list[Parcel] = []
+        home: dict[str, Any] = {}
+        rows, occurs, number = self._rows_of(sender)
+        with task_workers(2 * parcel_memory(rows)) as workers:
+            for sent in find_sends(rows, plan, routes, workers):
+                own, blocks = self._parcels(sent, sender, sent.rows, workers)
+                parcels += own
+                if plan.weights is not None:
+                    counted = Rows(sent.rows.keys, sum_times(sent.place, occurs, len(sent.rows.keys)))
+                    parcels += self._parcels(sent, sender + routes.senders, counted, workers)[0]
+                place = np.empty(len(blocks.order), blocks.order.dtype)
+                spread.invert(blocks.order, 0, place)
+                places = np.empty(len(number), place.dtype)
+                spread.look_up(place[sent.place], number, places)
+                home[str(sent.cut)] = places
+            frame = pack(parcels)
+        write_batch(self.home(sender), home)
+        return frame
+
+    def _parcels(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Parcel], Blocks]:
+        """Return the parcels of the rows of a send, perhaps counted in another way, and their order."""
+        blocks = order_by_partition(rows, sent.dest, self.routes.partitions, workers)
+        return block_parcels(blocks, source, sent.cut, workers), blocks
+
+    def _rows_of(self, chunk: int) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Return the distinct rows of a chunk; how often each occurs; and for each row which distinct row it is."""
+        plan, codes = self.plan, self.table.codes(chunk)
+        used = codes[: len(plan.request.used)]
+        if plan.population is not None:
+            used = plan.population.columns.codes(used, SAMPLE)
+        with task_workers() as workers:
+            distinct = distinct_rows(Rows(plan.layout.pack(used, workers)), len(used[0]), workers)
+        keys, occurs = distinct.rows.keys, distinct.rows.counts.astype(np.int64)
+        if plan.weights is None:
+            return Rows(keys, occurs), occurs, distinct.number
+        units = plan.weights.units.times(codes[plan.request.read.index(plan.request.weights)])
+        return Rows(keys, sum_times(distinct.number, units, len(keys))), occurs, distinct.number
+
+    def _score_partitions(self, graph: LocalGraph, arrived: list[Any], limit: int) -> WeightSums:
+        """Score the partitions one after the other, `limit` rows at once; return what weights are made of."""
+        store, started = self.context.store, time.perf_counter()
+        self.context.report.stage("score", self.routes.partitions, "partitions")
+        if store.done(self.step("scored-0")) is None:
+            store.fresh(self.step("partitions"))
+        found = []
+        for partition, parcels in enumerate(arrived):
+            store.once(
+                self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, parcels, limit)
+            )
+            found.append(self._facts(partition))
+            self.context.report.advance()
+        store.drop(self.step("slices"))
+        self.context.timed("score", started)
+        return WeightSums.total(*(facts.sums for facts in found))
+
+    def _facts(self, partition: int) -> PartitionFacts:
+        return PartitionFacts.from_json(self.context.store.done(self.step(f"scored-{partition}")))
+
+    def _score_partition(self, graph: LocalGraph, partition: int, parcels: Any, limit: int) -> dict[str, Any]:
+        routes = self.routes
+        cut = routes.cuts[partition // (routes.partitions // len(routes.cuts))]
+        facts = PartitionFacts()
+        with Workers() as workers:
+            own, rows = self._arrived(unpack(graph.value(parcels), partition), cut, limit, workers)
+            if own:
+                self._score_rows(partition, own, rows, cut, facts)
+        pa.default_memory_pool().release_unused()
+        self.context.timed("score", time.perf_counter())
+        return facts.to_json()
+
+    def _arrived(
+        self, parcels: Sequence[Parcel], cut: RoutedPass, limit: float, workers: Workers
+    ) -> tuple[list[int], PartitionRows]:
+        """Return the chunks of the table that sent rows, and all rows that came, those of the table first."""
+        routes, plan, by_source = self.routes, self.plan, {parcel.source: parcel for parcel in parcels}
+        own = [source for source in by_source if source < routes.chunks]
+        others = [source for source in by_source if routes.chunks <= source < routes.senders]
+        senders: list[tuple[Parcel | None, ...]] = []
+        for source in [*own, *others]:
+            mine = source < routes.chunks
+            counts = [by_source[source] if mine else None]
+            if plan.weights is not None:
+                counts.append(by_source[source + routes.senders] if mine else None)
+            if plan.population is not None:
+                counts.append(None if mine else by_source[source])
+            senders.append(tuple(counts))
+        return own, PartitionRows(senders, plan.layout, plan.job.known, cut.by, len(cut.places), limit, workers)
+
+    def _score_rows(
+        self, partition: int, own: Sequence[int], rows: PartitionRows, cut: RoutedPass, facts: PartitionFacts
+    ) -> None:
+        """Score what came to a partition, in as few spans as fit into memory; own: see `_arrived`."""
+        folder = self.context.store.fresh(self.step("slices"))
+        slices: list[tuple[FittingRows, Path]] = []
+        values: dict[tuple[str, int, str], Multiset] = {}
+        columns = len(self.plan.job.cardinalities)
+        spans: set[Span] = set()
+        for fit in rows.fitting(cut.scored_columns):
+            whole = fit.span.of == 1 and len(fit.scored_columns) == len(cut.scored_columns)
+            file = self._scores_file(partition) if whole else folder / f"{len(slices):06}.arrow"
+            scored = self._score_fit(fit, rows, own, file, values)
+            facts.sums = WeightSums.total(facts.sums, scored.sums)
+            if len({*self.plan.job.known, *fit.scored_columns}) < columns:
+                facts.rows = None
+            elif facts.rows is not None and fit.span not in spans:
+                facts.rows += scored.distinct_rows
+            spans.add(fit.span)
+            if not whole:
+                slices.append((fit._replace(keys=fit.keys[:0], counts=[]), file))
+            del fit, scored
+        if slices:
+            self._put_together(partition, own, rows, cut, slices)
+        if facts.rows is None and cut.whole:
+            everything = replace(
+                rows, known=range(columns), by=range(columns), bins=1, senders=rows.senders[: len(own)]
+            )
+            facts.rows = sum(len(fit.keys) for fit in everything.fitting((), collapse=True))
+        for (fold, scored_column, name), (found, times) in values.items():
+            file = self._values_file(partition, fold, scored_column, name)
+            write_batch(file, {"value": found, "times": times})
+
+    def _score_fit(
+        self,
+        fit: FittingRows,
+        rows: PartitionRows,
+        own: Sequence[int],
+        file: Path,
+        values: dict[tuple[str, int, str], Multiset],
+    ) -> ScoredRows:
+        """Score rows that fit into memory, write their scores chunk by chunk, and add to the distinct scores."""
+        mine, own_rows, occurs, others = self._own(fit)
+        weighted = self.plan.weights is not None
+        counted = occurs if weighted else None
+        scored = PartitionScorer(
+            self.plan, self.context.engine, fit.scored_columns, own_rows, counted, others, anywhere=True
+        ).score()
+        columns = self._columns(scored, len(fit.scored_columns), rows.workers)
+        self._add_values(values, fit.scored_columns, columns, occurs, rows.workers)
+        number = None if mine is None else np.cumsum(mine) - 1
+        with self._writer(file, fit.scored_columns, columns) as writer:
+            places = iter(rows.located(fit, len(own)))
+            sent = {*own}
+            for chunk in range(len(self.table.sizes)):
+                place: Any = next(places)[1] if chunk in sent else slice(0)
+                if number is not None:
+                    place = number[place]
+                writer.write([column[place] for column in columns])
+        # Without the scores, whose memory is free then.
+        return scored._replace(values={})
+
+    def _own(self, fit: FittingRows) -> tuple[npt.NDArray[np.bool_] | None, Rows, npt.NDArray[np.int64], Rows]:
+        """Return which rows are of the table (None: all), these, how often each occurs, and those of the population."""
+        occurs = fit.counts[0] if self.plan.weights is None else fit.counts[1]
+        if self.plan.population is None:
+            return None, Rows(fit.keys, fit.counts[0]), occurs, Rows(fit.keys[:0], fit.counts[0][:0])
+        mine, theirs = occurs > 0, fit.counts[-1] > 0
+        others = Rows(fit.keys[theirs], fit.counts[-1][theirs])
+        return mine, Rows(fit.keys[mine], fit.counts[0][mine]), occurs[mine], others
+
+    def _columns(self, scored: ScoredRows, scored_columns: int, workers: Workers) -> list[Scores]:
+        """Return the scores of all that is stored, one scored column after the other."""
+        most = self.context.budget.distinct_scores(
+            self.routes.partitions // len(self.routes.cuts) * len(self.plan.job.scored_columns) * len(self.stored)
+        )
+        given = {name: scored.values[name] for name in self.stored}
+
+        def keep(place: int) -> list[Scores]:
+            rows = next(iter(given.values())).shape[1]
+            taken = take_scored_column(given, place, 0, rows)  # type: ignore[arg-type]
+            return [
+                kept_small(on_host(taken[name]).astype(kind, copy=False), most)  # type: ignore[index]
+                for name, kind in self.stored.items()
+            ]
+
+        found: list[list[Scores]] = workers.run(keep, [(place,) for place in range(scored_columns)])
+        return [scores for several in found for scores in several]
+
+    def _add_values(
+        self,
+        values: dict[tuple[str, int, str], Multiset],
+        scored_columns: Sequence[int],
+        columns: Sequence[Scores],
+        occurs: npt.NDArray[np.int64],
+        workers: Workers,
+    ) -> None:
+        """Add which scores occur, and how often, to those of other rows."""
+        names = list(self.stored)
+        for fold in self.folds:
+            for name in self.context.counted(self.fold_job(fold)):
+                for slot, scored_column in enumerate(scored_columns):
+                    scores = columns[slot * len(names) + names.index((fold, name))]
+                    found = multiset(scores, occurs, workers)
+                    before = values.get((fold, scored_column, name), (found[0][:0], found[1][:0]))
+                    values[fold, scored_column, name] = (
+                        np.concatenate([before[0], found[0]]),
+                        np.concatenate([before[1], found[1]]),
+                    )
+
+    def _put_together(
+        self,
+        partition: int,
+        own: Sequence[int],
+        rows: PartitionRows,
+        cut: RoutedPass,
+        slices: Sequence[tuple[FittingRows, Path]],
+    ) -> None:
+        """Write the scores of a partition from those of its spans and halves, and delete these."""
+        kinds = list(self.stored.values()) * len(cut.scored_columns)
+        names = self.score_names(cut.scored_columns)
+        sent = {chunk: place for place, chunk in enumerate(own)}
+        readers = [(fit, self.score_names(fit.scored_columns), BatchReader(file)) for fit, file in slices]
+        nothing = [np.empty(0, kind) for kind in kinds]
+        with self._writer(self._scores_file(partition), cut.scored_columns, nothing) as writer:
+            for chunk in range(len(self.table.sizes)):
+                size = _rows_sent(rows, sent[chunk]) if chunk in sent else 0
+                arrays = {name: np.empty(size, kind) for name, kind in zip(names, kinds, strict=True)}
+                for fit, own_names, reader in readers if size else []:
+                    there = slice(None) if fit.span.of == 1 else rows.in_span(sent[chunk], fit.span)
+                    for name, scores in zip(own_names, reader.arrays(chunk), strict=True):
+                        arrays[name][there] = scores
+                writer.write(list(arrays.values()))
+        for *_, reader in readers:
+            reader.__exit__()
+        self.context.store.drop(self.step("slices"))
+
+    def score_names(self, scored_columns: Sequence[int]) -> list[str]:
+        """Return the names of the columns of a file of scores."""
+        return [score_name(scored_column, fold, name) for scored_column in scored_columns for fold, name in self.stored]
+
+    def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
+        """Return a writer of scores that look like these columns."""
+        schema = dict(zip(self.score_names(scored_columns), map(arrow_type, columns), strict=True))
+        # A column that is repeated is small as it is.
+        codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
+        return BatchWriter(file, schema, threads=True, codec=codec)
+
+    def _scores_file(self, partition: int) -> Path:
+        return self.file("partitions", f"{partition:05}.arrow")
+
+    def _values_file(self, partition: int, fold: str, scored_column: int, measure: str) -> Path:
+        return self.file("partitions", f"values-{partition:05}-{scored_column}-{fold}-{measure}.arrow")
+
+
+def score_name(scored_column: int, fold: str, measure: str) -> str:
+    """Return the name of a column of a file of scores."""
+    return f"{scored_column}:{fold}:{measure}"
+
+
+def _rows_sent(rows: PartitionRows, sender: int) -> int:
+    parcel = rows.senders[sender][0]
+    assert parcel is not None
+    return row_count(parcel)
+
+
+def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+    """Distinct values, and how many rows of the table have each; times: multiplicities of the rows, None: 1."""
+    if isinstance(values, Repeated):
+        sums = np.zeros(len(values.distinct), np.int64)
+        if times is None:
+            count_numbers(values.numbers, sums)
+        else:
+            add_times(values.numbers, times, sums)
+        return values.distinct.astype(np.float64, copy=False), sums
+    total = len(values) if times is None else int(times.sum())
+    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)[:, None]
+    found = distinct_rows(Rows(bits, counts), total, workers).rows
+    return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
+
+
+class StoredScores:
+    """All scores of a run, read chunk by chunk of the table; a context manager."""
+
+    def __init__(self, scoring: TableScoring) -> None:
+        self._scoring = scoring
+        self._cuts = [(cut, [BatchReader(file) for file in cut.files]) for cut in scoring.cuts()]
+
+    def __enter__(self) -> StoredScores:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _, readers in self._cuts:
+            for reader in readers:
+                reader.__exit__()
+
+    def fill(self, chunk: int, outs: Mapping[str, list[tuple[Any, npt.NDArray[Any]]]], workers: Workers) -> None:
+        """Fill arrays with the scores of a chunk: by `score_name`, each a factor and the array."""
+        homes = read_batch(self._scoring.home(chunk))
+        for cut, readers in self._cuts:
+            names = self._scoring.score_names(cut.scored_columns)
+            pieces = [reader.repeated(chunk) for reader in readers]
+            home, size = homes[cut.home], sum(len(piece[0]) for piece in pieces)
+
+            def fill(place: int, name: str, pieces: Any = pieces, home: Any = home, size: int = size) -> None:
+                values, start = np.empty(size, pieces[0][place].dtype), 0
+                for piece in pieces:
+                    scores = piece[place]
+                    own = values[start : start + len(scores)]
+                    if isinstance(scores, Repeated):
+                        np.take(scores.distinct, scores.numbers, out=own, mode="clip")
+                    else:
+                        own[:] = scores
+                    start += len(scores)
+                # The scores as they are stored, in one of the arrays if possible.
+                plain = [out for factor, out in outs[name] if factor == 1 and out.dtype == values.dtype]
+                whole = plain[0] if plain else np.empty(len(home), values.dtype)
+                spread.look_up(values, home, whole)
+                for factor, out in outs[name]:
+                    if out is not whole:
+                        np.multiply(whole, factor, out=out, casting="same_kind")
+
+            workers.run(fill, [(place, name) for place, name in enumerate(names) if name in outs])
