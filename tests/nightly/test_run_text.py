@@ -177,10 +177,6 @@ def test_a_column_without_values_has_no_type_to_change():
     assert run_text.column_changes(now, before) == []
 
 
-def test_long_lists_are_cut():
-    assert run_text.listed(map(str, range(7))) == "0, 1, 2, 3, 4 and 2 more"
-
-
 def test_an_unknown_gate_says_where_and_why():
     gate = GateResult("t", "t", "", None, None, {}, Verdict.UNKNOWN, "no classes", "town", "neighbour")
     document = good_run(gates=[gate]).to_dict()
