@@ -273,20 +273,6 @@ def test_summaries_without_scores(source, asked):
         found.array(found.measures[0])
 
 
-def test_beyond_memory_only_what_is_asked_for_is_stored(tmp_path):
-    """Temporary files are those of codes, and little more, whatever is scored."""
-    table = gpupif.datasets.census(20_000, columns=4, seed=1)
-    write_parts(tmp_path / "in", table)
-    asked = {"measures": ["cig", "wcig", "csf", "emd", "entropy", "jensen_shannon"], "distances": {"sex": "nominal"}}
-    spilled = {}
-    ways = {"all": {}, "cells": {"top": 100}, "weighted": {"where": "wcig > 9"}, "summary": {"summary_only": True}}
-    with in_pieces(5_000, 10_000), gpupif.config(memory_limit="8GiB"):
-        for name, how in ways.items():
-            output = {} if name == "summary" else {"output": tmp_path / f"{name}.parquet"}
-            spilled[name] = gpupif.score_files(tmp_path / "in", **output, **asked, **how).spilled_bytes
-    assert all(spilled[name] < spilled["all"] / 2 for name in ways if name != "all"), spilled
-
-
 CONDITIONS = {
     "": "ends there",
     "cig": "> >= < <= behind 'cig'",
