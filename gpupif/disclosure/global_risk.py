@@ -353,5 +353,5 @@ def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.
 
 
 def parameters(values: Sequence[int], terms: Sequence[Term]) -> int:
-    """How many parameters a model has: the constant, and of each term the products of what values differ by."""
+    """Return the number of parameters of a model: the constant, and for each term the product of values - 1."""
     return 1 + sum(math.prod(values[place] - 1 for place in term) for term in terms)

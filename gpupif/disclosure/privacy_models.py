@@ -17,14 +17,14 @@ KINDS = ("distinct", "entropy", "recursive")
 
 
 class AlphaK(NamedTuple):
-    """Of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
+    """Alpha and k of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
 
     alpha: float
     k: int
 
 
 class Recursive(NamedTuple):
-    """Of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite where it holds for none."""
+    """C and l of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite if it holds for none."""
 
     c: float
     l: int  # noqa: E741 (the name that the measure has)
@@ -243,7 +243,10 @@ def l_diversity(
 
 
 def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessment:
-    """What is found of some disclosure measures; without a sensitive attribute only k. options: of `RiskRequest.of`."""
+    """Return the assessment of some disclosure measures; options: of `RiskRequest.from_arguments`.
+
+    Raises InputError without a sensitive attribute, except for k alone.
+    """
     if sensitive is None and models != ("k",):
         raise InputError("sensitive: expected a column, or a list of columns; got None.")
     wanted = [MODELS[name] for name in models]

@@ -26,7 +26,7 @@ HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homog
 
 
 def heading(rows: int, known: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
-    """What was looked at, and in what time; classes: None where they overlap."""
+    """Return the first line: rows, classes (None: they overlap), the device, and the time by stage."""
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
     found = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
     return (
@@ -151,7 +151,7 @@ def _values(quasi_identifiers: Mapping[Hashable, Any]) -> str:
 
 
 def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list[Table]:
-    """How many people are likely to be in the table, and the classes in which they are most so, if there are any."""
+    """Return a table of people by presence, and one of the classes of the highest presence, if there are any."""
     headings = [Heading("presence", text=True), *map(Heading, ("classes", "people", "rows"))]
     bands = [(_band(band), band.classes, band.people, band.rows) for band in presence.histogram if band.classes]
     tables = [draw_table("Presence (delta): how likely somebody of a class is to be in the table", headings, bands)]

@@ -155,7 +155,7 @@ def send_combinations(
 def count_part(
     sets: Sequence[SetRequest], device: DeviceRequest, make: MakeFind, whole: TablePlan, part: int, frame: pd.DataFrame
 ) -> list[list[Any]]:
-    """What is found in the combinations that reached a part, by set."""
+    """Return what is found in the combinations that reached a partition, by set."""
     find = make(whole.columns, whole.total)
     found: list[list[Any]] = [[] for _ in sets]
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
@@ -171,7 +171,7 @@ def count_part(
 
 
 def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
-    """What was found in several parts, by set."""
+    """Return what was found in several partitions, by set."""
     return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
 
 
