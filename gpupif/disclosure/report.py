@@ -35,6 +35,11 @@ def heading(rows: int, known: int, classes: int | None, device: str, seconds: Ma
     )
 
 
+def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
+    """Return a table of names and values."""
+    return draw_table(title, [Heading("", text=True), Heading("", folds=True)], facts, show_headings=False)
+
+
 def classes_table(
     classes: ClassRisks,
     estimated: EstimatedRisks | None,
@@ -75,8 +80,7 @@ def classes_table(
     if uniques is not None:
         shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
         facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
-    headings = [Heading("", text=True), Heading("", folds=True)]
-    return draw_table("Equivalence classes and re-identification", headings, facts, show_headings=False)
+    return facts_table("Equivalence classes and re-identification", facts)
 
 
 def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> Table | None:
@@ -96,8 +100,7 @@ def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | N
             (f"threshold for a global risk of {as_percent(threshold.max_global_risk)}", f"{threshold.threshold:.4g}"),
             ("rows above it, to be protected", f"{threshold.rows_above:,} ({as_percent(threshold.share_above)})"),
         ]
-    headings = [Heading("", text=True), Heading("", folds=True)]
-    return draw_table("Households and global risk", headings, facts, show_headings=False) if facts else None
+    return facts_table("Households and global risk", facts) if facts else None
 
 
 def _risk(name: str, risk: AttackRisk) -> list[tuple[str, str]]:
@@ -138,10 +141,10 @@ def groups_table(groups: Sequence[Group]) -> Table:
         Heading("share", show=as_percent),
         Heading("entropy", show="{:.3f}".format),
     ]
-    rows = []
-    for group in groups:
-        values = _values(group.quasi_identifiers)
-        rows.append((values, group.attribute, group.value, group.rows, group.share, group.entropy))
+    rows = [
+        (_values(group.quasi_identifiers), group.attribute, group.value, group.rows, group.share, group.entropy)
+        for group in groups
+    ]
     title = "Most homogeneous classes of several rows: whoever is in one need not be told from the others"
     return draw_table(title, headings, rows)
 
