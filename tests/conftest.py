@@ -205,7 +205,7 @@ COUNTING = [name for name in ENGINES if name == "cpu" or (name.startswith("cuda"
 def counting_engine(request, monkeypatch):
     """Every engine that counts in its own way, behind entropies, `gpupif.toxic_pairs` and `gpupif.suda`."""
     for chosen in (
-        "gpupif.marginals.open.choose_engine",
+        "gpupif.marginals.open_counts.choose_engine",
         "gpupif.special_uniques.suda.choose_engine",
         "gpupif.pipeline.task_resources.choose_engine",
     ):

@@ -40,8 +40,8 @@ def inspect(
 
     from ..attack.roles import check_roles_output
     from ..errors import InputError
-    from ..inspection.commands import next_commands
     from ..inspection.inspect import inspect as look_at
+    from ..inspection.inspect import next_commands
     from ..io.common import every_column
     from ..io.paths import find_input
     from .cluster import find_anywhere

@@ -14,7 +14,7 @@ from . import options
 from .options import FileRoles, as_distances, as_names, as_population, check_table, compiling_ahead, configured, show
 
 if TYPE_CHECKING:
-    from ..disclosure.game import Game
+    from ..disclosure.attack_game import Game
 
 
 def risk(
@@ -150,7 +150,7 @@ def _cells(models: list[str] | None) -> list[str]:
 
 def _game(**amounts: float | None) -> Game | None:
     """The game of these amounts, those that are not given as of `gpupif.Game`; None where none is."""
-    from ..disclosure.game import Game
+    from ..disclosure.attack_game import Game
 
     given = {name: amount for name, amount in amounts.items() if amount is not None}
     return Game(**given) if given else None

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..marginals.base import SetCounts
+from ..marginals.set_counts import SetCounts
 from .versions import VersionLayout
 
 

@@ -18,9 +18,9 @@ from ..errors import InputError
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..marginals.base import SetCounts
 from ..marginals.dask import DaskCounts
 from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetCounts
 from .aligned import AlignedTables, CompareRequest, FindKept, kept_rows
 from .released import ReleasedColumn
 from .versions import VersionLayout

@@ -16,7 +16,7 @@ from gpupif.kernels import nearest as kernels
 from ..encoding.column import Column, amounts, value_order
 from ..engines.counting import Counter
 from ..errors import InputError
-from ..marginals.base import Find, SetCounts, SetRequest, Total
+from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.display import Record
 from ..utils.validation import brief, is_whole

@@ -14,10 +14,10 @@ from ..encoding.column import Column
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..io.temporary_folder import temporary_folder
-from ..marginals.base import SetCounts
 from ..marginals.coded_table import code_columns
-from ..marginals.out_of_core import ChunkCounts
+from ..marginals.counts_on_disk import ChunkCounts
 from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetCounts
 from ..out_of_core.budget import plan_reading
 from ..out_of_core.chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable

@@ -14,8 +14,8 @@ from ..encoding.merge import ColumnMerger, ValueCounts, label_array, number_in
 from ..engines.counting import Counter
 from ..errors import ColumnTypeError
 from ..hierarchies.base import Hierarchy
-from ..marginals.base import CountResult, Find, SetRequest, Total
-from ..marginals.count_sums import CountSums
+from ..marginals.count_statistics import CountSums
+from ..marginals.set_counts import CountResult, Find, SetRequest, Total
 from ..utils.information import LogSum
 
 # A function of values is believed where so large a share of the rows has a value that others have too, or where it
@@ -130,7 +130,7 @@ class JointCounts(NamedTuple):
             bool((~known & (before == missing)).any()),
             away,
             hidden,
-            CountSums.of(counts[there & ~lost]).logs,
+            CountSums.from_counts(counts[there & ~lost]).logs,
             int(counts[before != after].sum()),
             int(counts[lost].sum()),
         )

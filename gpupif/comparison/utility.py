@@ -18,8 +18,7 @@ from ..attack.distances import make_axis
 from ..attack.priors import Prior
 from ..encoding.column import Column
 from ..engines.axis import Axis
-from ..marginals.count_sums import CountSums
-from ..marginals.independence import NEARLY_NONE
+from ..marginals.count_statistics import NEARLY_NONE, CountSums
 from ..utils.display import Record
 from .precision import Levels
 from .released import ReleasedColumn
@@ -95,7 +94,7 @@ class ColumnInformation(NamedTuple):
         """Measure a column."""
         before, after = column.kept
         rows = int(before.sum())
-        whole, first, second = (CountSums.of(own).logs.units for own in (np.array([rows]), before, after))
+        whole, first, second = (CountSums.from_counts(own).logs.units for own in (np.array([rows]), before, after))
         # Where all values became missing, they say nothing of what they were.
         joint = first if column.is_lost else column.joint.logs.units
         return cls(whole - first, whole - second, whole + joint - first - second, rows)
@@ -126,12 +125,12 @@ def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
     gone = column.gone
     suppressed = int(gone.sum())
     if column.kind == "perturbed":
-        lost = CountSums.of(column.kept[1]).logs.units - column.joint.logs.units
+        lost = CountSums.from_counts(column.kept[1]).logs.units - column.joint.logs.units
         hidden = gone
     else:
         detail, hidden = (_at_detail(column, rows) for rows in (column.before, gone))
-        lost = CountSums.of(detail).logs.units - CountSums.of(column.before).logs.units
-    lost += CountSums.of(np.array([suppressed])).logs.units - CountSums.of(hidden).logs.units
+        lost = CountSums.from_counts(detail).logs.units - CountSums.from_counts(column.before).logs.units
+    lost += CountSums.from_counts(np.array([suppressed])).logs.units - CountSums.from_counts(hidden).logs.units
     return float(max(0, lost) / (1 << LOG_BITS))
 
 
@@ -202,7 +201,7 @@ def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.D
 
 def _mutual(pair: VersionSums, one: VersionSums, other: VersionSums) -> float:
     """Return I(X; Y) in bits, of rows that all three are of; 0 where it is no more than rounding may make."""
-    whole = CountSums.of(np.array([pair.rows])).logs.units
+    whole = CountSums.from_counts(np.array([pair.rows])).logs.units
     units = whole + pair.logs.units - one.logs.units - other.logs.units
     bits = float(units / (max(1, pair.rows) << LOG_BITS))
     return bits if bits >= NEARLY_NONE else 0.0

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from ..encoding.column import Column
 from ..engines.counting import Counter
-from ..marginals.base import Find, SetCounts, SetRequest, Total
-from ..marginals.count_sums import CountSums
+from ..marginals.count_statistics import CountSums
+from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..rows.keys import code_type
 from ..utils.information import LogSum
 from .released import ReleasedColumn
@@ -44,7 +44,7 @@ class VersionSums(NamedTuple):
     @classmethod
     def of(cls, counts: npt.NDArray[np.int64]) -> VersionSums:
         """From the count of each combination."""
-        sums = CountSums.of(counts)
+        sums = CountSums.from_counts(counts)
         return cls(sums.logs, len(counts), sums.together, int(counts.sum()), sums.lowest or None)
 
     @classmethod

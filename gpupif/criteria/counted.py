@@ -14,9 +14,9 @@ import pyarrow as pa
 from ..encoding.column import Column, value_order
 from ..engines.counting import Counter
 from ..errors import InputError
-from ..marginals.base import SetRequest, Total
-from ..marginals.open import open_counts
+from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetRequest, Total
 from ..rows.distinct import Distinct, distinct_rows
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import Rows

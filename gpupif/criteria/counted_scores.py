@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..attack.distances import CategoryOrder
 from ..attack.known_subsets import AnyKnown
 from ..attack.request import ScoreRequest
-from ..disclosure.cells import NONE, constant_column
 from ..disclosure.class_sizes import ClassSizes
+from ..disclosure.request import NO_ATTRIBUTE, constant_column
 from ..encoding.column import Column
 from ..engines.base import SILENT, Engine, EngineResult, Job
 from ..engines.known_subsets import score_attacker
@@ -42,19 +42,19 @@ def class_sizes(
     """How many rows agree with each on what an attacker knows; of any few the fewest. missing: see `CriterionSet`."""
     some_match = missing == "wildcard" and any(one.missing for one in table.columns if one.name in columns_of(known))
     if isinstance(known, AnyKnown) or some_match:
-        _, scores = score_counted(table, known, [NONE], [find_measure(SIZE)], {}, engine, missing=missing)
+        _, scores = score_counted(table, known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine, missing=missing)
         sizes, place = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
         rows = np.bincount(place, table.times).astype(np.int64)
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
     if not known:
-        return ClassSizes.of_classes({table.rows: 1})
+        return ClassSizes.from_classes({table.rows: 1})
     if table.is_distinct and set(known) == set(table.names):
         counts = table.times
     else:
         with Workers() as workers:
             counts = table.classes(known, workers).rows.counts
     sizes, classes = np.unique(counts, return_counts=True)
-    return ClassSizes.of_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
+    return ClassSizes.from_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
 
 
 def score_counted(
@@ -69,13 +69,13 @@ def score_counted(
 ) -> tuple[Job, dict[str, list[CellScores]]]:
     """Scores of cells of counted rows, by measure and criterion; against any few columns each cell's worst.
 
-    criteria: columns, or `NONE` for a column that says nothing. only_extremes: only the lowest and the highest score
-    are needed. missing: see `CriterionSet`.
+    criteria: columns, or `NO_ATTRIBUTE` for a column that says nothing. only_extremes: only the lowest and the highest
+    score are needed. missing: see `CriterionSet`.
     """
     pool = list(known.pool or ()) if isinstance(known, AnyKnown) else list(known)
     every: list[Column] = [
         *table.columns,
-        *([constant_column(table.rows, len(table.times))] if NONE in criteria else []),
+        *([constant_column(table.rows, len(table.times))] if NO_ATTRIBUTE in criteria else []),
     ]
     columns = [column for column in every if column.name in {*criteria, *pool}]
     used = [column.name for column in columns]

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.known_subsets import AnyKnown, Known, as_attackers, check_known
-from ..disclosure.cells import NONE
+from ..disclosure.class_risks import risks_of
 from ..disclosure.class_sizes import ClassSizes
-from ..disclosure.classes import risks_of
+from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
 from ..errors import InputError, did_you_mean
 from ..measures import Measure, find_measure
@@ -167,7 +167,7 @@ class CriterionSet:
                 "classes overlap. Limit another figure, such as k."
             )
         if isinstance(known, AnyKnown):
-            criteria = self.scored if isinstance(quantity, OfScores) else [NONE]
+            criteria = self.scored if isinstance(quantity, OfScores) else [NO_ATTRIBUTE]
             pool = list(known.pool or ()) if known.known else criteria
             others = min(len(pool) - (name in pool) for name in criteria)
             if isinstance(criterion.known, int) and criterion.known > others:

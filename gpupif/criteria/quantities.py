@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from ..disclosure.figures import CLASS_FIGURES, ClassFigure
+from ..disclosure.class_risks import CLASS_FIGURES, ClassFigure
 from ..disclosure.models import MODELS, Model
 from ..errors import InputError, did_you_mean
 from ..measures import MEASURES, Measure, find_measure, is_measure, suggest_measure

@@ -1,57 +1,225 @@
-"""A table read, and what is found in its equivalence classes, whatever is asked of them.
+"""The assessment of a table, wherever it is: the findings of its equivalence classes, and its classes in a population.
 
-What is looked for is told by `RiskSearch`. A table in memory is looked at as one part, in the same way as the parts of
-a table of files (`out_of_core`) or of Dask (`dask`).
+A table in memory is searched as one partition. A table of files, or of Dask, is chunks in a graph of tasks
+(`risk_tasks`), which gives the same bits.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ..attack.population import Population
+from ..attack.population import Population, encode_population, match_population, open_population
+from ..attack.weights import TableWeights, Units
+from ..encoding.column import Column
+from ..engines.base import Engine
 from ..engines.choose import choose_engine
-from ..frames.dask_frame import is_dask
+from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import device_for, open_table
-from ..out_of_core.temporary_table import in_streams
+from ..io.base import Source
+from ..out_of_core.budget import Budget
+from ..out_of_core.chunks import MemoryChunks, TableChunks
+from ..out_of_core.collapse import Packing, TooManyRowsError, collapse
+from ..out_of_core.encode import weigh_chunks
+from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
+from ..pipeline.local_graph import LocalGraph
+from ..rows.threads import Workers
 from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
-from .cells import as_score_request
-from .findings import Stopwatch
-from .out_of_core import assess_files
+from ..utils.validation import check_exist
+from .partition_search import Partition, Stopwatch
+from .population_risks import MatchedClasses, PresenceRanking
 from .request import RiskRequest
-from .search import Assessed, RiskSearch, assess_parts
-from .table_part import TablePart
-from .with_population import population_classes
+from .risk_search import Assessment, RiskSearch, search_partitions
+from .risk_tasks import RiskTasks, too_many_to_compare
+
+# The stages of a graph that are shown as progress, and what each counts.
+SHOWN = {"totals": "chunks", "out": "chunks", "findings": "partitions", "findings-again": "partitions"}
 
 
-def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
-    """Find what is asked of a table, and its classes in a population.
+def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessment:
+    """Return the result of a request for a table of any kind, with its classes in a population, if there is one.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
     if is_dask(table):
-        from .dask import assess_dask
-
-        return assess_dask(table, request, population)
-    engine = choose_engine(device_for(table))
+        return _assess_dask(table, request, population)
+    device = device_for(table)
+    engine, request = choose_engine(device), replace(request, device=device)
+    watch = Stopwatch()
     with Reporter() as report, announce_compilation():
         if in_streams(table, request.choose):
-            return assess_files(table, request, engine, report, population)
-        watch = Stopwatch()
+            return _assess_files(table, request, engine, report, watch, population)
         with watch("read and encode"):
             frame = open_table(table, request.pick, engine.frames)
             request.pick(frame.names)
             orders = frame.orders()
             with frame.active():
-                # What is asked of cells knows a column that takes the place of an attribute; the table does not.
-                score_request = replace(as_score_request(request, orders), used=request.columns)
+                # The column that takes the place of an attribute is asked for, but the table does not have it.
+                score_request = replace(request.score_request(orders), used=request.columns)
                 encoded, weighted = encode_frame(frame, score_request, report)
-                search = RiskSearch.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
-        part = TablePart.whole(search.job)
-        found = assess_parts(search, [part], engine, report, watch)
+                columns, place = encoded.columns, frame.scores_on
+                search = RiskSearch.from_columns(request, columns, frame.rows, orders, weighted, place)
+        found = search_partitions(search, [Partition.from_table(search.job)], engine, report, watch)
         if population is None:
             return found
         with watch("population"):
-            classes = population_classes(encoded.columns[: search.known], population, request, engine, report)
+            known = columns[: len(request.quasi_identifiers)]
+            classes = _population_classes(known, population, request, engine, report)
         return replace(found, in_population=classes, seconds=watch.seconds)
+
+
+def _assess_files(
+    table: Any, request: RiskRequest, engine: Engine, report: Reporter, watch: Stopwatch, population: Population | None
+) -> Assessment:
+    """Return the result for the files that a path names, within a memory limit."""
+    with watch("read and encode"):
+        opened = open_temporary_table(
+            table, request.choose, request.kept_missing, report, copies=2, joined=population is not None
+        )
+    with contextlib.ExitStack() as files:
+        stream = files.enter_context(opened)
+        graph = files.enter_context(_local_graph(stream.folder / "graph", stream.budget, report))
+        chunks, used = stream.chunks, len(request.columns)
+        weighed = None
+        if request.weights is not None:
+            weighed = weigh_chunks(chunks, request.read.index(request.weights), used)
+        weighted = None if weighed is None else weighed[1]
+        search = RiskSearch.from_columns(request, chunks.columns[:used], chunks.rows, {}, weighted)
+        tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), stream.names, chunks, weighed)
+        with watch("collapse"):
+            collapsed = _collapse(search, chunks, stream.budget.part_rows(search.job), weighed, report)
+        if collapsed is not None:
+            found = search_partitions(search, [collapsed], engine, report, watch)
+            del collapsed
+        else:
+            with watch("score"):
+                found = graph.value(tasks.add_search())
+            found = replace(found, device=engine.device, seconds=watch.seconds)
+        if population is None:
+            return found
+        with watch("population"):
+            people = files.enter_context(_population_chunks(population, request, report, stream.budget))
+            classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people), population.lacks))
+        return replace(found, in_population=classes, seconds=watch.seconds)
+
+
+def _collapse(
+    search: RiskSearch,
+    chunks: TableChunks,
+    limit: int,
+    weighed: tuple[Units, TableWeights] | None,
+    report: Reporter,
+) -> Partition | None:
+    """Return the distinct rows of a table as one partition; None if they are more than the limit.
+
+    Raises InputError for too many rows if missing values match every value, since no cut keeps classes whole then.
+    """
+    columns, request = range(len(search.request.columns)), search.request
+    weights = () if weighed is None else (weighed[0], request.read.index(request.weights))
+    packing = Packing.of([column.cardinality for column in chunks.columns], columns, *weights)
+    report.stage("collapse", chunks.rows, "rows")
+    with contextlib.suppress(TooManyRowsError), Workers() as workers:
+        rows = collapse(chunks, packing, limit // 2, workers, limit, done=report.advance)
+        return Partition.from_keys(search.job, search.job.scored_columns, columns, rows.keys, *rows.sums)
+    if search.job.wildcards:
+        raise too_many_to_compare(limit, chunks.rows)
+    return None
+
+
+def _assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessment:
+    """Return the result for a Dask frame; computes at once, only the result comes to the client."""
+    from ..dask.graph import Graph
+    from ..dask.population import open_dask_population, population_chunks
+    from ..dask.watch import compute
+
+    check_dask_frame(table)
+    request.pick(list(table.columns))
+    needs_orders = request.distance is None and any(model.cell == "emd" for model in request.models)
+    score_request = request.score_request(known_orders(table, request.sensitive if needs_orders else []))
+    known = request.quasi_identifiers
+    people = None if population is None else open_dask_population(population.table, known)
+    graph = Graph()
+    tasks = RiskTasks.from_chunks(graph, request, score_request, list(table.columns), table[request.read])
+    last = tasks.add_search()
+    if population is not None:
+        classes = tasks.add_population(population_chunks(graph, people, known), population.lacks)
+        last = graph.one("with-classes", _with_classes, last, classes)
+    watch = Stopwatch()
+    with Reporter() as report, watch("compute"):
+        found: Assessment = compute(graph.value(last), report)
+    return replace(found, seconds=watch.seconds)
+
+
+def _with_classes(found: Assessment, classes: MatchedClasses) -> Assessment:
+    """Return the result with the classes in the population."""
+    return replace(found, in_population=classes)
+
+
+def _population_classes(
+    columns: Sequence[Column], population: Population, request: RiskRequest, engine: Engine, report: Reporter
+) -> MatchedClasses:
+    """Return the classes of a table in memory; columns: its quasi-identifiers.
+
+    Raises InputError if the table is no part of the population; TableReadError, OutputError.
+    """
+    known = request.quasi_identifiers
+    if in_streams(population.table, partial(_choose_known, known)):
+        with _open_population(population, request, report, None) as people:
+            score_request = replace(request.score_request({}), used=known, scored_columns=[], known=known, weights=None)
+            with _local_graph(people.folder / "graph", people.budget, report) as graph:
+                table = MemoryChunks(columns, people.budget.chunk_rows)
+                tasks = RiskTasks.from_chunks(graph, request, score_request, known, table)
+                found: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
+                return found
+    matched = match_population(open_population(population.table, known), columns, request.missing, population.lacks)
+    ranking = PresenceRanking.from_columns(request.groups, matched.joined)
+    return MatchedClasses.from_matched(matched.joined, ranking, matched.rows, engine)
+
+
+@contextlib.contextmanager
+def _population_chunks(population: Population, request: RiskRequest, report: Reporter, budget: Budget) -> Any:
+    """Return the chunks of a population for a table of files; budget: that the table was read with."""
+    if isinstance(population.table, str | os.PathLike):
+        with _open_population(population, request, report, budget) as stream:
+            yield stream.chunks
+        return
+    frame = open_population(population.table, request.quasi_identifiers)
+    with Workers() as workers:
+        columns = encode_population(frame, request.quasi_identifiers, request.missing, workers)
+    yield MemoryChunks(columns, budget.chunk_rows)
+
+
+def _open_population(
+    population: Population, request: RiskRequest, report: Reporter, budget: Budget | None
+) -> TemporaryTable:
+    """Return the files of the population, encoded on disk; budget: that the table was read with, if it was."""
+    choose, missing = partial(_choose_known, request.quasi_identifiers), request.kept_missing
+    return open_temporary_table(
+        population.table, choose, missing, report, copies=2, joined=True, argument="population", budget=budget
+    )
+
+
+def _choose_known(known: Sequence[Hashable], source: Source) -> list[str]:
+    """Return the quasi-identifiers in the files of a population; raises InputError if it lacks one."""
+    check_exist("population", known, source.names, "the population")
+    return [str(name) for name in known]
+
+
+def _local_graph(folder: Any, budget: Budget, report: Reporter) -> LocalGraph:
+    """Return a graph that shows its progress."""
+    shown = ""
+
+    def done(stage: str) -> None:
+        nonlocal shown
+        if stage in SHOWN:
+            if stage != shown:
+                report.stage(stage, None, SHOWN[stage])
+                shown = stage
+            report.advance()
+
+    return LocalGraph(folder, budget, done)

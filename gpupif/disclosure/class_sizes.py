@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..utils.information import Sizes
 from ..utils.validation import MOST, brief, is_whole, whole_number
-from .risk_threshold import RiskLevels
+from .risk_threshold import KeyedSums
 
 
 def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int64]:
@@ -96,12 +96,12 @@ class ClassSizes:
     overlapping: bool = False
 
     @classmethod
-    def of_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
+    def from_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
         """From the number of classes of each size, ascending, which do not overlap."""
         return cls({size: size * times for size, times in classes_of_size.items()})
 
     @classmethod
-    def of_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
+    def from_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
         """From the number of rows in classes of each size, but those alone in theirs, and of all rows."""
         found = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
         alone = rows - sum(found.values())
@@ -117,10 +117,10 @@ class ClassSizes:
         """Rows of the smallest class."""
         return min(self.rows_of_size)
 
-    def risk_levels(self) -> RiskLevels:
-        """The risks 1 / size of the rows."""
+    def rows_of_risk(self) -> KeyedSums:
+        """Return the number of rows by their risk, 1 / size."""
         sizes, rows = (np.array(list(found), np.int64) for found in zip(*self.rows_of_size.items(), strict=True))
-        return RiskLevels.of(1 / sizes, rows)
+        return KeyedSums.from_amounts(1 / sizes, rows)
 
     @property
     def classes_of_size(self) -> dict[int, int]:

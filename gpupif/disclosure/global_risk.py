@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
+from ..encoding.column import Column, amounts
+from ..engines.counting import Counter
+from ..errors import InputError, warn
+from ..marginals.open_counts import open_counts
+from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetRequest, Total
+from ..utils.display import Displayable, as_percent, plural
 from ..utils.docs import documented_as
+from ..utils.progress import Reporter, announce_compilation
 from ..utils.undefined import WILDCARD_GLOBAL_RISK
-from ..utils.validation import Columns, as_columns, share
-from .anonymity import k_anonymity
-from .cell_counts import CellCounts
-from .log_linear import expected_people, parameters, resolve_interactions
+from ..utils.validation import Columns, as_columns, brief, check_exist, share
+from .privacy_models import k_anonymity
+from .report import facts_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,8 +71,7 @@ class GlobalRisk(Displayable):
             ("of these unique in the population (tau1)", f"{self.tau1:,.4g} ({as_percent(self.tau1_share)})"),
             ("of these matched rightly (tau2)", f"{self.tau2:,.4g} ({as_percent(self.tau2_share)})"),
         ]
-        headings = [Heading("", text=True), Heading("", folds=True)]
-        console.print(draw_table("Global risk by a log-linear model", headings, facts, show_headings=False))
+        console.print(facts_table("Global risk by a log-linear model", facts))
 
 
 @documented_as(k_anonymity)
@@ -153,10 +160,10 @@ def global_risk(
         raise InputError(f"weights: column {weights!r} is a quasi-identifier too. Name it in one of them only.")
     fraction = 1.0 if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
     terms = resolve_interactions(interactions, known)
-    cells = CellCounts.of(table, known, weights, missing)
+    cells = count_cells(table, known, weights, missing)
     people = cells.people / fraction
     alone = cells.rows == 1
-    missed = (expected_people(cells, people, terms) * (1 - cells.rows / people))[alone]
+    missed = (expected_people(cells.codes, cells.values, people, terms) * (1 - cells.rows / people))[alone]
     uniques = int(alone.sum())
     tau1 = math.fsum(np.exp(-missed))
     tau2 = math.fsum(np.divide(-np.expm1(-missed), missed, out=np.ones(uniques), where=missed > 0))
@@ -175,3 +182,176 @@ def global_risk(
         tau2_share=tau2 / uniques if uniques else math.nan,
         device=cells.device,
     )
+
+
+class CellCounts(NamedTuple):
+    """The cells of a contingency table that occur: combinations of values of the quasi-identifiers.
+
+    values: the number of values of each quasi-identifier. codes: (quasi-identifiers, cells), ascending. rows: of the
+    sample in each cell; people: the sum of their sampling weights, without weights the rows. device: which counted.
+    """
+
+    values: Sequence[int]
+    codes: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    people: npt.NDArray[np.float64]
+    device: str
+
+
+def count_cells(table: Any, known: Sequence[Hashable], weights: Hashable, missing: str) -> CellCounts:
+    """Return the cells of a table of any kind; raises InputError, TableReadError, OutputError, DeviceError."""
+    columns = [*known, *([] if weights is None else [weights])]
+    request = CountRequest(columns, missing=missing, argument="quasi_identifiers")
+    places = list(range(len(columns)))
+    asked = SetRequest(places, places[: len(known)])
+    with Reporter() as report, announce_compilation(), open_counts(table, request, report) as counts:
+        result = counts.count([asked], partial(_FindCells, len(known)))
+        device = counts.device
+    if weights is not None:
+        _check_weights(result.columns[-1])
+    codes, rows, people = (np.concatenate(arrays, axis=-1) for arrays in zip(*result.found[0], strict=True))
+    order = np.lexsort(codes[::-1])
+    values = [column.cardinality for column in result.columns[: len(known)]]
+    return CellCounts(values, codes[:, order], rows[order], people[order], device)
+
+
+class _FindCells:
+    """Finds the cells of a partition, from combinations of values that have the weight last, if there are weights."""
+
+    def __init__(self, known: int, columns: Sequence[Column], total: Total) -> None:
+        self._known = known
+        self._weights = amounts(columns[-1]) if len(columns) > known else None
+
+    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[npt.NDArray[Any], ...]:
+        found = counter.combinations(place)
+        codes = np.stack([own.astype(np.int64) for own in found.codes[: self._known]])
+        if self._weights is None or not len(found.counts):
+            return codes, found.counts, found.counts.astype(np.float64)
+        first = np.flatnonzero(np.append(True, (codes[:, 1:] != codes[:, :-1]).any(axis=0)))
+        # Sums in the order of the weights do not depend on how weights are numbered.
+        weights = self._weights[found.codes[-1]]
+        cell = np.cumsum(np.isin(np.arange(len(weights)), first)) - 1
+        order = np.lexsort((weights, cell))
+        people = np.add.reduceat((found.counts * weights)[order], first)
+        return codes[:, first], np.add.reduceat(found.counts, first), people
+
+
+def _check_weights(column: Column) -> None:
+    """Raise InputError for a weight that is not a number of 1 or more."""
+    weights = amounts(column)
+    with np.errstate(invalid="ignore"):
+        wrong = np.flatnonzero(~((weights >= 1) & (weights < np.inf)))
+    if len(wrong):
+        (value,) = column.values([int(wrong[0])])
+        came = "a missing value" if value is None else repr(value)
+        raise InputError(
+            f"weights: column {column.name!r}: expected numbers of 1 or more, the people of the population that each "
+            f"row stands for; got {came}. Correct such weights, or drop the rows: one of weight 0 is in no sample."
+        )
+
+
+# Columns whose interaction a term is, by their places; terms of one column are main effects.
+Term = tuple[int, ...]
+TWO_WAY = "two-way"
+# Cells of a table that is fitted as a whole, at most.
+MOST_CELLS = 1 << 24
+# A fit has settled where no margin has more than this share of the people at a wrong place. Where some cells are 0 in
+# the limit it never does: then it ends after so many rounds over the margins, and is good enough up to the other share.
+SETTLED, ROUNDS, GOOD_ENOUGH = 1e-10, 500, 1e-4
+
+
+def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[Term]:
+    """The terms of a hierarchical model: the main effects, the interactions, and all that are part of one.
+
+    interactions: None, "two-way", or a list of tuples of names. Raises InputError.
+    """
+    places = range(len(names))
+    if interactions is None:
+        asked: list[Term] = []
+    elif isinstance(interactions, str):
+        if interactions != TWO_WAY:
+            raise InputError(
+                "interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; "
+                f"got {interactions!r}."
+            )
+        asked = list(combinations(places, 2))
+    elif isinstance(interactions, Iterable):
+        asked = [_term(one, names) for one in interactions]
+    else:
+        raise InputError(
+            "interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; got "
+            f"{brief(interactions)}."
+        )
+    parts = {part for term in asked for size in range(2, len(term) + 1) for part in combinations(term, size)}
+    return [*((place,) for place in places), *sorted(parts, key=lambda term: (len(term), term))]
+
+
+def _term(given: Any, names: Sequence[Hashable]) -> Term:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable) or len(set(given := list(given))) < 2:
+        raise InputError(
+            f"interactions: expected two or more different quasi-identifiers in each, got {brief(given)}. Write "
+            "[('a', 'b')]; main effects are always in the model."
+        )
+    check_exist("interactions", given, names, "the quasi-identifiers")
+    return tuple(sorted({names.index(name) for name in given}))
+
+
+def expected_people(
+    codes: npt.NDArray[np.int64], values: Sequence[int], people: npt.NDArray[np.float64], terms: Sequence[Term]
+) -> npt.NDArray[Any]:
+    """Return how many people a model expects in each of the cells that occur.
+
+    codes: (columns, cells); values: the number of values of each column; people: in each cell.
+
+    Main effects alone have a closed form, the product of the shares of the values; other models are fitted to all cells
+    that are possible. Raises InputError for a table with too many cells; warns if a fit does not settle.
+    """
+    if all(len(term) == 1 for term in terms):
+        total = math.fsum(people)
+        shares = [np.bincount(own, people, number)[own] / total for own, number in zip(codes, values, strict=True)]
+        return np.asarray(total * np.prod(shares, axis=0))
+    possible = math.prod(values)
+    if possible > MOST_CELLS:
+        raise InputError(
+            f"quasi_identifiers: a model with interactions is fitted to all cells that are possible, {possible:.3g} "
+            f"combinations of values; expected at most {MOST_CELLS:,}. Name fewer quasi-identifiers, bin those with "
+            "many values, or leave interactions= out."
+        )
+    table = np.zeros(tuple(values))
+    table[tuple(codes)] = people
+    margins = [term for term in terms if not any(set(term) < set(other) for other in terms)]
+    return np.asarray(fit_margins(table, margins)[tuple(codes)])
+
+
+def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.NDArray[np.float64]:
+    """The means of Poisson counts, by a log-linear model with these margins, that are the likeliest for a table.
+
+    Iterative proportional fitting: from a table that is everywhere the same, margin by margin made what it is in the
+    table given (Deming & Stephan 1940). That needs no design matrix, and margins of 0, whose parameters are infinite,
+    come out as they are.
+    """
+    fitted = np.full(table.shape, table.mean())
+    axes = [tuple(axis for axis in range(table.ndim) if axis not in term) for term in margins]
+    wanted = [table.sum(axis=others, keepdims=True) for others in axes]
+    people, off = float(table.sum()), math.inf
+    for _ in range(ROUNDS):
+        off = 0.0
+        for others, margin in zip(axes, wanted, strict=True):
+            found = fitted.sum(axis=others, keepdims=True)
+            off = max(off, float(np.abs(found - margin).sum()) / people)
+            fitted *= np.divide(margin, found, out=np.zeros_like(margin), where=found > 0)
+        if off <= SETTLED:
+            break
+    if off > GOOD_ENOUGH:
+        warn(
+            f"interactions: after {ROUNDS:,} rounds the model still has {off:.2g} of the people of a margin at a wrong "
+            "place, so that the risk holds to a few digits only. Name fewer interactions, or bin columns with many "
+            "values.",
+            UserWarning,
+        )
+    return fitted
+
+
+def parameters(values: Sequence[int], terms: Sequence[Term]) -> int:
+    """Return the number of parameters of a model: the constant, and for each term the product of values - 1."""
+    return 1 + sum(math.prod(values[place] - 1 for place in term) for term in terms)

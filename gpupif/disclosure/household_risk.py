@@ -17,10 +17,9 @@ from ..scoring.score import score
 from ..utils.arrays import on_host
 from ..utils.docs import documented_as
 from ..utils.validation import Columns
-from .anonymity import k_anonymity
-from .cells import check_households
-from .households import HouseholdSums
-from .request import RiskRequest
+from .households import risks_by_code, sum_households
+from .privacy_models import k_anonymity
+from .request import RiskRequest, check_households
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +36,7 @@ FAN_IN = 16
 def household_risk(
     table: Any, quasi_identifiers: Columns, household: Hashable, *, weights: Hashable = None, missing: str = "category"
 ) -> Any:
-    """Of each row the risk that at least one row of its household is re-identified.
+    """Return for each row the risk that at least one row of its household is re-identified.
 
     1 - the product of 1 - r over the rows of the household, r being the `individual_risk` of a row, which `score` has:
     as who finds one member of a household finds them all. `risk` has what follows for the table (``household=``).
@@ -84,7 +83,9 @@ def household_risk(
     [0.5, 1.0, 1.0]
 
     """
-    request = RiskRequest.of(table, quasi_identifiers, None, (), weights=weights, missing=missing, household=household)
+    request = RiskRequest.from_arguments(
+        table, quasi_identifiers, None, (), weights=weights, missing=missing, household=household
+    )
     known = request.quasi_identifiers
 
     def risks_of(table: Any) -> Scores:
@@ -100,7 +101,7 @@ def household_risk(
         column = encode_column(household, frame.column(frame.names.index(household))).on_host()
     check_households(household, column.missing_rows)
     risks = on_host(risks_of(frame).array(MEASURE)[0])
-    by_code = HouseholdSums.of(risks, np.ones(len(risks), np.int64), column.codes).by_code()
+    by_code = risks_by_code(sum_households(risks, np.ones(len(risks), np.int64), column.codes))
     with frame.active():
         return frame.series(by_code[column.codes], NAME)
 
@@ -119,7 +120,7 @@ def _on_dask(risks: Any, households: Any, name: Hashable) -> Any:
 
 
 def _sums_of_partition(risks: Any, households: Any, name: Hashable) -> pd.DataFrame:
-    """Of each household of a partition what its rows add up to; the households are the index."""
+    """Return the sums over the rows of each household in a partition; the households are the index."""
     import pandas as pd
 
     codes, labels = pd.factorize(_on_host(households))
@@ -135,7 +136,7 @@ def _together(sums: pd.DataFrame) -> pd.DataFrame:
 
 
 def _risks_of_partition(households: Any, sums: pd.DataFrame) -> Any:
-    """Of each row of a partition the risk of its household."""
+    """Return for each row of a partition the risk of its household."""
     import pandas as pd
 
     by_household = np.empty(len(sums))

@@ -1,21 +1,19 @@
-"""Risk of households: that at least one of the rows of a household is re-identified, at table level and of each row."""
+"""Risk of households: that at least one of the rows of a household is re-identified."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import individual_risk as kernels
-from gpupif.kernels.individual_risk import MOST_UPPER
 
 from ..utils.display import Record
-from .classes import AttackRisk
-from .keyed_sums import KeyedSums
+from .class_risks import AttackRisk
+from .risk_threshold import KeyedSums
 
 
 @dataclass(frozen=True)
@@ -37,44 +35,35 @@ class HouseholdRisks(Record):
     rows: float
     row_share: float
 
-
-class HouseholdSums(NamedTuple):
-    """What is known of households from some rows: of each the sum of -ln(1 - r), as kernels keep it, by its code."""
-
-    sums: KeyedSums = KeyedSums()
-
     @classmethod
-    def of(
-        cls, risks: npt.NDArray[np.float64], times: npt.NDArray[np.int64], households: npt.NDArray[Any]
-    ) -> HouseholdSums:
-        """Of rows with these risks, each so many times, in the households of these codes."""
-        codes, place = np.unique(households, return_inverse=True)
-        upper, lower = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
-        kernels.add_safety(risks, times, place.reshape(-1), upper, lower)
-        return cls(KeyedSums.of(codes.astype(np.int64), upper, lower))
-
-    @classmethod
-    def total(cls, parts: Iterable[HouseholdSums]) -> HouseholdSums:
-        """Of several parts together."""
-        return cls(KeyedSums.total(part.sums for part in parts))
-
-    def by_code(self) -> npt.NDArray[np.float64]:
-        """The risk of each household, in the order of the codes."""
-        _, (upper, lower) = self.sums.whole()
-        found = np.empty(len(upper))
-        kernels.household_risks(np.minimum(upper, MOST_UPPER), lower, found)
-        return found
-
-    def risks(self, column: Any, sizes: npt.NDArray[np.int64], threshold: float) -> HouseholdRisks:
-        """The risk that follows; sizes: rows by household."""
-        each, rows = self.by_code(), int(sizes.sum())
-        found, of_rows = math.fsum(each), math.fsum(each * sizes)
-        return HouseholdRisks(
+    def from_sums(cls, sums: KeyedSums, column: Any, sizes: npt.NDArray[np.int64], threshold: float) -> HouseholdRisks:
+        """Return the risk of households from `sum_households` of all rows; sizes: rows of each household."""
+        risks, rows = risks_by_code(sums), int(sizes.sum())
+        reidentified, of_rows = math.fsum(risks), math.fsum(risks * sizes)
+        return cls(
             column=column,
-            households=len(each),
+            households=len(risks),
             threshold=threshold,
-            risk=AttackRisk(float(each.max()), found / len(each), float((each > threshold).mean())),
-            reidentified=found,
+            risk=AttackRisk(float(risks.max()), reidentified / len(risks), float((risks > threshold).mean())),
+            reidentified=reidentified,
             rows=of_rows,
             row_share=of_rows / rows,
         )
+
+
+def sum_households(
+    risks: npt.NDArray[np.float64], multiplicities: npt.NDArray[np.int64], codes: npt.NDArray[Any]
+) -> KeyedSums:
+    """Return the sum of -ln(1 - risk) over the rows of each household, as kernels keep it, by the household's code."""
+    households, place = np.unique(codes, return_inverse=True)
+    upper, lower = np.zeros(len(households), np.int64), np.zeros(len(households), np.int64)
+    kernels.add_safety(risks, multiplicities, place.reshape(-1), upper, lower)
+    return KeyedSums.from_amounts(households.astype(np.int64), upper, lower)
+
+
+def risks_by_code(sums: KeyedSums) -> npt.NDArray[np.float64]:
+    """Return the risk of each household, in the order of the codes."""
+    _, (upper, lower) = sums.whole()
+    risks = np.empty(len(upper))
+    kernels.household_risks(np.minimum(upper, kernels.MOST_UPPER), lower, risks)
+    return risks

@@ -1,4 +1,4 @@
-"""How many people are unique in the population, estimated from the equivalence classes of a sample."""
+"""Estimates of how many people are unique in the population, from the equivalence classes of a sample."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from ..errors import InputError
 from ..utils.display import Record
 from ..utils.docs import documented_as
 from ..utils.validation import MOST, brief, check_word, share, whole_number
+from .class_risks import class_risks
 from .class_sizes import histogram_of
-from .classes import class_risks
-from .numeric import NoEstimateError, log_rising
-from .pitman import fit_pitman, pitman_uniques
-from .slide_negative_binomial import slide_uniques
+from .uniques_models import NoEstimateError, fit_pitman, log_rising, pitman_uniques, slide_uniques
 
 # Up to this sampling fraction the rule of Dankar et al. takes Pitman's model.
 SMALL_FRACTION = 0.1

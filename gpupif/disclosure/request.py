@@ -1,36 +1,67 @@
-"""What is asked of a table: its columns, the disclosure measures and how to find them, checked."""
+"""The request of a risk assessment, checked: columns, disclosure measures, and the cell measures that these need."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
+
+import numpy as np
 
 from ..attack.distances import CategoryOrder
 from ..attack.hierarchy_files import TextOrder, names_file, read_distance, read_named_files
-from ..attack.request import MISSING
+from ..attack.request import MISSING, ScoreRequest, nearly_unique
+from ..encoding.column import Column
+from ..engines.base import Job
 from ..engines.choose import DeviceRequest, requested_device
-from ..errors import InputError
+from ..errors import InputError, NearlyUniqueWarning, warn
 from ..io.base import Source
-from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, share, whole_number
-from .models import Model
+from ..measures import as_weighted, resolve_measures
+from ..utils.display import plural
+from ..utils.validation import (
+    as_columns,
+    brief,
+    check_exist,
+    check_unique,
+    check_weights,
+    check_word,
+    share,
+    whole_number,
+)
+from .models import MODELS, Model
 
-# Distances that are told by a word.
-WORDS = ("ordered", "nominal")
+# Distances that are named by a word.
+DISTANCE_WORDS = ("ordered", "nominal")
 # Codes of values have 31 bits.
 MOST_VALUES = 2**31 - 1
 
 
+# The measure of a cell that is the rows of its class, with weights the people; and its different values.
+CLASS_SIZE = MODELS["k"].cell
+DISTINCT = MODELS["distinct_l"].cell
+
+
+class NoAttribute(Enum):
+    """The name of the column that takes the place of a sensitive attribute; the same object in every process."""
+
+    NONE = 0
+
+
+# If no sensitive attribute is asked for, a column of this name has the same value in all rows.
+NO_ATTRIBUTE = NoAttribute.NONE
+
+
 @dataclass(frozen=True)
 class RiskRequest:
-    """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
+    """The columns, the disclosure measures and how to find them; checked as far as is possible without the table.
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
     weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
-    as at risk. household: the column that says which household a row is of. max_global_risk: a global risk whose
-    threshold
-    is wanted. may_lack_values: whether a sensitive attribute may have a single value, as one of a treated table may:
-    then there is nothing to learn.
+    as at risk. household: the column of the household of each row. max_global_risk: the limit of the global risk for
+    which a threshold is wanted. may_lack_values: whether a sensitive attribute may have a single value, as in a treated
+    table: then there is nothing to learn.
     """
 
     quasi_identifiers: list[Hashable]
@@ -48,7 +79,7 @@ class RiskRequest:
     may_lack_values: bool = False
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         table: Any,
         quasi_identifiers: Any,
@@ -63,9 +94,9 @@ class RiskRequest:
         household: Hashable = None,
         max_global_risk: Any = None,
     ) -> RiskRequest:
-        """From arguments as they come, those of `gpupif.risk` that say what is asked of a table, so as many.
+        """Return the request of arguments of `gpupif.risk`, see there; sensitive None: no attribute.
 
-        sensitive None: no attribute. Raises InputError.
+        Raises InputError.
         """
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
         sensitive_columns = [] if sensitive is None else as_columns("sensitive", sensitive, table)
@@ -73,25 +104,20 @@ class RiskRequest:
         if not sensitive_columns and (distance is not None or l_values is not None):
             idle = "l" if distance is None else "distance"
             raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
-        both = [name for name in sensitive_columns if name in known]
-        if both:
+        known_too = [name for name in sensitive_columns if name in known]
+        if known_too:
             raise InputError(
-                f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
-                "left to learn. Name it in one of them only."
+                f"sensitive: column {known_too[0]!r} is a quasi-identifier too: the attacker knows it, so there is "
+                "nothing left to learn. Name it in one of them only."
             )
         if household is not None and household in {*known, *sensitive_columns, weights}:
-            other = (
-                "quasi_identifiers"
-                if household in known
-                else "sensitive"
-                if household in sensitive_columns
-                else "weights"
-            )
+            named = {"quasi_identifiers": known, "sensitive": sensitive_columns, "weights": [weights]}
+            other = next(argument for argument, columns in named.items() if household in columns)
             raise InputError(
                 "household: expected a column that only says which rows are of one household, got "
                 f"{household!r}, which {other}= names too. Name it in one of them only."
             )
-        apart = read_distance("distance", distance) if names_file(distance) else read_named_files("distance", distance)
+        read = read_distance if names_file(distance) else read_named_files
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         return cls(
@@ -99,7 +125,7 @@ class RiskRequest:
             sensitive=sensitive_columns,
             models=models,
             l_values=None if l_values is None else whole_number("l", l_values, "values", most=MOST_VALUES),
-            distance=apart,
+            distance=read("distance", distance),
             missing=missing,
             weights=weights,
             device=requested_device(),
@@ -111,47 +137,119 @@ class RiskRequest:
 
     @property
     def columns(self) -> list[Hashable]:
-        """All columns that are needed: the quasi-identifiers, the sensitive attributes, and that of households."""
+        """All columns that are needed: the quasi-identifiers, the sensitive attributes, the column of households."""
         return [*self.quasi_identifiers, *self.sensitive, *([] if self.household is None else [self.household])]
 
     @property
-    def household_place(self) -> int | None:
-        """Where the column of households is among these."""
+    def household_column(self) -> int | None:
+        """The index of the column of households in `columns`."""
         return None if self.household is None else len(self.columns) - 1
 
     @property
     def read(self) -> list[Hashable]:
-        """All columns that are read: these, and at last that of the weights if it is none of them."""
+        """All columns that are read: `columns`, and last the column of the weights if it is none of them."""
         return self.columns if self.weights is None or self.weights in self.columns else [*self.columns, self.weights]
 
     @property
     def matching(self) -> bool:
-        """Whether missing values match every value."""
+        """True if missing values match every value."""
         return self.missing == "wildcard"
 
     @property
     def kept_missing(self) -> str:
-        """How missing values are encoded: refused, or as a value of their own."""
+        """The way to encode missing values: "error" refuses them, "category" makes them a value of their own."""
         return "category" if self.matching else self.missing
 
     @property
     def may_look_again(self) -> bool:
-        """Whether what is found at first tells the l of recursive (c,l)-diversity, to be looked for then."""
+        """True if the l of recursive (c,l)-diversity follows from a first search, and needs a second one."""
         return self.l_values is None and any(model.of_l for model in self.models)
 
+    @property
+    def asks_levels(self) -> bool:
+        """True if each risk that occurs is needed, with the number of its rows."""
+        return self.max_global_risk is not None
+
     def pick(self, names: Sequence[Any]) -> list[Any]:
-        """Of a table's columns those that are needed; raises InputError where one is not there."""
+        """Return the columns that are needed, in the order of `names`; raises InputError if one is not there."""
         return pick_needed(self.quasi_identifiers, self.sensitive, names, self.weights, self.household)
 
     def choose(self, source: Source) -> list[str]:
-        """The columns that are needed of a table of files; raises InputError as `pick`."""
+        """Return the columns that are read of a table of files; raises InputError as `pick`."""
         self.pick(source.names)
         return [str(name) for name in self.read]
 
     def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:
-        """The distance of each sensitive attribute that one is given of, or that has ordered categories, `orders`."""
+        """Return the distance of each sensitive attribute for which one is given, or that has ordered categories.
+
+        orders: all values of ordered categories, in order, by column.
+        """
         ordered = {name: CategoryOrder(order) for name, order in orders.items() if name in self.sensitive}
         return {**ordered, **self._given()}
+
+    def score_request(self, orders: Mapping[Hashable, Sequence[Any]]) -> ScoreRequest:
+        """Return the request for scores of cells that the disclosure measures need.
+
+        orders: all values of ordered categories, in order, by column.
+        """
+        scored_columns = self.sensitive or [NO_ATTRIBUTE]
+        # The column that takes the place of an attribute is no column of the table, so it comes last.
+        columns = [*self.columns, *([] if self.sensitive else scored_columns)]
+        measures = resolve_measures(self._cell_measures())
+        return ScoreRequest(
+            scored_columns=scored_columns,
+            known=self.quasi_identifiers,
+            used=columns,
+            priors={},
+            accuracies={},
+            distances=self.distances(orders),
+            missing=self.missing,
+            measures=measures if self.weights is None else tuple(map(as_weighted, measures)),
+            dtype="float64",
+            weights=self.weights,
+        )
+
+    def _cell_measures(self) -> list[str]:
+        """Return the measures of cells whose extremes are needed, and those that only single cells tell.
+
+        If missing values match every value, sizes of classes and homogeneous classes follow from the scores of cells.
+        """
+        matching, l_values = self.matching, self.l_values
+        models = [model for model in self.models if not model.of_l or l_values]
+        measures = [model.measure(l_values or 0, matching) for model in models]
+        if self.may_look_again:
+            measures += [DISTINCT, recursive_for_one(matching)]
+        if matching and self.groups and self.sensitive:
+            measures += [recursive_for_one(matching), "entropy"]
+        return [*measures, CLASS_SIZE] if matching else measures
+
+    def check_columns(
+        self, columns: Sequence[Column], rows: int, on_warning: Callable[[str, type[Warning]], None] = warn
+    ) -> None:
+        """Raise InputError for columns that the request does not allow; warn of nearly unique quasi-identifiers.
+
+        Not allowed are rows without a household, and a sensitive attribute with one value (unless `may_lack_values`) or
+        with fewer than l. columns: the columns of the request, first.
+        """
+        known = len(self.quasi_identifiers)
+        if self.household_column is not None:
+            households = columns[self.household_column]
+            check_households(households.name, households.missing_rows)
+        for column in columns[known : known + len(self.sensitive)]:
+            valued = column.without_missing() if self.matching and column.missing else column
+            if not self.may_lack_values:
+                check_values(valued)
+            if self.l_values is not None and self.l_values > valued.cardinality:
+                raise InputError(
+                    f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
+                    f"got {self.l_values:,}."
+                )
+        for column in nearly_unique(columns[:known], rows):
+            on_warning(
+                f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
+                "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
+                NearlyUniqueWarning,
+            )
 
     def _given(self) -> Mapping[Any, Any]:
         given, names = self.distance, self.sensitive
@@ -180,9 +278,7 @@ def pick_needed(
     weights: Hashable = None,
     household: Hashable = None,
 ) -> list[Any]:
-    """Of a table's columns `names` the quasi-identifiers, sensitive attributes, weights and households; raises
-    InputError where one is not there.
-    """
+    """Return the columns among `names` that are needed; raises InputError if one is not there."""
     if not names:
         raise InputError("table: expected at least one column, got none.")
     check_unique(names)
@@ -195,7 +291,55 @@ def pick_needed(
 
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:
-    """Whether a dictionary can only be one by attribute: it has what a hierarchy cannot have."""
+    """Return whether a dictionary of distances can only be by attribute: it has values that no hierarchy has."""
     return any(
-        isinstance(what, Mapping | TextOrder) or (isinstance(what, str) and what in WORDS) for what in given.values()
+        isinstance(what, Mapping | TextOrder) or (isinstance(what, str) and what in DISTANCE_WORDS)
+        for what in given.values()
     )
+
+
+def recursive_for_one(matching: bool) -> str:
+    """Return the cell measure of recursive diversity for l = 1, whose highest is r_1 / (r_1 + ... + r_m)."""
+    return MODELS["alpha"].measure(1, matching)
+
+
+@contextmanager
+def about_distance() -> Iterator[None]:
+    """Rename the argument in errors about a distance to its name in `gpupif.risk`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error).replace("distances:", "distance:", 1)) from None
+
+
+def constant_column(rows: int, given: int) -> Column:
+    """Return the column that takes the place of an attribute in so many rows, with the codes of the first `given`."""
+    return Column(NO_ATTRIBUTE, np.zeros(given, np.uint8), np.array([rows]), np.zeros(1, np.uint8), False)
+
+
+def with_households(job: Job, household: int | None) -> Job:
+    """Return the job with the column of households, if there is one, among its scored columns.
+
+    So rows reach the partitions of their classes once for households, too. No engine scores the column.
+    """
+    return job if household is None else replace(job, scored_columns=[*job.scored_columns, household])
+
+
+def check_households(name: Hashable, missing: int) -> None:
+    """Raise InputError if some rows have no household; missing: how many."""
+    if missing:
+        raise InputError(
+            f"household: column {name!r}: expected a household in each row, got {missing:,} missing "
+            f"{plural(missing, 'value')}, which might be of one household or of many. Give each row that is alone a "
+            "household of its own."
+        )
+
+
+def check_values(column: Column) -> None:
+    """Raise InputError for a sensitive attribute of fewer than two values."""
+    if column.cardinality < 2:
+        came = f"{brief(column.values()[0])} in all rows" if column.cardinality else "none"
+        raise InputError(
+            f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
+            "nothing to learn. Leave it out."
+        )

@@ -13,20 +13,19 @@ from ..errors import InputError
 from ..utils.display import Displayable, draw_line, plural
 from ..utils.docs import documented_as
 from ..utils.validation import Columns, brief, whole_number
-from .anonymity import k_anonymity
 from .assess import assess
-from .classes import ClassRisks, check_limits, risks_of
-from .estimated import EstimatedRisks
-from .game import Game, Payoffs
-from .homogeneity import Group
+from .attack_game import Game, Payoffs
+from .class_risks import ClassRisks, check_limits, risks_of
+from .estimated_risks import EstimatedRisks
+from .homogeneous_classes import Group
 from .households import HouseholdRisks
-from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
+from .population_risks import PopulationRisks, PresentClass
 from .population_uniques import PopulationUniques, population_uniques
-from .presence import PresentClass
+from .privacy_models import k_anonymity
 from .request import RiskRequest
+from .risk_search import Assessment
 from .risk_threshold import RiskThreshold
-from .search import Assessed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +86,7 @@ class DisclosureRisk(Displayable):
         return self.classes.k
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`; `l_values` under "l"."""
+        """Return the result as JSON has it; `l_values` as "l"."""
         found = super().to_dict()
         found["l"] = found.pop("l_values")
         return found
@@ -246,7 +245,7 @@ def risk(
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    request = RiskRequest.of(
+    request = RiskRequest.from_arguments(
         table,
         quasi_identifiers,
         sensitive,
@@ -297,7 +296,7 @@ def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> N
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
 
 
-def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | None:
+def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
     """People who are unique in the population, where its size is known."""
     if all(value is None for value in people.values()):
         return None
@@ -307,14 +306,14 @@ def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | 
         raise InputError(str(error).replace("population:", "population_size:", 1)) from None
 
 
-def _attacked_sizes(found: Assessed) -> dict[str, Mapping[int, int]]:
-    """By attacker the rows of the table by how many they are told apart from: of the table, or of the population."""
+def _attacked_sizes(found: Assessment) -> dict[str, Mapping[int, int]]:
+    """Return the rows of the table by the size of their class, in the table and in the population, by attacker."""
     sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
     return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
 
 
-def _attributes(found: Assessed) -> pd.DataFrame:
-    """One row a sensitive attribute."""
+def _attributes(found: Assessment) -> pd.DataFrame:
+    """Return a table with one row for each sensitive attribute."""
     import pandas as pd
 
     records = []

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..utils.display import Record
 from ..utils.exact_sums import LEAST_BITS, ExactSum
-from .keyed_sums import KeyedSums
+
+# The most arrays that `KeyedSums` keeps apart.
+MOST_ARRAYS = 64
 
 
 @dataclass(frozen=True)
 class RiskThreshold(Record):
-    """What is to be protected so that the global risk of a table is at most a limit.
+    """The rows that have to be protected so that the global risk of a table is at most a limit.
 
     The global risk is the mean risk of the rows: expected re-identifications per row. max_global_risk: the highest
-    acceptable.
-    global_risk: as the table is. threshold: the highest r at which the mean of min(risk, r) is at most the limit: once
-    all rows above it are protected so far that their risk is at most r, the limit holds. The highest risk of all where
-    it holds as it is. rows_above, share_above: rows with a risk above the threshold.
+    acceptable global risk. global_risk: the global risk of the table as it is. threshold: the highest r at which the
+    mean of min(risk, r) is at most the limit: once all rows above r are protected so far that their risk is at most r,
+    the limit holds. If the table meets the limit as it is, the threshold is the highest risk of all. rows_above,
+    share_above: rows with a risk above the threshold.
 
     Definition: Polettini & Seri 2003, Guidelines for the protection of social micro-data using individual risk
     methodology, as the mu-Argus 4.1 manual has it in section 2.3.4.1. sdcMicro (max_global_risk) has the next lower
@@ -37,38 +39,70 @@ class RiskThreshold(Record):
     share_above: float
 
 
-class RiskLevels(NamedTuple):
-    """Which risks occur in some rows, and in how many."""
+class KeyedSums(NamedTuple):
+    """Sums of whole numbers by key, added up over the partitions of a table in any order.
 
-    sums: KeyedSums = KeyedSums()
+    arrays: pairs of keys (ascending) and their sums (sums of a key, keys). Pairs are added up only when they have
+    grown to twice the largest pair, so that the time for each key grows with the logarithm of their number.
+    """
+
+    arrays: tuple[tuple[npt.NDArray[Any], npt.NDArray[np.int64]], ...] = ()
 
     @classmethod
-    def of(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64]) -> RiskLevels:
-        """Of classes with these risks and so many rows."""
-        return cls(KeyedSums.of(risks, rows))
+    def from_amounts(cls, keys: npt.NDArray[Any], *amounts: npt.NDArray[np.int64]) -> KeyedSums:
+        """Return the sums of each of the amounts over equal keys."""
+        return cls((_add_up(keys, np.stack(amounts)),))
 
     @classmethod
-    def total(cls, parts: Iterable[RiskLevels]) -> RiskLevels:
-        """Of several parts together."""
-        return cls(KeyedSums.total(part.sums for part in parts))
+    def total(cls, several: Iterable[KeyedSums]) -> KeyedSums:
+        """Return the sums of several partitions together."""
+        arrays = [pair for sums in several for pair in sums.arrays]
+        sizes = [len(keys) for keys, _ in arrays]
+        if len(arrays) > 1 and (len(arrays) > MOST_ARRAYS or sum(sizes) > 2 * max(sizes)):
+            arrays = [_join(arrays)]
+        return cls(tuple(arrays))
 
-    def threshold(self, max_global_risk: float) -> RiskThreshold:
-        """The threshold that the max_global_risk takes; exact, but for the last rounding."""
-        risks, (rows,) = self.sums.whole()
-        total = int(rows.sum())
-        allowed = Fraction(max_global_risk) * total
-        above = total - np.cumsum(rows)
+    def whole(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Return all keys, ascending, and their sums."""
+        return self.arrays[0] if len(self.arrays) == 1 else _join(self.arrays)
 
-        def safe(levels: int) -> Fraction:
-            """The sum of the risks of the rows at the lowest levels, exactly."""
-            return Fraction(ExactSum.of(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
 
-        # The levels below are left as they are; the next one is not, or there is none.
-        low, high = 0, len(risks)
-        while low < high:
-            middle = (low + high + 1) // 2
-            capped = safe(middle) + Fraction(float(risks[middle - 1])) * int(above[middle - 1])
-            low, high = (middle, high) if capped <= allowed else (low, middle - 1)
-        left = int(above[low - 1]) if low else total
-        threshold = float((allowed - safe(low)) / left) if left else float(risks[-1])
-        return RiskThreshold(max_global_risk, float(safe(len(risks)) / total), threshold, left, left / total)
+def find_threshold(rows_of_risk: KeyedSums, max_global_risk: float) -> RiskThreshold:
+    """Return the threshold that `max_global_risk` takes; exact, except for the last rounding.
+
+    rows_of_risk: the number of rows by their risk.
+    """
+    risks, (rows,) = rows_of_risk.whole()
+    total = int(rows.sum())
+    allowed = Fraction(max_global_risk) * total
+    above = total - np.cumsum(rows)
+
+    def sum_lowest(levels: int) -> Fraction:
+        """Return the exact sum of the risks of the rows at the lowest levels of risk."""
+        return Fraction(ExactSum.of(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
+
+    # The rows at the levels below `low` stay as they are; those at the next level do not, or there is none.
+    low, high = 0, len(risks)
+    while low < high:
+        middle = (low + high + 1) // 2
+        capped = sum_lowest(middle) + Fraction(float(risks[middle - 1])) * int(above[middle - 1])
+        low, high = (middle, high) if capped <= allowed else (low, middle - 1)
+    left = int(above[low - 1]) if low else total
+    threshold = float((allowed - sum_lowest(low)) / left) if left else float(risks[-1])
+    return RiskThreshold(max_global_risk, float(sum_lowest(len(risks)) / total), threshold, left, left / total)
+
+
+def _join(
+    arrays: Iterable[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]],
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    keys, sums = zip(*arrays, strict=True)
+    return _add_up(np.concatenate(keys), np.concatenate(sums, axis=1))
+
+
+def _add_up(keys: npt.NDArray[Any], amounts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    if not len(keys):
+        return keys, amounts
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return keys[first], np.add.reduceat(amounts[:, order], first, axis=1)

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.roles import Roles
+from ..attack.roles import ROLES, Roles
 from ..frames.open import held_table, table_names, with_labels
 from ..marginals.request import CountRequest
-from ..utils.display import Displayable, as_json, json_value
+from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, json_value, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
-from .open import find_facts
 from .proposal import may_name_persons, propose
-from .report import print_inspection
+from .table_facts import find_facts
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
 
+NOTE = "These are proposals, by names and values alone; nothing is applied until you say so. Check each."
+
+
+def _share(value: float) -> str:
+    """Return a share of rows as text; nothing for none."""
+    return as_percent(value) if value else ""
+
+
+# The columns that are printed, by their names in `Inspection.columns`.
+HEADINGS = {
+    "column": Heading("column", text=True),
+    "type": Heading("type", text=True),
+    "values": Heading("values"),
+    "missing_share": Heading("missing", show=_share),
+    "unique_share": Heading("unique", show=_share),
+    "alpha_distinction": Heading("alpha", show="{:.3g}".format),
+    "entropy": Heading("bits", show="{:.2f}".format),
+    "looks_like": Heading("looks like", text=True, show=lambda value: "" if value is None else as_text(value)),
+}
+
+
 @dataclass(frozen=True)
 class Inspection(Displayable):
-    """What the columns of a table hold, and the roles that are proposed for them; made by `gpupif.inspect`.
+    """The facts of the columns of a table, and the roles that are proposed for them; made by `gpupif.inspect`.
 
     rows: of the table.
 
@@ -48,10 +70,36 @@ class Inspection(Displayable):
         return f"<Inspection of {self.rows:,} rows x {len(self.columns)} columns>"
 
     def draw(self, console: Console) -> None:
-        print_inspection(self.rows, self.seconds, self.columns, console)
+        rows, number = self.rows, len(self.columns)
+        console.print(
+            f"[bold]{rows:,}[/] {plural(rows, 'row')} x [bold]{number}[/] {plural(number, 'column')}, looked at in "
+            f"{self.seconds:.2f} s",
+            highlight=False,
+        )
+        console.print()
+        records: list[dict[str, Any]] = self.columns.to_dict("records")  # type: ignore[assignment]
+        for record in records:
+            record["missing_share"] = record["missing"] / rows
+            if record["hipaa"]:
+                # The letter of HIPAA's kind of identifier.
+                record["looks_like"] = f"{record['looks_like']} ({record['hipaa']})"
+        some_missing = any(record["missing"] for record in records)
+        shown = {key: heading for key, heading in HEADINGS.items() if some_missing or key != "missing_share"}
+        title = "Columns: different values, rows with a value of their own, alpha-distinction, entropy"
+        console.print(draw_table(title, list(shown.values()), ([record[key] for key in shown] for record in records)))
+        console.print()
+        headings = [Heading(name, text=True) for name in ("proposed role", "column", "because")]
+        proposed = []
+        for role in ROLES:
+            own = [record for record in records if record["role"] == role]
+            proposed += [
+                ["" if place else role, record["column"], record["reason"]] for place, record in enumerate(own)
+            ]
+        console.print(draw_table("Roles", headings, proposed))
+        console.print(NOTE, highlight=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`; roles by column."""
+        """Return the result as JSON has it; roles by column."""
         roles = {str(name): role for name, role in self.roles.items()}
         return {
             "rows": self.rows,
@@ -153,7 +201,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
             "unique_share": one.unique_share,
             "alpha_distinction": one.alpha_distinction,
             "entropy": one.entropy,
-            "looks_like": None if proposal.look is None else proposal.look.what,
+            "looks_like": None if proposal.meaning is None else proposal.meaning.what,
             "hipaa": proposal.hipaa or None,
             "role": proposal.role,
             "evidence": proposal.evidence,
@@ -168,3 +216,22 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
     rows = next(iter(facts.values())).rows
     roles = Roles({name: proposal.role for name, proposal in proposals.items()})
     return Inspection(rows, frame, roles, time.perf_counter() - started)
+
+
+def next_commands(
+    table: str, roles: Roles, file: str, written: bool, options: Sequence[str] = (), on_cluster: bool = False
+) -> list[str]:
+    """Return the commands to go on with once columns have roles, in an order that makes sense, quoted for a shell.
+
+    table: its path. file: of its roles; written: whether the file exists. options: how the table is read, which every
+    command needs. on_cluster: whether scores are written to a folder.
+    """
+    how = [*options]
+    commands = [] if written else [["inspect", table, "-o", file, *how]]
+    with_roles = [table, "--roles", file, *how]
+    if roles.quasi_identifiers:
+        commands += [["risk", *with_roles], ["suda", *with_roles]]
+        if len(roles.quasi_identifiers) > 1:
+            commands.append(["toxic", *with_roles])
+        commands.append(["score", *with_roles, "-o", "scores" if on_cluster else "scores.parquet"])
+    return [shlex.join(["gpupif", *command]) for command in commands]

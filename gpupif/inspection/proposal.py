@@ -1,4 +1,4 @@
-"""Which role a column may have, and why: what its name says, what its values look like, how they tell rows apart."""
+"""Proposed roles of columns, with reasons: from names, from patterns of values, from how values tell rows apart."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE
 from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
-from . import looks
-from .facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
-from .looks import Look
-from .names import look_of_name, names_a_body, names_numbers, words_of
-from .patterns import STRONG, held_in, shares
+from . import column_meanings as meanings
+from .column_facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
+from .column_meanings import Meaning
+from .meanings_of_names import meaning_of_name, names_a_body, names_numbers, words_of
+from .value_patterns import STRONG, held_in, shares
 
 # A column looks like what so large a share of its values does, alone; and, where its name says so too or nothing else
 # looks like it, what so large a share does.
@@ -26,29 +26,29 @@ WORDS, LENGTH, DIFFERENT = 5, 30, 0.5
 # Of diagnosis codes that only values tell, those that have a full stop, which other codes have not.
 DOTTED = 1 / 3
 OLDEST = 89
-DATES = (looks.DATE, looks.BIRTH_DATE)
+DATES = (meanings.DATE, meanings.BIRTH_DATE)
 # The least whole number that may be a telephone number, a date or the like.
 LEAST_CODE = 10**5
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What is proposed of a column. look: what it looks like, None: nothing that is known. evidence: what decided,
+    """The role that is proposed for a column. meaning: None if unknown. evidence: what decided:
     "name", "values", "name and values", "distinction" or "nothing else". hipaa: the letter of the kind of identifier.
     """
 
     role: str
     reason: str
     evidence: str
-    look: Look | None = None
+    meaning: Meaning | None = None
     hipaa: str = ""
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Evidence:
     """A look, and what of the values, if any, fits it; named: whether the name says so."""
 
-    look: Look
+    meaning: Meaning
     share: float | None = None
     named: bool = False
 
@@ -65,7 +65,7 @@ def propose(facts: Mapping[Hashable, ColumnFacts]) -> dict[Hashable, Proposal]:
     found = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
     weights = [name for name, one in found.items() if one.role == WEIGHT]
     if len(weights) > 1:
-        best = min(weights, key=lambda name: (found[name].look != looks.WEIGHTS, _is_numbered(name)))
+        best = min(weights, key=lambda name: (found[name].meaning != meanings.WEIGHTS, _is_numbered(name)))
         for name in weights:
             if name != best:
                 reason = f"weights too, and a table is weighed by one column: {best!r} is proposed"
@@ -80,13 +80,13 @@ def may_name_persons(
 
     by_number: also numbers that look like nothing that is known. by_look_only: nothing that only is nearly unique.
     """
-    if proposal.look is not None:
-        return proposal.look is looks.FREE_TEXT or proposal.role == IDENTIFIER
+    if proposal.meaning is not None:
+        return proposal.meaning is meanings.FREE_TEXT or proposal.role == IDENTIFIER
     return proposal.role == IDENTIFIER and not by_look_only and (by_number or facts.is_text)
 
 
 def _is_numbered(name: Hashable) -> bool:
-    """Whether a name ends in a number, as those of replicate weights do."""
+    """Return whether a name ends in a number, as names of replicate weights do."""
     return bool(words := words_of(name)) and words[-1][-1].isdecimal()
 
 
@@ -99,83 +99,89 @@ def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal
     if facts.cardinality == 1:
         what = "no value in any row" if facts.distinct == 0 else "one value in all rows"
         return Proposal(LEFT_OUT, f"{what}: it tells nobody apart", "values")
-    named = look_of_name(name)
+    named = meaning_of_name(name)
     if named is not None and named.role in (QUASI, SENSITIVE) and names_numbers(name) and _is_nearly_unique(facts):
         # The number of a loan is no income: each row has its own.
-        named = looks.CODE
-    if named in (looks.WEIGHTS, looks.BARE_WEIGHT) and (weights := _as_weights(named, facts, bodies)):
+        named = meanings.CODE
+    if named in (meanings.WEIGHTS, meanings.BARE_WEIGHT) and (weights := _propose_weights(named, facts, bodies)):
         return weights
     fitting = shares(facts.sample.texts, named) if _may_fit(facts) else {}
-    seen = _see(named, facts, fitting)
-    if _is_free_text(facts) and (seen is None or seen.look.role != IDENTIFIER):
+    seen = _find_evidence(named, facts, fitting)
+    if _is_free_text(facts) and (seen is None or seen.meaning.role != IDENTIFIER):
         return _of_free_text(facts)
-    proposal = _by_values(facts) if seen is None else _by_look(seen, facts)
-    others = {look: share for look, share in fitting.items() if look in STRONG and look != proposal.look and share > 0}
+    proposal = _by_values(facts) if seen is None else _by_meaning(seen, facts)
+    others = {
+        meaning: share
+        for meaning, share in fitting.items()
+        if meaning in STRONG and meaning != proposal.meaning and share > 0
+    }
     if others:
-        listed = ", ".join(f"{_percent(share)} look like {look.what}" for look, share in others.items())
+        listed = ", ".join(f"{_percent(share)} look like {meaning.what}" for meaning, share in others.items())
         proposal = replace(proposal, reason=f"{proposal.reason}; of its values {listed}")
     return proposal
 
 
 def _may_fit(facts: ColumnFacts) -> bool:
-    """Whether values may fit a pattern, which no numbers do that have a fraction, or few digits."""
+    """Return whether values may fit a pattern; numbers with a fraction, or of few digits, fit none."""
     if facts.range is not None and (facts.type == NUMBER or max(-facts.range.low, facts.range.high) < LEAST_CODE):
         return False
     return bool(facts.sample.texts)
 
 
-def _as_weights(named: Look, facts: ColumnFacts, bodies: bool) -> Proposal | None:
-    """Of a column whose name says weights; None where it is another weight than that of a row."""
+def _propose_weights(named: Meaning, facts: ColumnFacts, bodies: bool) -> Proposal | None:
+    """Return the proposal for a column named as weights; None if it is no weight of rows."""
     numbers = facts.range
-    if named == looks.BARE_WEIGHT and (bodies or numbers is None):
-        return None if numbers is None else _by_look(_Seen(looks.BODY, named=True), facts)
+    if named == meanings.BARE_WEIGHT and (bodies or numbers is None):
+        return None if numbers is None else _by_meaning(_Evidence(meanings.BODY, named=True), facts)
     plain = numbers is not None and numbers.low >= 0 and math.isfinite(numbers.high) and numbers.total.units > 0
     if numbers is None or not plain or facts.missing:
         lack = "missing values" if facts.missing else "other values than positive numbers"
         return Proposal(LEFT_OUT, f"its name says weights, but it has {lack}, so it weighs nothing", "name", named)
     total, mean = numbers.total.over(1), numbers.total.over(facts.rows)
     reason = f"its name says weights, and positive numbers, {mean:,.6g} on average, sum to {total:,.6g} people"
-    if named == looks.BARE_WEIGHT:
+    if named == meanings.BARE_WEIGHT:
         reason += "; if it is the weight of a body, it is a quasi-identifier"
     return Proposal(WEIGHT, reason, "name and values", named)
 
 
-def _see(named: Look | None, facts: ColumnFacts, fitting: Mapping[Look, float]) -> _Seen | None:
-    """What a column looks like: by values that nothing else looks like, by its name, or by most of its values."""
+def _find_evidence(named: Meaning | None, facts: ColumnFacts, fitting: Mapping[Meaning, float]) -> _Evidence | None:
+    """Return the meaning of a column: by values that have no other, by its name, or by most of its values."""
     believed = named is not None and _is_believed(named, facts, fitting)
-    strong = {look: share for look, share in fitting.items() if look in STRONG}
+    strong = {meaning: share for meaning, share in fitting.items() if meaning in STRONG}
     # That a column identifies is said best by its name: numbers of devices have the check digits of payment cards.
     identifies = named is not None and believed and not named.needs_values and named.role == IDENTIFIER
     if sum(strong.values()) >= HALF and not identifies:
-        look = max(strong, key=lambda one: strong[one])
-        return _Seen(look, strong[look], look == named)
-    if named == looks.HEALTH and fitting.get(looks.DIAGNOSIS, 0) >= MOST:
-        return _Seen(looks.DIAGNOSIS, fitting[looks.DIAGNOSIS], True)
+        meaning = max(strong, key=lambda one: strong[one])
+        return _Evidence(meaning, strong[meaning], meaning == named)
+    if named == meanings.HEALTH and fitting.get(meanings.DIAGNOSIS, 0) >= MOST:
+        return _Evidence(meanings.DIAGNOSIS, fitting[meanings.DIAGNOSIS], True)
     if named is not None and believed:
         share = 1.0 if named in DATES and facts.type in (DATE, MOMENT) else fitting.get(named, 0.0)
-        return _Seen(named, share if share >= HALF else None, True)
-    weak = {look: share for look, share in fitting.items() if look not in STRONG and share >= MOST}
-    if looks.DIAGNOSIS in weak and sum("." in text for text in facts.sample.texts) < DOTTED * len(facts.sample.texts):
-        del weak[looks.DIAGNOSIS]
+        return _Evidence(named, share if share >= HALF else None, True)
+    weak = {meaning: share for meaning, share in fitting.items() if meaning not in STRONG and share >= MOST}
+    if meanings.DIAGNOSIS in weak and sum("." in text for text in facts.sample.texts) < DOTTED * len(
+        facts.sample.texts
+    ):
+        del weak[meanings.DIAGNOSIS]
     if weak:
-        look = max(weak, key=lambda one: weak[one])
-        return _Seen(look, weak[look])
-    return _Seen(looks.DATE, 1.0) if facts.type in (DATE, MOMENT) else None
+        meaning = max(weak, key=lambda one: weak[one])
+        return _Evidence(meaning, weak[meaning])
+    return _Evidence(meanings.DATE, 1.0) if facts.type in (DATE, MOMENT) else None
 
 
-def _is_believed(named: Look, facts: ColumnFacts, fitting: Mapping[Look, float]) -> bool:
-    """Whether a column may be what its name says."""
+def _is_believed(named: Meaning, facts: ColumnFacts, fitting: Mapping[Meaning, float]) -> bool:
+    """Return whether a column may have the meaning that its name says."""
     if named.needs_values:
         fits = fitting.get(named, 0.0) >= HALF
-        return fits or (named == looks.DATE and facts.type in (DATE, MOMENT))
-    if named in (looks.WEIGHTS, looks.BARE_WEIGHT):
+        return fits or (named == meanings.DATE and facts.type in (DATE, MOMENT))
+    if named in (meanings.WEIGHTS, meanings.BARE_WEIGHT):
         return False
     if named.role != IDENTIFIER:
         return True
     if not (facts.is_text or (facts.type == WHOLE and not named.names_text)):
         return False
     repeated = facts.cardinality < REPEATED * facts.rows
-    if named == looks.CODE and repeated:
+    if named == meanings.CODE and repeated:
         return False
     return not (repeated and facts.distinct <= FEW)
 
@@ -192,42 +198,42 @@ def _of_free_text(facts: ColumnFacts) -> Proposal:
     held = held_in(facts.sample.texts)
     reason = "free text, which may name anybody: look through it, or leave it unpublished"
     if held:
-        listed = ", ".join(f"{count:,} hold {look.what}" for look, count in held.items())
+        listed = ", ".join(f"{count:,} hold {meaning.what}" for meaning, count in held.items())
         reason += f"; of {len(facts.sample.texts):,} values looked at {listed}"
-    return Proposal(LEFT_OUT, reason, "values", looks.FREE_TEXT)
+    return Proposal(LEFT_OUT, reason, "values", meanings.FREE_TEXT)
 
 
-def _by_look(seen: _Seen, facts: ColumnFacts) -> Proposal:
-    look, looked_at = seen.look, len(facts.sample.texts)
+def _by_meaning(seen: _Evidence, facts: ColumnFacts) -> Proposal:
+    meaning, looked_at = seen.meaning, len(facts.sample.texts)
     if seen.share is None:
-        said = f"its name says {look.what}"
+        said = f"its name says {meaning.what}"
     elif not looked_at:
-        said = f"its {'name and its ' * seen.named}values are {look.what}"
+        said = f"its {'name and its ' * seen.named}values are {meaning.what}"
     else:
         some = "values" if looked_at == facts.distinct else f"{looked_at:,} values looked at"
         so = f"{_percent(seen.share)} of the {some}"
-        said = f"its name says {look.what}, and so do {so}" if seen.named else f"{so} look like {look.what}"
-    hipaa = look.hipaa
-    if look == looks.AGE and facts.range is not None and facts.range.high > OLDEST:
+        said = f"its name says {meaning.what}, and so do {so}" if seen.named else f"{so} look like {meaning.what}"
+    hipaa = meaning.hipaa
+    if meaning == meanings.AGE and facts.range is not None and facts.range.high > OLDEST:
         hipaa = "C"
     why = [f"HIPAA ({hipaa})"] if hipaa else []
-    if look.why:
-        why.append(look.why)
-    elif look.role == QUASI:
+    if meaning.why:
+        why.append(meaning.why)
+    elif meaning.role == QUASI:
         why.append("others may know it")
-    if look == looks.AGE and hipaa:
+    if meaning == meanings.AGE and hipaa:
         why.append(f"ages above {OLDEST} are to be one group")
-    if look.role in (QUASI, SENSITIVE) and _is_nearly_unique(facts):
+    if meaning.role in (QUASI, SENSITIVE) and _is_nearly_unique(facts):
         why.append(f"nearly unique ({_distinction(facts)}): round or bin it first")
-    return Proposal(look.role, f"{said}: {'; '.join(why)}", seen.evidence, look, hipaa)
+    return Proposal(meaning.role, f"{said}: {'; '.join(why)}", seen.evidence, meaning, hipaa)
 
 
 def _by_values(facts: ColumnFacts) -> Proposal:
-    """Of a column that looks like nothing that is known."""
+    """Return the proposal for a column without a known meaning."""
     if facts.is_running_number:
         assert facts.range is not None
         reason = f"numbers the rows, {facts.range.low:,.0f} to {facts.range.high:,.0f}"
-        return Proposal(LEFT_OUT, reason, "values", looks.ROW_NUMBER)
+        return Proposal(LEFT_OUT, reason, "values", meanings.ROW_NUMBER)
     if facts.type == NUMBER and (facts.distinct > MEASURED or _is_nearly_unique(facts)):
         reason = f"a measurement ({_distinction(facts)}): bin it, and it may be a quasi-identifier or sensitive"
         return Proposal(LEFT_OUT, reason, "distinction")
@@ -237,7 +243,7 @@ def _by_values(facts: ColumnFacts) -> Proposal:
 
 
 def _is_nearly_unique(facts: ColumnFacts) -> bool:
-    """As `gpupif.NearlyUniqueWarning` has it."""
+    """Return whether a column is nearly unique, as `gpupif.NearlyUniqueWarning` defines it."""
     return facts.rows >= UNIQUE_ROWS and facts.cardinality >= UNIQUE_SHARE * facts.rows
 
 

@@ -1,13 +1,32 @@
-"""Entropies of columns of a table, in bits: how much its columns tell, together and about each other."""
+"""Entropies of columns of a table, in bits: how much its columns tell, together and about each other.
+
+With S(X), the sum of c log2 c over the counts c of the values of X, and N = n log2 n for n rows, the entropy of X is
+(N - S(X)) / n. All measures are sums of such terms (`MEASURES`). The sums are the same wherever rows are counted, so
+that a measure that must be 0 is 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+import math
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from ..encoding.column import Column
+from ..engines.counting import Counter
+from ..engines.cpu.counting import number_rows
+from ..rows.threads import Workers
 from ..utils.docs import documented_as
-from ..utils.validation import Columns
-from .column_sets import ColumnSets, measure_sets
+from ..utils.information import LogSum, Sizes
+from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import Columns, as_columns
+from .count_statistics import NEARLY_NONE, as_often_as_parts
+from .open_counts import open_counts
+from .request import CountRequest
+from .set_counts import SetCounts, SetRequest, Total
 
 
 def entropy(
@@ -67,7 +86,7 @@ def entropy(
     1.5
 
     """
-    return measure_sets(ColumnSets.entropy, table, weights, missing, columns=columns)
+    return measure_sets("entropy", table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -103,7 +122,7 @@ def conditional_entropy(
     0.5
 
     """
-    return measure_sets(ColumnSets.conditional, table, weights, missing, columns=columns, given=given)
+    return measure_sets("conditional_entropy", table, weights, missing, columns=columns, given=given)
 
 
 @documented_as(entropy)
@@ -139,7 +158,7 @@ def mutual_information(
     0.311
 
     """
-    return measure_sets(ColumnSets.mutual, table, weights, missing, a=a, b=b)
+    return measure_sets("mutual_information", table, weights, missing, a=a, b=b)
 
 
 @documented_as(entropy)
@@ -170,7 +189,7 @@ def total_correlation(
     1.0
 
     """
-    return measure_sets(ColumnSets.total_correlation, table, weights, missing, columns=columns)
+    return measure_sets("total_correlation", table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -201,7 +220,7 @@ def dual_total_correlation(
     2.0
 
     """
-    return measure_sets(ColumnSets.dual, table, weights, missing, columns=columns)
+    return measure_sets("dual_total_correlation", table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -235,4 +254,149 @@ def residual_entropy(
     1.0
 
     """
-    return measure_sets(ColumnSets.residual, table, weights, missing, columns=columns)
+    return measure_sets("residual_entropy", table, weights, missing, columns=columns)
+
+
+class EntropyMeasure(NamedTuple):
+    """How a measure of sets of columns follows from S.
+
+    sets: returns the sets whose S is needed, from the sets of columns asked about. terms: returns the terms that sum to
+    n times the measure, from N and the S of each of these sets. independent: returns pairs of sets; the measure is 0 if
+    each pair is independent.
+    """
+
+    sets: Callable[..., Sequence[Sequence[int]]]
+    terms: Callable[..., Sequence[float]]
+    independent: Callable[..., Sequence[tuple[Sequence[int], Sequence[int]]]] | None = None
+
+
+def _union(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    return sorted({*a, *b})
+
+
+def _with_all_but_one(x: Sequence[int]) -> list[Sequence[int]]:
+    return [x, *([other for other in x if other != column] for column in x)]
+
+
+def _each_and_those_before(x: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
+    """Return each column with those before it: if all such pairs are independent, all columns are."""
+    return [(x[:place], [column]) for place, column in enumerate(x) if place]
+
+
+MEASURES = {
+    "entropy": EntropyMeasure(
+        sets=lambda x: [x],
+        terms=lambda whole, joint: [whole, -joint],
+    ),
+    "conditional_entropy": EntropyMeasure(
+        sets=lambda x, y: [_union(x, y), y],
+        terms=lambda whole, joint, given: [given, -joint],
+    ),
+    "mutual_information": EntropyMeasure(
+        sets=lambda a, b: [_union(a, b), a, b],
+        terms=lambda whole, joint, first, second: [whole, joint, -first, -second],
+        independent=lambda a, b: [(a, b)],
+    ),
+    "total_correlation": EntropyMeasure(
+        sets=lambda x: [x, *([column] for column in x)],
+        terms=lambda whole, joint, *alone: [*(whole - each for each in alone), joint, -whole],
+        independent=_each_and_those_before,
+    ),
+    "dual_total_correlation": EntropyMeasure(
+        sets=_with_all_but_one,
+        terms=lambda whole, joint, *rests: [whole, -joint, *(joint - rest for rest in rests)],
+        independent=_each_and_those_before,
+    ),
+    "residual_entropy": EntropyMeasure(
+        sets=_with_all_but_one,
+        terms=lambda whole, joint, *rests: [max(0.0, rest - joint) for rest in rests],
+    ),
+}
+
+
+def measure_sets(name: str, table: Any, weights: Hashable, missing: str, **given: Any) -> float:
+    """Return the measure of this name, in bits, of sets of columns of a table.
+
+    given: the columns of each set (None: all), by the name of its argument. Other arguments: as of `gpupif.entropy`.
+    """
+    wanted = [
+        None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
+        for argument, columns in given.items()
+    ]
+    every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
+    request = CountRequest(every, weights, missing, ", ".join(given))
+    measure = MEASURES[name]
+    with Reporter() as report, announce_compilation(), open_counts(table, request, report) as counts:
+        names = list(counts.names)
+        asked = [[names.index(name) for name in (names if columns is None else columns)] for columns in wanted]
+        sets = measure.sets(*asked)
+        counted = counts.count([SetRequest(columns) for columns in sets if columns], _make_sizes)
+        units = counted.total.units
+        sums = iter(counted.found)
+        whole = Sizes.of(np.array([units])).sum_log()
+        # All rows agree on no columns.
+        terms = measure.terms(whole, *(LogSum.total(next(sums)).sum_log() if columns else whole for columns in sets))
+        bits = max(0.0, math.fsum(terms) / units)
+        if measure.independent is None or bits >= NEARLY_NONE:
+            return bits
+        pairs = measure.independent(*asked)
+        return 0.0 if all(_are_independent(counts, counted.total, *pair) for pair in pairs) else bits
+
+
+def _are_independent(counts: SetCounts, total: Total, a: Sequence[int], b: Sequence[int]) -> bool:
+    """Return whether n c(a, b) = c(a) c(b) for all values of A and B, in whole numbers: so it is certain."""
+    counted = counts.count([SetRequest(a), SetRequest(b)], _make_numbers)
+    first, second = map(sum, counted.found)
+    # If they are independent, every value of A occurs with every value of B, so that one of them has few values.
+    if first * second > total.rows:
+        return False
+    many, few = (a, b) if first > second else (b, a)
+    parts = counts.count([SetRequest(few)], _make_combinations).found[0]
+    codes = [np.concatenate([part.codes[place] for part in parts]) for place in range(len(few))]
+    known = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
+    joint = SetRequest([*many, *few], many)
+    return all(counts.count([joint], partial(_FindIndependence, len(many), known)).found[0])
+
+
+def _make_sizes(columns: Sequence[Column], total: Total) -> Any:
+    """Return a function that finds the terms of S."""
+    return lambda set_, counter, place: counter.sizes(place).log_sum()
+
+
+def _make_numbers(columns: Sequence[Column], total: Total) -> Any:
+    """Return a function that finds how many combinations there are."""
+    return lambda set_, counter, place: len(counter.counts(place))
+
+
+def _make_combinations(columns: Sequence[Column], total: Total) -> Any:
+    """Return a function that finds the combinations."""
+    return lambda set_, counter, place: counter.combinations(place)
+
+
+class _FindIndependence:
+    """Finds whether n c(a, b) = c(a) c(b) in a partition that holds all rows with each of its combinations of A.
+
+    A: the first `many` columns of the set. known: c(b) of all B, in their order.
+    """
+
+    def __init__(self, many: int, known: npt.NDArray[np.int64], columns: Sequence[Column], total: Total) -> None:
+        self._many = many
+        self._known = known
+        self._cardinalities = [column.cardinality for column in columns]
+        self._total = total
+
+    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> bool:
+        found = counter.combinations(place)
+        with Workers(1) as workers:
+            one, other = (
+                number_rows(
+                    found.codes[part], [self._cardinalities[column] for column in set_[part]], workers, found.counts
+                )
+                for part in (slice(self._many), slice(self._many, None))
+            )
+            counts = one.combinations.counts
+            # Of A and B together all that are possible occur, so those of B here are all that there are.
+            if len(other.combinations.counts) < len(self._known) or len(found.counts) < len(counts) * len(self._known):
+                return False
+        parts = counts[one.number], self._known[other.number]
+        return as_often_as_parts(found.counts, parts, self._total.units)

@@ -11,20 +11,43 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..utils.display import Displayable
+from ..utils.display import Displayable, Heading, as_found, as_part, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, brief, is_whole, whole_number
-from .base import SetRequest
-from .open import open_counts
+from .open_counts import open_counts
 from .request import CountRequest
-from .toxic_report import print_toxic
+from .set_counts import SetRequest
 from .toxic_values import MeasuredSets
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
+    from rich.table import Table
 
 SIZES = {2: "pairs", 3: "triples"}
+BITS = "{:.2f}".format
+
+
+def _count(value: Any) -> str:
+    """Return a number of rows, or with weights of people, as text."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+# The columns that are printed of pairs and of values.
+HEADINGS = {
+    "joint_entropy": Heading("joint entropy", folds=True, show=BITS),
+    "mutual_information": Heading("mutual inf.", folds=True, show=BITS),
+    "total_correlation": Heading("total corr.", folds=True, show=BITS),
+    "unique_share": Heading("unique rows", folds=True, show=lambda value: f"{100 * value:.2f} %"),
+    "smallest_cohort": Heading("smallest cohort", folds=True, show=_count),
+    "combinations": Heading("combinations", folds=True, show=_count),
+    "distinction": Heading("distinction", folds=True, show=as_part),
+    "separation": Heading("separation", folds=True, show=as_part),
+    "count": Heading("rows", folds=True, show=_count),
+    "expected": Heading("expected", folds=True, show="{:,.1f}".format),
+    "rarity": Heading("rarity", folds=True, show=BITS),
+    "information": Heading("information", folds=True, show=BITS),
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +81,7 @@ class ToxicPairs(Displayable):
     people: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`, without `people` where rows have no weights; pairs of triples are called such.
+        """Return the result as JSON has it, without `people` if rows have no weights; triples are called triples.
 
         Of pairs, too, it has the first `top`; how many there are is `pairs_in_all` (or `triples_in_all`), of values
         `values_in_all`.
@@ -75,8 +98,21 @@ class ToxicPairs(Displayable):
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
     def draw(self, console: Console) -> None:
-        tables = self.pairs, self.values, self.top
-        print_toxic(self.rows, self.people, len(self.columns), self.seconds, *tables, console)
+        number, values = len(self.pairs), int(self.pairs["combinations"].sum())
+        kind = plural(number, "pair" if self.size == 2 else "triple")
+        spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
+        weighted = "" if self.people is None else f" for [bold]{self.people:,.6g}[/] people"
+        console.print(
+            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}{weighted} x [bold]{len(self.columns)}[/] columns: "
+            f"[bold]{number:,}[/] {kind}, {spent}",
+            highlight=False,
+        )
+        console.print()
+        title = f"Columns that tell most together, bits{_shown(self.top, number)}"
+        console.print(_table(title, self.pairs.head(self.top), self.size, {"columns": "column"}))
+        console.print()
+        title = f"Values far rarer together than their parts would make them, bits{_shown(self.top, values)}"
+        console.print(_table(title, self.values, self.size, {"columns": "column", "values": "value"}))
 
 
 def toxic_pairs(
@@ -168,7 +204,7 @@ def toxic_pairs(
         announce_compilation(),
         open_counts(table, request, report) as counts,
     ):
-        check_enough(counts.names, size)
+        _check_columns(counts.names, size)
         opened = time.perf_counter()
         subsets = list(combinations(range(len(counts.names)), size))
         counted = counts.count(list(map(SetRequest, subsets)), partial(MeasuredSets, top=top))
@@ -189,10 +225,30 @@ def _check_size(size: Any) -> int:
     return int(size)
 
 
-def check_enough(names: Sequence[Hashable], size: int) -> None:
-    """Raise InputError for fewer columns than make a pair."""
+def _check_columns(names: Sequence[Hashable], size: int) -> None:
+    """Raise InputError for fewer columns than a pair or a triple has."""
     if len(names) < size:
         raise InputError(
             f"columns: expected at least {size} columns for {SIZES[size]}, got {len(names)} "
             f"({', '.join(map(repr, names))}). Name more, or choose another size."
         )
+
+
+def _shown(top: int, found: int) -> str:
+    """Return how many of those found are printed, in words; nothing if all are."""
+    return f" (the first {top:,} of {found:,})" if top < found else ""
+
+
+def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> Table:
+    """Return a printed table of pairs or triples.
+
+    joined: headings, and the prefix of the columns whose values are joined below each.
+    """
+    keys = [key for key in frame.columns if key in HEADINGS]
+    headings = [*(Heading(name, text=True) for name in joined), *(HEADINGS[key] for key in keys)]
+    rows = []
+    for record in frame.to_dict("records"):
+        places = range(1, size + 1)
+        names = [" + ".join(as_found(record[f"{prefix}_{place}"]) for place in places) for prefix in joined.values()]
+        rows.append([*names, *(record[key] for key in keys)])
+    return draw_table(title, headings, rows)

@@ -110,11 +110,9 @@ class LocalGraph:
         self._done = done
         self._kept = _Kept(int(KEPT_SHARE * memory.working))
         self._workers = Workers(self._at_once)
-        self._resources = TaskResources(
-            threads=-(-threads // self._at_once),
-            memory=memory.working // self._at_once,
-            rows_at_once=self._rows_at_once,
-        )
+        share = TaskResources(-(-threads // self._at_once), memory.working // self._at_once, self._rows_at_once)
+        # The resources of one of several tasks, and of a task that runs alone.
+        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.part_rows)
 
     def __enter__(self) -> Self:
         return self
@@ -156,6 +154,9 @@ class LocalGraph:
     def partitions(self, chunks: int, plan: Result) -> int:
         """See `Graph`; planned by the memory limit, from the job and the rows of the plan."""
         planned = self.value(plan)
+        if planned.in_one_partition:
+            # No cut keeps cohorts whole: one task gets all rows, and all memory.
+            return 1
         limit, rows = self._rows_at_once(planned.job), int(planned.rows)
         return max(1, -(-rows // self._memory.planned_rows(limit, rows, len(planned.job.counts))))
 
@@ -195,7 +196,7 @@ class LocalGraph:
         for node in order:
             if isinstance(node, _Reduced):
                 values = self._run_all(node.stage, node.results)
-                with within(self._resources):
+                with within(self._alone):
                     node.value = node.combine(node.function, values)
             elif isinstance(node, _Shuffle):
                 send = partial(self._send, node)
@@ -211,17 +212,18 @@ class LocalGraph:
         """Return the values of results, of which several are computed at the same time."""
         values: list[Any] = list(results)
         tasks = [place for place, result in enumerate(results) if isinstance(result, _Node)]
+        resources = self._shared if len(tasks) > 1 else self._alone
         places = iter(tasks)
 
         def take(value: Any) -> None:
             values[next(places)] = value
             self._done(stage)
 
-        self._workers.run_in_turn(self._run, take, [(results[place],) for place in tasks])
+        self._workers.run_in_turn(self._run, take, [(results[place], resources) for place in tasks])
         return values
 
-    def _run(self, result: Result) -> Any:
-        with within(self._resources):
+    def _run(self, result: Result, resources: TaskResources) -> Any:
+        with within(resources):
             return self._evaluate(result)
 
     def _evaluate(self, result: Result) -> Any:

@@ -14,7 +14,7 @@ from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
 from .table_plan import Plan, PopulationPlan
-from .task_resources import task_memory, task_threads
+from .task_resources import runs_here, task_memory, task_threads
 
 # The rows of one partition may take this share of their worker's memory, or so much where no limit is known.
 MEMORY_SHARE = 0.5
@@ -66,10 +66,12 @@ def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead:
     """rows: of the table and of its population."""
     own, others = rows
     beside = f" and {others:,} of the population" if others else ""
+    place, more = "the memory of one worker", "have workers with more memory"
+    if runs_here():
+        place, more = "memory", "raise memory_limit"
     return InputError(
-        f"{why}: all different rows have to fit into the memory of one worker: {own:,} rows{beside}, of which those in "
-        f"a chunk differ, take about {shown(needed)}, expected at most {shown(limit)}. {instead}, or have workers "
-        "with more memory."
+        f"{why}: all different rows have to fit into {place}: {own:,} rows{beside}, of which those in a chunk differ, "
+        f"take about {shown(needed)}, expected at most {shown(limit)}. {instead}, or {more}."
     )
 
 

@@ -146,15 +146,20 @@ def add_settling_tasks(
 
 
 class RowsToMatch(NamedTuple):
-    """Rows that meet in partitions, and a job that has their columns."""
+    """Rows that meet in partitions, and a job that has their columns.
+
+    in_one_partition: whether they all meet in one.
+    """
 
     job: Job
     rows: int
+    in_one_partition: bool
 
 
 def rows_to_match(request: ScoreRequest, population: PopulationPlan) -> RowsToMatch:
     """Return the rows of a table and its population."""
-    return RowsToMatch(population.columns.sizes_job(request), population.rows + population.total)
+    columns = population.columns
+    return RowsToMatch(columns.sizes_job(request), population.rows + population.total, any(columns.wildcards))
 
 
 def checked_in_one_partition(population: PopulationPlan, totals: ChunkTotals) -> PopulationPlan:

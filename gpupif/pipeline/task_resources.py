@@ -48,6 +48,11 @@ def within(given: TaskResources) -> Iterator[None]:
         _here.reset(token)
 
 
+def runs_here() -> bool:
+    """Return whether this task is one of a `LocalGraph`, within the memory limit of this process."""
+    return _here.get() is not None
+
+
 def task_threads() -> int:
     """Return the threads of one task: on Dask one, for a worker runs as many tasks at once as it has threads."""
     given = _here.get()

@@ -17,7 +17,7 @@ from ..criteria.counted import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, named_by_attackers
 from ..criteria.quantities import OfClasses, OfModel, OfScores
-from ..disclosure.figures import CLASS_FIGURES
+from ..disclosure.class_risks import CLASS_FIGURES
 from ..disclosure.models import MODELS
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device

@@ -209,5 +209,5 @@ def _values(criteria: Sequence[Criterion], counts: npt.NDArray[np.int64]) -> lis
         k = int(counts.min())
         return [CriterionValue(one, k, one.is_met(k)) for one in criteria]
     sizes, times = np.unique(counts, return_counts=True)
-    found = ClassSizes.of_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
+    found = ClassSizes.from_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
     return [value_of_classes(one, found) for one in criteria]

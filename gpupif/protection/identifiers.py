@@ -14,9 +14,9 @@ from ..attack.roles import Roles
 from ..errors import IdentifierWarning, InputError, warn
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_frame, with_labels
-from ..inspection.facts import ColumnFacts
-from ..inspection.in_memory import facts_in_memory
+from ..inspection.column_facts import ColumnFacts
 from ..inspection.proposal import may_name_persons, propose
+from ..inspection.table_facts import facts_in_memory
 from ..io.base import Source
 from ..io.read import open_source
 from ..marginals.request import CountRequest
@@ -92,7 +92,7 @@ def like_identifiers(
     """
     facts = _first_facts(table, names) if names else {}
     return {
-        name: one.look.what if one.look else "nearly unique values"
+        name: one.meaning.what if one.meaning else "nearly unique values"
         for name, one in propose(facts).items()
         if may_name_persons(facts[name], one, by_number=name not in labels, by_look_only=name in coarser)
     }

@@ -122,7 +122,7 @@ def _of_risk(
         value = quantity.figure.find(found.classes)
         return CriterionValue(criterion, value, criterion.is_met(value))
     assert isinstance(quantity, OfModel)
-    request = RiskRequest.of(
+    request = RiskRequest.from_arguments(
         table,
         list(known),
         list(sensitive) or None,

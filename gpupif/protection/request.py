@@ -14,7 +14,7 @@ from ..criteria.counted import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
 from ..criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
 from ..criteria.quantities import OfModel
-from ..disclosure.cells import check_values
+from ..disclosure.request import check_values
 from ..errors import InputError, did_you_mean
 from ..hierarchies.base import Hierarchy
 from ..hierarchies.open import open_hierarchies

@@ -13,7 +13,7 @@ import numpy as np
 from ..attack.weights import Units
 from ..engines.counting import CountingEngine
 from ..marginals.coded_table import Coded, without_codes
-from ..marginals.out_of_core import ChunkCounts
+from ..marginals.counts_on_disk import ChunkCounts
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers, default_threads

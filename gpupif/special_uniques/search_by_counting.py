@@ -19,7 +19,7 @@ from ..encoding.column import Column
 from ..engines.counting import Counter
 from ..engines.cpu.counting import number_rows
 from ..errors import InputError
-from ..marginals.base import SetCounts, SetRequest, Total
+from ..marginals.set_counts import SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.memory import shown
 from .key_sets import KeySet

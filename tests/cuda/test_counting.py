@@ -115,7 +115,7 @@ def test_a_device_that_fails_is_said(monkeypatch):
             raise ZeroDivisionError("unspecified launch failure")
 
     engine = CudaEngine(libraries=[Broken()])
-    for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+    for chosen in ("gpupif.marginals.open_counts.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
         words = r"device 'cuda'.* failed: unspecified launch failure"
@@ -155,7 +155,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
     with gpupif.config(device="cpu"):
         wanted = gpupif.toxic_pairs(frame), gpupif.residual_entropy(frame)
         scores = gpupif.suda(frame, 2, contributions=True)
-    for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+    for chosen in ("gpupif.marginals.open_counts.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     found = gpupif.toxic_pairs(table)
     pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.disclosure.classes
-from gpupif.disclosure.classes import class_risks
-from gpupif.disclosure.journalist import population_risks
+import gpupif.disclosure.class_risks
+from gpupif.disclosure.class_risks import class_risks
+from gpupif.disclosure.population_risks import population_risks
 from gpupif.errors import InputError
 from gpupif.utils.information import Sizes
 
@@ -193,5 +193,5 @@ def test_as_many_people_as_there_may_be():
 
 
 def test_docstrings():
-    for module in (gpupif.disclosure.classes, gpupif.disclosure.journalist):
+    for module in (gpupif.disclosure.class_risks, gpupif.disclosure.population_risks):
         assert doctest.testmod(module).failed == 0

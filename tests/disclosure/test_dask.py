@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.disclosure.cells import NONE
+from gpupif.disclosure.request import NO_ATTRIBUTE
 from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
 from gpupif.pipeline import routes
 from gpupif.utils.progress import Reporter
@@ -214,7 +214,7 @@ def test_progress_counts_tasks(monkeypatch):
 
 
 def test_what_takes_the_place_of_an_attribute_is_the_same_in_every_process():
-    assert pickle.loads(pickle.dumps(NONE)) is NONE
+    assert pickle.loads(pickle.dumps(NO_ATTRIBUTE)) is NO_ATTRIBUTE
 
 
 def test_orders_that_dask_does_not_know():

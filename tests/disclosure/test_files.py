@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.disclosure import parts, with_population
+from gpupif.disclosure import assess
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
 from gpupif.out_of_core import budget
+from gpupif.pipeline.local_graph import LocalGraph
 from tests.helpers.configured import configured
 from tests.helpers.disclosure import outcome, questions, what_is_found
 from tests.helpers.naive_attack import rows_of, with_lacking
@@ -68,18 +69,22 @@ def test_parts_of_every_size(census, known, rows):
     assert what_is_found(found) == what_is_found(gpupif.risk(*asked))
 
 
-def test_the_whole_table_is_cut_only_where_it_does_not_fit(census):
+def test_the_table_is_cut_only_if_it_does_not_fit(census, monkeypatch):
     asked = (census, ["age", "sex"], ["region", "occupation"])
     expected = what_is_found(gpupif.risk(*asked))
-    with mock.patch.object(parts, "hash_partition", wraps=parts.hash_partition) as cut:
-        with gpupif.config(memory_limit=PLENTY):
-            assert what_is_found(gpupif.risk(*asked)) == expected
-        assert cut.call_count == 0
-        with in_pieces(50, 100), gpupif.config(memory_limit=PLENTY):
-            assert what_is_found(gpupif.risk(*asked)) == expected
-        assert cut.call_count > 0
-        # A part of about as many rows is cut again, for it has more.
-        assert cut.call_args_list[0].args[3] == 4
+    real, planned = LocalGraph.partitions, []
+
+    def partitions(self, chunks, plan):
+        planned.append(real(self, chunks, plan))
+        return planned[-1]
+
+    monkeypatch.setattr(LocalGraph, "partitions", partitions)
+    with gpupif.config(memory_limit=PLENTY):
+        assert what_is_found(gpupif.risk(*asked)) == expected
+    assert planned == []
+    with in_pieces(50, 100), gpupif.config(memory_limit=PLENTY):
+        assert what_is_found(gpupif.risk(*asked)) == expected
+    assert planned[0] > 1
 
 
 @pytest.mark.slow
@@ -188,12 +193,12 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
             found = gpupif.risk(place / "in", ["age", "sex"], population=population)
         assert found.population == expected
     # A table in memory beside a population that is too large for it.
-    monkeypatch.setattr(with_population, "in_streams", lambda population, choose: True)
+    monkeypatch.setattr(assess, "in_streams", lambda table, choose: not isinstance(table, pd.DataFrame))
     for table in (place / "in", pd.read_parquet(place / "in")):
-        with mock.patch.object(with_population, "_in_parts", side_effect=with_population._in_parts) as parts:
+        with mock.patch.object(assess, "LocalGraph", side_effect=LocalGraph) as graphs:
             found = gpupif.risk(table, ["age", "sex"], population=people)
         assert found.population == expected
-        assert parts.call_count == 1
+        assert graphs.call_count == 1
 
 
 def test_values_that_the_population_lacks(tmp_path, small):
@@ -229,7 +234,7 @@ def test_a_file_that_fails_leaves_nothing(census, tmp_path, small):
     last.write_bytes(bytes(content))
     with pytest.raises(TableReadError, match=last.name), gpupif.config(memory_limit=PLENTY, temp=tmp_path / "temp"):
         gpupif.risk(broken, ["age", "sex"], ["region", "occupation"])
-    full = mock.patch.object(parts, "hash_partition", side_effect=OSError(28, "No space left on device"))
+    full = mock.patch("gpupif.pipeline.local_graph.BatchWriter", side_effect=OSError(28, "No space left on device"))
     with (
         full,
         pytest.raises(OutputError, match="No space left on device"),

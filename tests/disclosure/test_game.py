@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.disclosure.game
+import gpupif.disclosure.attack_game
 from gpupif.errors import InputError
 from tests.helpers.naive_disclosure import classes_of, moves_of
 
@@ -203,4 +203,4 @@ def test_bad_input(ask, message):
 
 
 def test_docstrings():
-    assert doctest.testmod(gpupif.disclosure.game).failed == 0
+    assert doctest.testmod(gpupif.disclosure.attack_game).failed == 0

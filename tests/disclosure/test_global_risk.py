@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.disclosure import log_linear
-from gpupif.disclosure.log_linear import fit_margins, resolve_interactions
+from gpupif.disclosure import global_risk as model
+from gpupif.disclosure.global_risk import fit_margins, resolve_interactions
 from gpupif.errors import ColumnNotFoundError, InputError
 from tests.helpers.dask_frames import cut
 from tests.helpers.pieces import in_pieces, write_parts
@@ -154,7 +154,7 @@ def test_a_table_without_uniques():
 
 
 def test_a_fit_that_does_not_settle(monkeypatch):
-    monkeypatch.setattr(log_linear, "ROUNDS", 1)
+    monkeypatch.setattr(model, "ROUNDS", 1)
     with pytest.warns(UserWarning, match=r"interactions: after 1 rounds the model still has 0\.\d+ of the people"):
         gpupif.global_risk(TABLE, NAMES, weights="w", interactions="two-way")
 
@@ -182,7 +182,7 @@ def test_bad_input(arguments, message):
 def test_too_many_cells(monkeypatch):
     with pytest.raises(ColumnNotFoundError, match=r"interactions: no column 'd' in the quasi-identifiers"):
         gpupif.global_risk(TABLE, NAMES, weights="w", interactions=[("a", "d")])
-    monkeypatch.setattr(log_linear, "MOST_CELLS", 17)
+    monkeypatch.setattr(model, "MOST_CELLS", 17)
     assert gpupif.global_risk(TABLE, NAMES, weights="w").cells == 18
     with pytest.raises(InputError, match=r"quasi_identifiers: a model with interactions .* 18 combinations .* most 17"):
         gpupif.global_risk(TABLE, NAMES, weights="w", interactions="two-way")

@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.disclosure.households import HouseholdSums
-from gpupif.disclosure.keyed_sums import KeyedSums
-from gpupif.disclosure.risk_threshold import RiskLevels
+from gpupif.disclosure.households import risks_by_code, sum_households
+from gpupif.disclosure.risk_threshold import KeyedSums, find_threshold
 from gpupif.errors import ColumnNotFoundError, InputError
 from tests.helpers import naive, naive_disclosure
 from tests.helpers.dask_frames import cut
@@ -163,18 +162,18 @@ def test_as_many_as_there_are():
     """However many rows a household has, and however certain: no sum is too large."""
     rows = 200_000
     for risk, expected in ((1.0, 1.0), (1 - 2.0**-53, 1.0), (1e-9, -math.expm1(rows * math.log1p(-1e-9)))):
-        found = HouseholdSums.of(np.full(3, risk), np.array([rows - 2, 1, 1]), np.array([7, 7, 7]))
-        several = HouseholdSums.total([found] + [HouseholdSums.of(np.zeros(1), np.ones(1, int), np.array([7]))] * 200)
-        assert several.by_code().tolist() == pytest.approx([expected], rel=1e-14)
+        found = sum_households(np.full(3, risk), np.array([rows - 2, 1, 1]), np.array([7, 7, 7]))
+        several = KeyedSums.total([found] + [sum_households(np.zeros(1), np.ones(1, int), np.array([7]))] * 200)
+        assert risks_by_code(several).tolist() == pytest.approx([expected], rel=1e-14)
     for risk in (0.0, 5e-324, 1e-300, 1e-17, 0.1, 0.25, 0.5, 1 - 1e-9):
-        found = HouseholdSums.of(np.array([risk]), np.ones(1, int), np.zeros(1, int)).by_code()
+        found = risks_by_code(sum_households(np.array([risk]), np.ones(1, int), np.zeros(1, int)))
         # To the unit that logarithms are summed in.
         assert found[0] == pytest.approx(risk, rel=1e-14, abs=2.0**-79)
 
 
 @given(parts=st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=6), max_size=70))
 def test_sums_by_key(parts):
-    several = [KeyedSums.of(*np.array(part, np.int64).reshape(-1, 2).T) for part in parts]
+    several = [KeyedSums.from_amounts(*np.array(part, np.int64).reshape(-1, 2).T) for part in parts]
     found = KeyedSums.total([])
     for one in several:
         found = KeyedSums.total([found, one])
@@ -195,7 +194,8 @@ def test_threshold_in_exact_arithmetic(levels, target):
     """The highest r at which the mean of min(risk, r) is at most the target, by trying where it lies."""
     target = float(target)
     risks = sorted(Fraction(risk) for risk, rows in levels.items() for _ in range(rows))
-    found = RiskLevels.of(np.array(list(levels)), np.array(list(levels.values()))).threshold(target)
+    rows_of_risk = KeyedSums.from_amounts(np.array(list(levels)), np.array(list(levels.values())))
+    found = find_threshold(rows_of_risk, target)
     allowed = Fraction(target) * len(risks)
     if sum(risks) <= allowed:
         assert (found.threshold, found.rows_above) == (float(risks[-1]), 0)

@@ -16,10 +16,17 @@ from scipy.optimize import minimize_scalar
 
 import gpupif
 import gpupif.disclosure.population_uniques
-from gpupif.disclosure.numeric import NoEstimateError, log_rising, root, sum_of_reciprocals
-from gpupif.disclosure.pitman import fit_pitman, pitman_uniques
 from gpupif.disclosure.population_uniques import decide, population_uniques
-from gpupif.disclosure.slide_negative_binomial import fit_slide, population_classes
+from gpupif.disclosure.uniques_models import (
+    NoEstimateError,
+    fit_pitman,
+    fit_slide,
+    log_rising,
+    pitman_uniques,
+    population_classes,
+    root,
+    sum_of_reciprocals,
+)
 from gpupif.errors import InputError
 from gpupif.utils.information import Sizes
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.disclosure.presence import PresenceBand
+from gpupif.disclosure.population_risks import PresenceBand
 from tests.helpers.naive_disclosure import presence_of
 from tests.helpers.populations import frames_of, samples
 from tests.helpers.tables import SHARED_FIXTURES

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.disclosure.anonymity
-import gpupif.disclosure.closeness
+import gpupif.disclosure.privacy_models
 import gpupif.disclosure.risk
 from gpupif.disclosure.assess import assess
 from gpupif.disclosure.models import MODELS, resolve_models
@@ -278,7 +277,7 @@ def test_a_new_measure_is_an_entry(monkeypatch, heading, printed):
     )
     monkeypatch.setitem(MODELS, "gain", gain)
     frame = pd.DataFrame(PEOPLE)
-    found = assess(frame, RiskRequest.of(frame, "age", "disease", resolve_models(["gain"])))
+    found = assess(frame, RiskRequest.from_arguments(frame, "age", "disease", resolve_models(["gain"])))
     highest = gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
     assert found.worst("gain") == highest
     risk = gpupif.risk(frame, "age", "disease", models=["gain"], groups=0)
@@ -287,7 +286,7 @@ def test_a_new_measure_is_an_entry(monkeypatch, heading, printed):
     assert [head.strip() for head in heads.strip("┃").split("┃")] == ["attribute", "values", printed]
 
 
-@pytest.mark.parametrize("module", [gpupif.disclosure.anonymity, gpupif.disclosure.closeness, gpupif.disclosure.risk])
+@pytest.mark.parametrize("module", [gpupif.disclosure.privacy_models, gpupif.disclosure.risk])
 def test_examples(module):
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)

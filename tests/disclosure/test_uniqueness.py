@@ -126,7 +126,7 @@ def test_blocks_do_not_matter(monkeypatch):
     random = np.random.default_rng(3)
     columns = [random.dirichlet(np.ones(size)).tolist() for size in (7, 5, 4)]
     whole = gpupif.uniqueness(50, columns)
-    monkeypatch.setattr("gpupif.disclosure.combinations.BLOCK", 3)
+    monkeypatch.setattr("gpupif.disclosure.uniqueness.BLOCK", 3)
     parts = gpupif.uniqueness(50, columns)
     assert parts.unique_exact == pytest.approx(whole.unique_exact, rel=1e-14)
     assert parts.pairs == pytest.approx(whole.pairs, rel=1e-14)

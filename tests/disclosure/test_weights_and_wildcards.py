@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.disclosure.classes import AttackRisk
+from gpupif.disclosure.class_risks import AttackRisk
 from gpupif.disclosure.models import MODELS
 from gpupif.engines.individual_risk import individual_risk
 from gpupif.errors import InputError

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.marginals import out_of_core as counting
+from gpupif.marginals import counts_on_disk as counting
 from gpupif.out_of_core import budget
 from gpupif.results.scores import Scores
 

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.inspection import facts as facts_module
-from gpupif.inspection import out_of_core
+from gpupif.inspection import column_facts, table_facts
 from tests.helpers.counting_ways import OTHERS, in_memory
 
 ROWS = 200
@@ -88,8 +87,8 @@ def found():
 @pytest.mark.parametrize("name", COLUMNS)
 def test_proposals(found, name):
     row = found.columns.set_index("column").loc[name]
-    role, look, evidence, _ = COLUMNS[name]
-    assert (row["role"], row["looks_like"], row["evidence"]) == (role, look, evidence), row["reason"]
+    role, meaning, evidence, _ = COLUMNS[name]
+    assert (row["role"], row["looks_like"], row["evidence"]) == (role, meaning, evidence), row["reason"]
     assert found.roles[name] == role
 
 
@@ -157,9 +156,9 @@ def same(one, other):
 @pytest.mark.parametrize("parts", [1, 3])
 def test_the_same_anywhere(monkeypatch, found, way, parts):
     """Also where the values of a column are merged in parts, and more differ than are looked at."""
-    monkeypatch.setattr(out_of_core, "MOST_PARTS", parts)
-    monkeypatch.setattr(out_of_core, "MERGING", 10**9)
-    monkeypatch.setattr(facts_module, "LOOKED_AT", 20)
+    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MERGING", 10**9)
+    monkeypatch.setattr(column_facts, "LOOKED_AT", 20)
     same(way(gpupif.inspect, TABLE), in_memory(gpupif.inspect, TABLE))
 
 
@@ -181,8 +180,8 @@ def test_csv_in_streams(tmp_path, monkeypatch, parts):
         *("number", "text", "number", "text", "whole number", "date")
     ]
     assert whole.columns.set_index("column").loc["twice", "values"] == 2
-    monkeypatch.setattr(out_of_core, "MOST_PARTS", parts)
-    monkeypatch.setattr(out_of_core, "MERGING", 10**9)
+    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MERGING", 10**9)
     with gpupif.config(memory_limit="16GiB"):
         same(gpupif.inspect(file), whole)
 

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from gpupif.inspection import looks
-from gpupif.inspection.patterns import (
+from gpupif.inspection import column_meanings as meanings
+from gpupif.inspection.value_patterns import (
     LONGEST,
     PATTERNS,
     has_luhn_digit,
@@ -26,52 +26,57 @@ from gpupif.inspection.patterns import (
 
 # By look: values that are such, and values that are not.
 EXAMPLES = {
-    looks.EMAIL: ("a.b@example.org; mailto:x@y.de; o'neil+1@mail.co.uk", "a@b; a b@c.de; @example.org; a@b.; x"),
-    looks.PHOTO: ("me.jpg; /photos/17/a b.PNG; https://x.org/i.webp; scan.dcm", "photo; .jpg; a.jpg.txt"),
-    looks.WEB_ADDRESS: ("https://x.org; http://x.org/a?b=c; www.x.org; ftp://a", "x.org; https://; see www.x.org"),
-    looks.IP_ADDRESS: ("10.0.0.1; 255.255.255.255; ::1; 2001:db8::ff00:42:8329", "256.1.1.1; 1.2.3; 12:30; 1:2; 10"),
-    looks.DEVICE: ("00:1a:2b:3c:4d:5e; 00-1A-2B-3C-4D-5E", "00:1a:2b:3c:4d; 00:1a:2b:3c:4d:5g"),
-    looks.SOCIAL_SECURITY: (
+    meanings.EMAIL: ("a.b@example.org; mailto:x@y.de; o'neil+1@mail.co.uk", "a@b; a b@c.de; @example.org; a@b.; x"),
+    meanings.PHOTO: ("me.jpg; /photos/17/a b.PNG; https://x.org/i.webp; scan.dcm", "photo; .jpg; a.jpg.txt"),
+    meanings.WEB_ADDRESS: ("https://x.org; http://x.org/a?b=c; www.x.org; ftp://a", "x.org; https://; see www.x.org"),
+    meanings.IP_ADDRESS: ("10.0.0.1; 255.255.255.255; ::1; 2001:db8::ff00:42:8329", "256.1.1.1; 1.2.3; 12:30; 1:2; 10"),
+    meanings.DEVICE: ("00:1a:2b:3c:4d:5e; 00-1A-2B-3C-4D-5E", "00:1a:2b:3c:4d; 00:1a:2b:3c:4d:5g"),
+    meanings.SOCIAL_SECURITY: (
         "123-45-6789; 899-99-9999",
         "000-12-3456; 666-12-3456; 900-12-3456; 123-00-1234; 123456789",
     ),
-    looks.IBAN: ("DE89 3704 0044 0532 0130 00; GB82WEST12345698765432", "DE88370400440532013000; DE89; 1234"),
-    looks.CARD: ("4111111111111111; 5500 0000 0000 0004; 3782-822463-10005", "4111111111111112; 1111111111111117; 42"),
-    looks.VEHICLE: (
+    meanings.IBAN: ("DE89 3704 0044 0532 0130 00; GB82WEST12345698765432", "DE88370400440532013000; DE89; 1234"),
+    meanings.CARD: (
+        "4111111111111111; 5500 0000 0000 0004; 3782-822463-10005",
+        "4111111111111112; 1111111111111117; 42",
+    ),
+    meanings.VEHICLE: (
         "1M8GDM9AXKP042788; 11111111111111111; 1hgcm82633a004352",
         "1M8GDM9A1KP042788; 1HGCM82633A00435O; x",
     ),
-    looks.CODE: ("123e4567-e89b-12d3-a456-426614174000; d41d8cd98f00b204e9800998ecf8427e", "12345678; abcdef"),
-    looks.PHONE: (
+    meanings.CODE: ("123e4567-e89b-12d3-a456-426614174000; d41d8cd98f00b204e9800998ecf8427e", "12345678; abcdef"),
+    meanings.PHONE: (
         "+49 30 901820; (555) 123-4567; 555-123-4567; 030/901820; +15551234567; 020 7946 0958; 555.123.4567 ext. 12",
         "123-45-6789; 2020-01-31; 2010-2014; 10000-19999; 5551234567; 1.5; 4111-1111-1111-1111; 10.0.0.1; 12-34; +",
     ),
-    looks.DATE: (
+    meanings.DATE: (
         "2020-01-31; 2020-01-31T10:20:30Z; 31.12.1999; 12/31/99; 1/2/2003; 31 Jan 2020; January 31, 2020; 01-FEB-21",
         "2020-13-01; 31.13.1999; 2020; 20200131; 1.2.3.4; 99/99/99; Jan",
     ),
-    looks.ADDRESS: (
+    meanings.ADDRESS: (
         "12 Main Street; 7b Elm Rd, Springfield; Hauptstraße 5; Musterweg 12a, 10115 Berlin",
         "Main; 12; Weg",
     ),
-    looks.POSTCODE: ("SW1A 1AA; M1 1AE; K1A 0B1; 1012 AB; 12345-6789", "12345; ABC; 1012"),
-    looks.DIAGNOSIS: ("E11.9; I10; S72.001A; C50", "U; 11.9; ABC; E1; E11.99999"),
+    meanings.POSTCODE: ("SW1A 1AA; M1 1AE; K1A 0B1; 1012 AB; 12345-6789", "12345; ABC; 1012"),
+    meanings.DIAGNOSIS: ("E11.9; I10; S72.001A; C50", "U; 11.9; ABC; E1; E11.99999"),
 }
 
 
-@pytest.mark.parametrize("look", EXAMPLES, ids=lambda look: look.what)
-def test_values(look):
-    fitting, others = (text.split("; ") for text in EXAMPLES[look])
+@pytest.mark.parametrize("meaning", EXAMPLES, ids=lambda meaning: meaning.what)
+def test_values(meaning):
+    fitting, others = (text.split("; ") for text in EXAMPLES[meaning])
 
     def fits(value):
-        return any(pattern.fits(value) for pattern in PATTERNS if pattern.look == look and not pattern.by_name_only)
+        return any(
+            pattern.fits(value) for pattern in PATTERNS if pattern.meaning == meaning and not pattern.by_name_only
+        )
 
     assert [value for value in fitting if not fits(value)] == []
     assert [value for value in others if fits(value)] == []
 
 
 def test_every_pattern_has_examples():
-    assert {pattern.look for pattern in PATTERNS if not pattern.by_name_only} == set(EXAMPLES)
+    assert {pattern.meaning for pattern in PATTERNS if not pattern.by_name_only} == set(EXAMPLES)
 
 
 def naive_luhn(digits):
@@ -105,24 +110,24 @@ def test_vins_with_other_check_digits():
 
 def test_numbers_that_need_a_name():
     assert shares(["5551234567"], None) == {}
-    assert shares(["5551234567"], looks.PHONE) == {looks.PHONE: 1.0}
+    assert shares(["5551234567"], meanings.PHONE) == {meanings.PHONE: 1.0}
     assert shares(["123456789"], None) == {}
-    assert shares(["123456789"], looks.SOCIAL_SECURITY)[looks.SOCIAL_SECURITY] == 1.0
-    assert shares(["20200131", "2020"], looks.DATE)[looks.DATE] == 0.5
+    assert shares(["123456789"], meanings.SOCIAL_SECURITY)[meanings.SOCIAL_SECURITY] == 1.0
+    assert shares(["20200131", "2020"], meanings.DATE)[meanings.DATE] == 0.5
     # Of numbers with a check digit a tenth is right by chance.
     assert shares(["4111111111111111"], None) == {}
 
 
 def test_what_longer_texts_hold():
     texts = ["call 555-123-4567 or write to a@b.org", "see https://x.org, born 1999-12-31", "nothing", "1999-12-311"]
-    assert held_in(texts) == {looks.PHONE: 1, looks.EMAIL: 1, looks.WEB_ADDRESS: 1, looks.DATE: 1}
+    assert held_in(texts) == {meanings.PHONE: 1, meanings.EMAIL: 1, meanings.WEB_ADDRESS: 1, meanings.DATE: 1}
 
 
 def test_no_pattern_takes_long_over_odd_texts():
     """Time that grows with more than the length of a text would hang a run."""
     odd = ["1", "a@", "1-", "1 ", "a.", ":", "weg 1,", "(", "a", "http:", "1.1.", "+1 ", "@a."]
     started = time.perf_counter()
-    shares([text * (LONGEST // len(text)) for text in odd], looks.PHONE)
+    shares([text * (LONGEST // len(text)) for text in odd], meanings.PHONE)
     held_in([text * (10_000 // len(text)) for text in odd])
     assert time.perf_counter() - started < 2
 
@@ -130,13 +135,15 @@ def test_no_pattern_takes_long_over_odd_texts():
 def test_kinds_do_not_overlap():
     """A value of one kind that nothing else looks like is of no other."""
     strong = [pattern for pattern in PATTERNS if pattern.strong]
-    for look, (fitting, _) in EXAMPLES.items():
+    for meaning, (fitting, _) in EXAMPLES.items():
         for value in re.split("; ", fitting):
-            found = {pattern.look for pattern in strong if pattern.fits(value)}
-            assert found <= {look} or (look == looks.PHOTO and found == {looks.PHOTO, looks.WEB_ADDRESS}), value
+            found = {pattern.meaning for pattern in strong if pattern.fits(value)}
+            assert found <= {meaning} or (
+                meaning == meanings.PHOTO and found == {meanings.PHOTO, meanings.WEB_ADDRESS}
+            ), value
 
 
 def test_dates_addresses_and_phones_are_apart():
-    assert not any(is_phone(value) for value in EXAMPLES[looks.DATE][0].split("; "))
-    assert not any(is_written_date(value) for value in EXAMPLES[looks.PHONE][0].split("; "))
-    assert not any(is_ip_address(value) or is_ssn(value) for value in EXAMPLES[looks.PHONE][0].split("; "))
+    assert not any(is_phone(value) for value in EXAMPLES[meanings.DATE][0].split("; "))
+    assert not any(is_written_date(value) for value in EXAMPLES[meanings.PHONE][0].split("; "))
+    assert not any(is_ip_address(value) or is_ssn(value) for value in EXAMPLES[meanings.PHONE][0].split("; "))

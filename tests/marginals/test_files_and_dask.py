@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif import toxic_pairs
 from gpupif.engines.cpu import count_tables as subset_tables
-from gpupif.marginals import out_of_core as counting
+from gpupif.marginals import counts_on_disk as counting
 from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.pieces import in_parts, write_parts
@@ -145,7 +145,7 @@ def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     wanted = gpupif.residual_entropy(frame)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.marginals.open.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.marginals.open_counts.MemoryCounts", None)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
 
 

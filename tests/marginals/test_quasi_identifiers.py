@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gpupif
 import gpupif.marginals.quasi_identifiers
 from gpupif import quasi_identifiers, toxic_pairs
-from gpupif.marginals.separation import Separation
+from gpupif.marginals.count_statistics import Separation
 from tests.helpers.counting_ways import OTHERS, in_memory
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
@@ -66,7 +66,7 @@ def as_found(found):
 @given(rows=st.lists(st.integers(0, 3), min_size=1, max_size=7))
 @settings(deadline=None, max_examples=40)
 def test_ratios_are_those_of_the_definitions(rows):
-    found = Separation.of_counts(np.bincount(rows), len(rows))
+    found = Separation.from_counts(np.bincount(rows), len(rows))
     assert found.distinction == float(distinction(rows)) == float(RATIOS["distinction"](rows))
     assert found.separation == float(separation(rows))
 

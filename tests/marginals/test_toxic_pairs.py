@@ -22,7 +22,7 @@ import gpupif
 import gpupif.marginals.toxic_pairs
 from gpupif import toxic_pairs
 from gpupif.engines.cpu.count_tables import is_dense
-from gpupif.marginals import out_of_core as counting
+from gpupif.marginals import counts_on_disk as counting
 from gpupif.out_of_core import budget
 from tests.helpers import naive
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     pd.DataFrame(many_values()).to_parquet(path)
     wanted = toxic_pairs(path)
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.marginals.open.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.marginals.open_counts.MemoryCounts", None)
     found = toxic_pairs(path)
     pd.testing.assert_frame_equal(found.pairs, wanted.pairs, check_exact=True)
     pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)

@@ -23,7 +23,7 @@ LEFT = {
     ("nightly/record/kept.py", "chmod"),
     # New, and with mode 600 or 700, by their own making.
     ("io/temporary_folder.py", "mkstemp"),
-    ("marginals/out_of_core.py", "mkdtemp"),
+    ("marginals/counts_on_disk.py", "mkdtemp"),
     ("special_uniques/row_sets.py", "TemporaryFile"),
     ("treatment/randomness/key.py", "O_CREAT"),
     ("treatment/randomness/key.py", "O_WRONLY"),

@@ -12,13 +12,14 @@ import pytest
 
 import gpupif
 from gpupif.attack.arguments import Arguments
-from gpupif.disclosure import dask as risk_tasks
+from gpupif.disclosure.risk_tasks import RiskTasks
 from gpupif.encoding.encode import encode_column
 from gpupif.engines.choose import requested_device
-from gpupif.marginals.base import SetRequest
-from gpupif.marginals.dask import ColumnsRead, add_found, count_part, plan_table, send_combinations
+from gpupif.marginals.dask import ColumnsRead, add_found, count_partition, plan_table, send_combinations
+from gpupif.marginals.set_counts import SetRequest
 from gpupif.out_of_core.budget import Budget
 from gpupif.out_of_core.chunks import MemoryChunks
+from gpupif.out_of_core.encode import weigh_chunks
 from gpupif.pipeline.encoded_chunk import count_values, encode_chunk
 from gpupif.pipeline.fitting_rows import PartitionRows
 from gpupif.pipeline.local_graph import LocalGraph
@@ -85,17 +86,11 @@ def test_risk_as_in_memory(graph, weights, on_cpu):
     expected = gpupif.risk(table, known, sensitive, weights=weights)
 
     def assess(table, request, population):
-        names = list(table)
-        asked = risk_tasks.as_score_request(request, {})
-        encoded = graph.each(
-            "encode", risk_tasks.encode_rows, request, asked, graph.take(chunks_of(table[request.read]))
-        )
-        local = graph.each("local", itemgetter(0), encoded)
-        totals, weighing = count_values(graph, asked, names, local)
-        planned = graph.one("plan", risk_tasks.plan_risk, request, asked, names, totals, *weighing)
-        search = graph.one("search", risk_tasks.plan_search, request, asked, planned, totals)
-        found = graph.value(risk_tasks._search(graph, request, planned, search, local))
-        return replace(found, seconds={})
+        chunks = chunks_of(table[request.read])
+        used = len(request.columns)
+        weighed = None if weights is None else weigh_chunks(chunks, used, used)
+        tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), list(table), chunks, weighed)
+        return replace(graph.value(tasks.add_search()), seconds={})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpupif.disclosure.risk.assess", assess)
@@ -118,7 +113,7 @@ def test_combinations_of_columns(graph, on_cpu):
 
     partitions = range(3)
     sent = graph.each("send", send_combinations, sets, 3, device, whole, range(len(local)), local)
-    found = graph.each("count", count_part, sets, device, make, whole, partitions, graph.shuffle("out", sent, 3))
+    found = graph.each("count", count_partition, sets, device, make, whole, partitions, graph.shuffle("out", sent, 3))
     counts = graph.value(graph.tree("found", add_found, found))
     expected = [len(CENSUS.iloc[:, list(one.columns)].drop_duplicates()) for one in sets]
     assert [sum(own) for own in counts] == expected
@@ -133,7 +128,9 @@ def test_chunks_and_partitions_follow_the_memory(tmp_path):
 
     def partitions(working):
         with LocalGraph(tmp_path / "graph", Budget(400, working)) as graph:
-            return graph.partitions(8, graph.given("plan", type("Plan", (), {"job": job, "rows": 10**8})))
+            return graph.partitions(
+                8, graph.given("plan", type("Plan", (), {"job": job, "rows": 10**8, "in_one_partition": False}))
+            )
 
     assert partitions(1 << 28) > 2 * partitions(1 << 30) > 1
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...disclosure.figures import CLASS_FIGURES, ClassFigure
+from ...disclosure.class_risks import CLASS_FIGURES, ClassFigure
 from ...disclosure.models import MODELS, Model
 from ...errors import InputError
 from ...measures import find_measure

@@ -16,7 +16,7 @@ from ...criteria.counted_scores import SIZE, score_counted
 from ...criteria.criterion import Criterion
 from ...criteria.criterion_set import CriterionSet, CriterionValue
 from ...criteria.quantities import OfClasses, OfModel, OfScores
-from ...disclosure.cells import NONE
+from ...disclosure.request import NO_ATTRIBUTE
 from ...encoding.column import Column
 from ...engines.base import Engine
 from ...measures import Measure, as_risk, find_measure
@@ -114,7 +114,7 @@ class MeasuredCriteria:
             return [np.asarray(one.scores).astype(float) for one in found[measure.name]]
 
         if isinstance(quantity, OfClasses) or (isinstance(quantity, OfModel) and not quantity.sensitive):
-            sizes = scored([NONE], find_measure(SIZE))[0]
+            sizes = scored([NO_ATTRIBUTE], find_measure(SIZE))[0]
             below = _least_class(criterion) or getattr(quantity, "parameter", None) or sizes.min() + 1
             return [Breaking(None, np.where(sizes < below, -sizes, math.nan))]
         named = quantity.column

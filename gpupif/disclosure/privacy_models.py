@@ -11,20 +11,20 @@ from ..utils.validation import Columns, check_word
 from .assess import assess
 from .models import MODELS
 from .request import RiskRequest
-from .search import Assessed
+from .risk_search import Assessment
 
 KINDS = ("distinct", "entropy", "recursive")
 
 
 class AlphaK(NamedTuple):
-    """Of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
+    """Alpha and k of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
 
     alpha: float
     k: int
 
 
 class Recursive(NamedTuple):
-    """Of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite where it holds for none."""
+    """C and l of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite if it holds for none."""
 
     c: float
     l: int  # noqa: E741 (the name that the measure has)
@@ -88,8 +88,7 @@ def k_anonymity(
     (2, 1)
 
     """
-    found = assess_models(table, quasi_identifiers, None, "k", weights=weights, missing=missing)
-    return int(found.worst("k"))
+    return int(_worst("k", table, quasi_identifiers, None, weights=weights, missing=missing))
 
 
 @documented_as(k_anonymity)
@@ -134,7 +133,7 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
+    found = _assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
 
@@ -238,13 +237,187 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
+    found = _assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
 
-def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessed:
-    """What is found of some disclosure measures; without a sensitive attribute only k. options: of `RiskRequest.of`."""
+@documented_as(alpha_k_anonymity)
+def t_closeness(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    distance: Any = None,
+    *,
+    weights: Hashable = None,
+    missing: str = "category",
+) -> float:
+    """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
+
+    The distance of distributions is the earth mover's, that of values is scaled so that the longest is 1.
+
+    Parameters
+    ----------
+    distance:
+        How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
+        paper's ordered distance). "nominal": any two are 1 apart (equal distance). A list of all values: ordered, in
+        that order. A hierarchy, ``{value: [names of what it is part of, the narrowest first]}``: the level of the
+        narrowest that both are part of, over all levels (hierarchical distance). The path of a .csv or .json file, as
+        of `gpupif.score`. Or a dictionary of these by sensitive attribute. Default: numbers, dates, times, booleans and
+        ordered categories of a frame (those of files are not read as such) are "ordered", others "nominal". Missing
+        values come last in an order.
+
+    Returns
+    -------
+    float
+        From 0.0 (every class is distributed as the table is) to below 1. Of several attributes the highest; each:
+        ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.alpha_k_anonymity`; "ordered" for values without an order, a list or hierarchy that lacks a value, a
+        hierarchy that is no tree.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Li, Li & Venkatasubramanian 2007, t-Closeness: privacy beyond k-anonymity and l-diversity, sections 4 and 5.
+
+    Examples
+    --------
+    Salaries of three, six and nine thousand, evenly distributed but for the two classes:
+
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 3, "salary": [3, 3, 6, 6, 9, 9]})
+    >>> round(gpupif.t_closeness(people, "age", "salary"), 4)
+    0.3333
+    >>> round(gpupif.t_closeness(people, "age", "salary", "nominal"), 4)
+    0.3333
+
+    """
+    return _worst("t", table, quasi_identifiers, sensitive, distance=distance, weights=weights, missing=missing)
+
+
+@documented_as(alpha_k_anonymity)
+def basic_beta_likeness(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    weights: Hashable = None,
+    missing: str = "category",
+) -> float:
+    """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
+
+    With p the frequency of a value in the table and q in a class, the highest (q - p) / p.
+
+    Returns
+    -------
+    float
+        From 0.0 (every class is distributed as the table is). Of several attributes the highest; each:
+        ``gpupif.risk(...).attributes``.
+
+    References
+    ----------
+    Cao & Karras 2012, Publishing microdata with a robust privacy guarantee, definition 2.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
+    >>> gpupif.basic_beta_likeness(people, "age", "ill")
+    1.0
+
+    """
+    return _worst("basic_beta", table, quasi_identifiers, sensitive, weights=weights, missing=missing)
+
+
+@documented_as(alpha_k_anonymity)
+def enhanced_beta_likeness(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    weights: Hashable = None,
+    missing: str = "category",
+) -> float:
+    """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
+
+    With p the frequency of a value in the table and q in a class, (q - p) / p is at most min(beta, -ln p): a bound for
+    each value of its own.
+
+    Returns
+    -------
+    float
+        The least beta for which it holds, from 0.0; infinite where it holds for none: some value rises by more than
+        -ln p. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
+
+    References
+    ----------
+    Cao & Karras 2012, Publishing microdata with a robust privacy guarantee, definition 3.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
+    >>> gpupif.enhanced_beta_likeness(people, "age", "ill")
+    inf
+    >>> people.loc[4, "ill"] = "hiv"
+    >>> gpupif.enhanced_beta_likeness(people, "age", "ill")
+    0.0
+
+    """
+    return _worst("enhanced_beta", table, quasi_identifiers, sensitive, weights=weights, missing=missing)
+
+
+@documented_as(alpha_k_anonymity)
+def delta_disclosure(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    weights: Hashable = None,
+    missing: str = "category",
+) -> float:
+    """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
+
+    With p the frequency of a value in the table and q in the class. Values that a class lacks are left out: by the
+    letter of the definition they would make delta infinite, and they do no more than rule out a value.
+
+    Returns
+    -------
+    float
+        Nats (natural logarithm), from 0.0 (every class is distributed as the table is); the measure holds for any
+        greater delta. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
+
+    References
+    ----------
+    Brickell & Shmatikov 2008, The cost of privacy: destruction of data-mining utility in anonymized data publishing,
+    section 4.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
+    >>> round(gpupif.delta_disclosure(people, "age", "ill"), 4)
+    0.6931
+
+    """
+    return _worst("delta", table, quasi_identifiers, sensitive, weights=weights, missing=missing)
+
+
+def _assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessment:
+    """Return the assessment of some disclosure measures; options: of `RiskRequest.from_arguments`.
+
+    Raises InputError without a sensitive attribute, except for k alone.
+    """
     if sensitive is None and models != ("k",):
         raise InputError("sensitive: expected a column, or a list of columns; got None.")
     wanted = [MODELS[name] for name in models]
-    return assess(table, RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options))
+    return assess(table, RiskRequest.from_arguments(table, quasi_identifiers, sensitive, wanted, **options))
+
+
+def _worst(model: str, table: Any, quasi_identifiers: Any, sensitive: Any, **options: Any) -> float:
+    """Return the worst value of a disclosure measure, over the attributes; see `_assess_models`."""
+    return _assess_models(table, quasi_identifiers, sensitive, model, **options).worst(model)

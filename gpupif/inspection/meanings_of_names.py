@@ -1,4 +1,4 @@
-"""What a column may look like by its name: words of it, in English and some other languages, never parts of words."""
+"""Meanings of columns by the words of their names, in English and some other languages; never by parts of words."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from importlib.resources import files
 
 from ..attack.roles import IDENTIFIER
 from ..io.documents import parse_toml
-from . import looks
-from .looks import Look
+from . import column_meanings as meanings
+from .column_meanings import Meaning
 
-WORDS = parse_toml(files(__package__).joinpath("words.toml").read_text("utf-8"))
+WORDS = parse_toml(files(__package__).joinpath("name_words.toml").read_text("utf-8"))
 MODIFIERS, LINKS, BODIES = (frozenset(WORDS["words"][key]) for key in ("modifiers", "links", "bodies"))
 # Alone these name a person, behind other words what these are.
 NAMED = frozenset(["name", "names"])
@@ -34,40 +34,42 @@ def words_of(name: Hashable) -> list[str]:
     return [word.casefold() for word in re.findall(r"[^\W_]+", text)]
 
 
-def look_of_name(name: Hashable) -> Look | None:
-    """What a column looks like by its name: by the most words of it that say something; None where none do."""
+def meaning_of_name(name: Hashable) -> Meaning | None:
+    """Return the meaning of the most words of a name that have one; None if none has."""
     words = [word for word in words_of(name) if not word.isdecimal()]
     if words and NAMED.issuperset(words):
-        return looks.NAME
+        return meanings.NAME
     if words and words[0] in NAMED and words[1] in LINKS:
         # The name of a patient is a patient's name.
         words = [word for word in words[1:] if word not in LINKS] + words[:1]
     words = [word for word in words if word not in NAMED] if _phrase_in(words, 2) is None else words
     found = _phrase_in(words, 2) or _word_in(words)
     if found is not None and found.role == IDENTIFIER and MODIFIERS.intersection(words):
-        return next((look for word in words if (look := _look_of((word,))) and look.role != IDENTIFIER), None)
+        return next(
+            (meaning for word in words if (meaning := _meaning_of((word,))) and meaning.role != IDENTIFIER), None
+        )
     return found
 
 
-def _phrase_in(words: Sequence[str], least: int) -> Look | None:
-    """By the longest phrase of so many words at least, of several the last."""
+def _phrase_in(words: Sequence[str], least: int) -> Meaning | None:
+    """Return the meaning of the longest phrase of at least so many words, of several the last."""
     plain = [word for word in words if word not in LINKS]
     for size in range(len(plain), least - 1, -1):
         for start in range(len(plain) - size, -1, -1):
-            if look := _look_of(tuple(plain[start : start + size])):
-                return look
+            if meaning := _meaning_of(tuple(plain[start : start + size])):
+                return meaning
     return None
 
 
-def _word_in(words: Sequence[str]) -> Look | None:
-    """By one word: the last before a link, as the age is of the "age at diagnosis"; that it is a code says least."""
+def _word_in(words: Sequence[str]) -> Meaning | None:
+    """Return the meaning of one word: the last before a link ("age" of "age at diagnosis"); `CODE` only if no other."""
     first = next((place for place, word in enumerate(words) if place and word in LINKS), len(words))
-    found = [look for word in (*words[:first][::-1], *words[first:]) if (look := _look_of((word,)))]
-    return next((look for look in found if look is not looks.CODE), found[0] if found else None)
+    found = [meaning for word in (*words[:first][::-1], *words[first:]) if (meaning := _meaning_of((word,)))]
+    return next((meaning for meaning in found if meaning is not meanings.CODE), found[0] if found else None)
 
 
-def _look_of(words: tuple[str, ...]) -> Look | None:
-    """By these words, together as they stand or, one, without the digits at its end or the s of a plural."""
+def _meaning_of(words: tuple[str, ...]) -> Meaning | None:
+    """Return the meaning of these words together; of a single word also without final digits or the s of a plural."""
     table = _table()
     if words in table or len(words) > 1:
         return table.get(words)
@@ -76,24 +78,24 @@ def _look_of(words: tuple[str, ...]) -> Look | None:
 
 
 @cache
-def _table() -> Mapping[tuple[str, ...], Look]:
-    """Looks by words; a phrase also as one word, with links and without."""
-    table: dict[tuple[str, ...], Look] = {}
-    for key, phrases in WORDS["looks"].items():
-        look = getattr(looks, key.upper())
+def _table() -> Mapping[tuple[str, ...], Meaning]:
+    """Return meanings by words; a phrase also as one word, with links and without."""
+    table: dict[tuple[str, ...], Meaning] = {}
+    for key, phrases in WORDS["meanings"].items():
+        meaning = getattr(meanings, key.upper())
         for phrase in phrases:
             words = phrase.split()
             plain = tuple(word for word in words if word not in LINKS)
             for form in (plain, ("".join(words),), ("".join(plain),)):
-                table.setdefault(form, look)
+                table.setdefault(form, meaning)
     return table
 
 
 def names_numbers(name: Hashable) -> bool:
-    """Whether a column's name says that it has the numbers of something, such as of loans."""
+    """Return whether a column's name says that it has the numbers of something, such as of loans."""
     return bool(NUMBERS.intersection(words_of(name)))
 
 
 def names_a_body(names: Sequence[Hashable]) -> bool:
-    """Whether a table has what bodies are measured by, so that a weight may be one of them."""
+    """Return whether a table has measures of bodies, so that a weight may be the weight of a body."""
     return any(BODIES.intersection(words_of(name)) for name in names)

@@ -1,9 +1,4 @@
-"""What the columns of files hold that are larger than memory.
-
-The table is read once. Of each chunk the different values of each column go to the disk, with how often they occur;
-then the values of one column after the other are merged, at once or, where they are too many, in parts cut by hash. So
-columns of any number of values, such as free text, fit into any memory.
-"""
+"""The way to look at the columns of a table: in memory, from files in streams, or with Dask."""
 
 from __future__ import annotations
 
@@ -16,8 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
+from ..encoding.column import Column
+from ..encoding.device import DeviceColumn, encode_on_device
+from ..encoding.encode import encode_column
+from ..encoding.merge import ColumnMerger, ValueCounts, encode_part, label_array
 from ..errors import ColumnTypeError
+from ..frames.dask_frame import is_dask
+from ..frames.open import open_table
 from ..io.base import Source
 from ..io.common import check_rows
 from ..io.ipc_batches import BatchReader, BatchWriter, disk_errors
@@ -30,7 +30,50 @@ from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter
-from .facts import OTHER, ColumnFacts, value_hashes
+from .column_facts import OTHER, ColumnFacts, value_hashes
+
+
+def find_facts(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
+    """The facts of the columns of a table of any kind, or of a path, in streams where it is too large.
+
+    Raises InputError, TableReadError, OutputError, DeviceError.
+    """
+    if is_dask(table):
+        from .dask import facts_on_dask
+
+        return facts_on_dask(table, request, report)
+    find = facts_in_streams if request.in_streams(table) else facts_in_memory
+    return find(table, request, report)
+
+
+def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
+    """The facts of a table's columns; table: of any kind but a Dask frame. Raises InputError, TableReadError."""
+    frame = open_table(table, request.pick)
+    names = request.chosen(frame.names, frame.index_names)
+    report.stage("look at", len(names), "columns")
+
+    def find(name: Hashable, array: Any) -> ColumnFacts:
+        try:
+            column = _encode(name, array)
+            values = label_array(column)
+        except ColumnTypeError:
+            return ColumnFacts(OTHER, rows=frame.rows)
+        finally:
+            report.advance()
+        return ColumnFacts.from_values(ValueCounts(values, column.counts[: len(values)], column.missing_rows))
+
+    with frame.active(), Workers() as workers:
+        arrays = [(name, frame.column(frame.names.index(name))) for name in names]
+        on_device = frame.device_frames() is not None
+        facts = [find(*one) for one in arrays] if on_device else workers.run(find, arrays)
+    return dict(zip(names, facts, strict=True))
+
+
+def _encode(name: Hashable, array: Any) -> Column:
+    if isinstance(array, DeviceColumn):
+        return encode_on_device([name], [array], encode_column)[0]
+    return encode_column(name, array)
+
 
 # Of the memory for the values of a column what a chunk may take: all of its columns may be of values that differ.
 CHUNKS = 3
@@ -71,7 +114,7 @@ def facts_in_streams(table: Any, request: CountRequest, report: Reporter) -> dic
 
 
 def _is_plain(source: Source, name: Hashable) -> bool:
-    """Whether the values of a column can be compared."""
+    """Return whether the values of a column can be compared."""
     try:
         encode_part(name, source.nothing().column(name))
     except ColumnTypeError:
@@ -119,13 +162,13 @@ def _look_at(source: Source, column: _Stored, memory: int) -> ColumnFacts:
     parts = min(MOST_PARTS, -(-MERGING * column.nbytes // memory))
     if parts <= 1:
         [values] = _merged(column.name, [column.file])
-        return ColumnFacts.of(ValueCounts(source.labels(values.labels), values.counts, column.missing))
+        return ColumnFacts.from_values(ValueCounts(source.labels(values.labels), values.counts, column.missing))
     files = _cut(source, column.file, parts)
     labels = source.labels_in_parts(lambda: (values.labels for values in _merged(column.name, files)))
     counts = _merged(column.name, files)
     missing = [column.missing, *([0] * (parts - 1))]
     facts = [
-        ColumnFacts.of(ValueCounts(own, values.counts, absent))
+        ColumnFacts.from_values(ValueCounts(own, values.counts, absent))
         for own, values, absent in zip(labels, counts, missing, strict=True)
     ]
     for file in files:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from ..engines.individual_risk import individual_risk
 from ..utils.display import Record
 from ..utils.exact_sums import ExactSum
-from .classes import AttackRisk
-from .risk_threshold import RiskLevels
+from .class_risks import AttackRisk
+from .risk_threshold import KeyedSums
 
-# Classes that are looked at at a time.
+# Classes that are computed at a time.
 BLOCK = 1 << 16
 
 
@@ -42,89 +42,82 @@ class EstimatedRisks(Record):
 
 
 class RiskSum(NamedTuple):
-    """One risk of some rows: the highest, how many rows are above the threshold, and the exact sum."""
+    """A risk of some rows: the highest, the number of rows above the threshold, and the exact sum."""
 
     highest: float = 0.0
     at_risk: int = 0
     sum: ExactSum = ExactSum()
 
     @classmethod
-    def of(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
-        """Of classes with these risks and so many rows."""
+    def from_risks(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
+        """Return the sum over classes with these risks and so many rows."""
         return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.of(risks, rows))
 
     @classmethod
     def total(cls, parts: Iterable[RiskSum]) -> RiskSum:
-        """Of several parts together."""
+        """Return the sum of several partitions together."""
         several = [cls(), *parts]
         highest, at_risk = max(part.highest for part in several), sum(part.at_risk for part in several)
         return cls(highest, at_risk, ExactSum.total(part.sum for part in several))
 
     def over(self, rows: int) -> AttackRisk:
-        """As a share of all rows."""
+        """Return the risk as a share of all rows."""
         return AttackRisk(self.highest, self.sum.over(rows), self.at_risk / rows)
 
 
 class EstimatedSums(NamedTuple):
-    """What is known of the estimated classes of a part of a table; several are put together exactly.
+    """Sums over the estimated classes of a partition; sums of several partitions are put together exactly.
 
-    smallest: people of the smallest class that has any, infinite where none has. levels: which individual risks occur,
-    where that is asked for.
+    smallest: people of the smallest class that has any, infinite if none has. rows_of_risk: the number of rows by their
+    individual risk, if asked for.
     """
 
     rows: int
     smallest: float
     journalist: RiskSum
     individual: RiskSum
-    levels: RiskLevels | None = None
+    rows_of_risk: KeyedSums | None = None
 
     @classmethod
-    def of(
+    def from_classes(
         cls,
         sizes: npt.NDArray[np.int64],
         people: npt.NDArray[np.float64],
         rows: npt.NDArray[np.int64],
         threshold: float,
-        by_level: bool = False,
+        by_risk: bool = False,
     ) -> EstimatedSums:
-        """Of classes of so many rows in the sample and people in the population; rows: how many have such a class.
+        """Return the sums over classes of these rows in the sample and people in the population.
 
-        by_level: whether it is asked for which risks occur.
+        rows: the rows with each such class. by_risk: whether `rows_of_risk` is wanted.
         """
-        blocks = [slice(start, start + BLOCK) for start in range(0, len(sizes), BLOCK)]
-        parts = (cls._of_block(sizes[block], people[block], rows[block], threshold, by_level) for block in blocks)
-        return cls.total(parts)
-
-    @classmethod
-    def _of_block(
-        cls,
-        sizes: npt.NDArray[np.int64],
-        people: npt.NDArray[np.float64],
-        rows: npt.NDArray[np.int64],
-        threshold: float,
-        by_level: bool,
-    ) -> EstimatedSums:
-        naive = np.divide(1.0, people, out=(people > 0).astype(np.float64), where=people > 1)
-        smallest = float(people[people > 0].min(initial=np.inf))
-        individual = individual_risk(sizes, people)
-        journalist, own = (RiskSum.of(each, rows, threshold) for each in (naive, individual))
-        return cls(int(rows.sum()), smallest, journalist, own, RiskLevels.of(individual, rows) if by_level else None)
+        blocks = []
+        for start in range(0, len(sizes), BLOCK):
+            block = slice(start, start + BLOCK)
+            here, counts = people[block], rows[block]
+            naive = np.divide(1.0, here, out=(here > 0).astype(np.float64), where=here > 1)
+            individual = individual_risk(sizes[block], here)
+            journalist, own = (RiskSum.from_risks(risks, counts, threshold) for risks in (naive, individual))
+            smallest = float(here[here > 0].min(initial=np.inf))
+            levels = KeyedSums.from_amounts(individual, counts) if by_risk else None
+            blocks.append(cls(int(counts.sum()), smallest, journalist, own, levels))
+        return cls.total(blocks)
 
     @classmethod
     def total(cls, parts: Iterable[EstimatedSums]) -> EstimatedSums:
-        """Of several parts together."""
+        """Return the sums of several partitions together."""
         several = list(parts)
-        levels = [part.levels for part in several if part.levels is not None]
+        levels = [part.rows_of_risk for part in several if part.rows_of_risk is not None]
         return cls(
             sum(part.rows for part in several),
             min((part.smallest for part in several), default=np.inf),
             RiskSum.total(part.journalist for part in several),
             RiskSum.total(part.individual for part in several),
-            RiskLevels.total(levels) if levels else None,
+            KeyedSums.total(levels) if levels else None,
         )
 
     def risks(self, people: float, threshold: float) -> EstimatedRisks:
-        """The risk that follows; people: of the population."""
+        """Return the risk of all rows; people: of the population."""
         return EstimatedRisks(
             rows=self.rows,
             people=people,

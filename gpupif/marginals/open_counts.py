@@ -1,4 +1,4 @@
-"""Sets of columns of a table in memory, counted: everything is one part."""
+"""The way to count the sets of columns of a table: in memory, on disk, or with Dask."""
 
 from __future__ import annotations
 
@@ -7,12 +7,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..attack.weights import weigh_table
+from ..engines.choose import choose_engine, requested_device
 from ..engines.counting import CountingEngine
+from ..frames.dask_frame import is_dask
+from ..frames.open import device_for
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .coded_table import code_columns
+from .counts_on_disk import ChunkCounts
 from .request import CountRequest
+from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
+
+
+def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCounts:
+    """A table of any kind, or a path, in streams where it is too large.
+
+    Raises InputError, TableReadError, OutputError, DeviceError.
+    """
+    if is_dask(table):
+        from .dask import DaskCounts
+
+        return DaskCounts(table, request, requested_device())
+    engine = choose_engine(device_for(table))
+    if request.in_streams(table):
+        return ChunkCounts(request.open_temporary_table(table, report), request, report, engine)
+    return MemoryCounts(table, request, report, engine)
 
 
 class MemoryCounts(SetCounts):
@@ -28,7 +47,7 @@ class MemoryCounts(SetCounts):
             self._counting = opened.enter_context(engine.counting(workers))
             self._opened = opened.pop_all()
         self._coded = coded
-        self._columns, self._total = with_counts(coded.columns, weighted), Total.of(coded.rows, weighted)
+        self._columns, self._total = with_counts(coded.columns, weighted), Total.from_weights(coded.rows, weighted)
         self._times = None if weighted is None else weighted.times
         self.names = coded.names
         self.orders = coded.frame.orders()

@@ -1,4 +1,4 @@
-"""What a column may look like: the identifiers of HIPAA's Safe Harbor, special categories of data, and what is visible.
+"""Meanings that a column may have: identifiers of HIPAA's Safe Harbor, special categories of data, visible traits.
 
 The 18 kinds of identifiers are those of 45 CFR 164.514(b)(2)(i), (A) to (R). Special categories are those of the GDPR,
 article 9, and the offences of article 10.
@@ -12,11 +12,12 @@ from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a column looks like: `what`, in words. role: that it proposes. hipaa: the letter of the kind of identifier.
+class Meaning:
+    """A meaning that a column may have.
 
-    why: why it has the role, behind "its name" or "its values". names_text: only text may be such by its name alone.
-    needs_values: a name is believed only where values agree, or none can say.
+    what: in words, such as "names". role: the role that it proposes. hipaa: the letter of the kind of identifier.
+    why: the reason for the role, as a reader sees it. names_text: a name alone tells this meaning only of text.
+    needs_values: a name is believed only if values agree, or no value can tell.
     """
 
     what: str
@@ -27,16 +28,16 @@ class Look:
     needs_values: bool = False
 
 
-def _identifier(what: str, hipaa: str, names_text: bool = False, needs_values: bool = False) -> Look:
-    return Look(what, IDENTIFIER, hipaa, "", names_text, needs_values)
+def _identifier(what: str, hipaa: str, names_text: bool = False, needs_values: bool = False) -> Meaning:
+    return Meaning(what, IDENTIFIER, hipaa, "", names_text, needs_values)
 
 
-def _sensitive(what: str, why: str = "") -> Look:
-    return Look(what, SENSITIVE, "", why)
+def _sensitive(what: str, why: str = "") -> Meaning:
+    return Meaning(what, SENSITIVE, "", why)
 
 
-def _known(what: str, hipaa: str = "", why: str = "") -> Look:
-    return Look(what, QUASI, hipaa, why)
+def _known(what: str, hipaa: str = "", why: str = "") -> Meaning:
+    return Meaning(what, QUASI, hipaa, why)
 
 
 NAME = _identifier("names", "A", names_text=True)
@@ -44,7 +45,7 @@ ADDRESS = _identifier("street addresses", "B", names_text=True)
 POSTCODE = _known("postcodes", "B")
 PLACE = _known("places smaller than a state", "B")
 COORDINATE = _known("coordinates", "B", "exact ones single out a house: round them")
-DATE = Look("dates", QUASI, "C", "all of a date but its year counts", needs_values=True)
+DATE = Meaning("dates", QUASI, "C", "all of a date but its year counts", needs_values=True)
 BIRTH_DATE = _known("dates of birth", "C")
 DATE_PART = _known("parts of dates", "C")
 AGE = _known("ages")
@@ -67,12 +68,12 @@ BIOMETRIC = _identifier("biometric identifiers", "P")
 PHOTO = _identifier("photographs", "Q")
 CODE = _identifier("identifying codes", "R")
 PERSON_CODE = _identifier("numbers of persons", "R")
-HOUSEHOLD = Look("household numbers", IDENTIFIER, "R", "for the risk of households name it to risk --household")
+HOUSEHOLD = Meaning("household numbers", IDENTIFIER, "R", "for the risk of households name it to risk --household")
 
-WEIGHTS = Look("sampling weights", WEIGHT)
-BARE_WEIGHT = Look("weights", WEIGHT)
-FREE_TEXT = Look("free text", LEFT_OUT)
-ROW_NUMBER = Look("row numbers", LEFT_OUT)
+WEIGHTS = Meaning("sampling weights", WEIGHT)
+BARE_WEIGHT = Meaning("weights", WEIGHT)
+FREE_TEXT = Meaning("free text", LEFT_OUT)
+ROW_NUMBER = Meaning("row numbers", LEFT_OUT)
 
 YEAR = _known("years")
 SEX = _known("sex or gender")

@@ -1,0 +1,344 @@
+"""The findings of one partition of a table: extremes of cells, sizes of classes, the most homogeneous classes.
+
+A partition holds equivalence classes whole. A table in memory is one partition; a table of files or of Dask is cut into
+partitions by the hash of its quasi-identifiers. The findings of several partitions are combined into the same result,
+whatever the cut: classes are counted by size, the extremes of extremes are extremes, and the most homogeneous classes
+are the first of the first.
+
+If classes do not overlap, the engine returns the extremes, and how many classes there are of each size. If missing
+values match every value, each distinct row has a class of its own, and the engine returns the scores of each cell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels.codes import add_times
+
+from ..engines.base import SILENT, Engine, EngineResult, Job, Progress, select_columns
+from ..engines.cpu.counting import number_rows
+from ..engines.partition_plan import compact_codes, part_job
+from ..measures import Measure, resolve_measures
+from ..rows.accumulate import DistinctRows
+from ..rows.keys import KeyLayout
+from ..rows.threads import Workers
+from ..utils.arrays import on_host
+from ..utils.information import Sizes
+from .estimated_risks import EstimatedSums
+from .homogeneous_classes import Homogeneous, Ranking, find_homogeneous, homogeneous_matches
+from .households import sum_households
+from .request import CLASS_SIZE, DISTINCT, RiskRequest
+from .risk_threshold import KeyedSums
+
+Extremes = dict[str, tuple[float, float]]
+# The extremes of a measure of no cell.
+NO_EXTREMES = (np.inf, -np.inf)
+
+
+class Partition(NamedTuple):
+    """Rows of a table in which equivalence classes are whole.
+
+    job: for an engine; job.times: the multiplicity of each row (None: each occurs once). people: how many units of
+    weight each row stands for; None without sampling weights.
+    """
+
+    job: Job
+    people: npt.NDArray[np.int64] | None
+
+    @classmethod
+    def from_keys(
+        cls,
+        job: Job,
+        scored_columns: Sequence[int],
+        columns: Sequence[int],
+        keys: npt.NDArray[np.uint64],
+        multiplicities: npt.NDArray[np.int64],
+        people: npt.NDArray[np.int64] | None = None,
+    ) -> Partition:
+        """Return distinct rows, packed as keys over `columns`, for some of the scored columns of a table's job."""
+        # The codes of other columns do not matter.
+        codes: list[npt.NDArray[Any]] = [np.zeros(len(keys), np.uint8)] * len(job.counts)
+        for column, own in zip(columns, key_layout_of(job, columns).unpack(keys), strict=True):
+            codes[column] = own
+        return cls(part_job(job, scored_columns, codes, multiplicities), people)
+
+    @classmethod
+    def from_table(cls, job: Job) -> Partition:
+        """Return all rows of a table; job: for the table, counting people if rows have weights."""
+        return cls(job if job.unit is None else replace(job, times=None), job.times)
+
+    @property
+    def multiplicities(self) -> npt.NDArray[np.int64]:
+        """The number of times that each row occurs."""
+        return np.ones(self.job.rows, np.int64) if self.job.times is None else self.job.times
+
+    @property
+    def weighted(self) -> Job:
+        """The job with rows counted by the people that they stand for, if they have weights."""
+        return self.job if self.people is None else replace(self.job, times=self.people)
+
+    @property
+    def without_zero_weights(self) -> Job:
+        """`weighted`, without rows of weight 0."""
+        job = self.weighted
+        if self.people is None or self.people.all():
+            return job
+        some = self.people > 0
+        return replace(job, codes=[on_host(codes)[some] for codes in job.codes], times=self.people[some])
+
+    def distinct(self, workers: Workers) -> Partition:
+        """Return the partition with equal rows as one distinct row."""
+        job = self.job
+        columns = [*job.known, *job.scored_columns]
+        layout = key_layout_of(job, columns)
+        amounts = [self.multiplicities, *([] if self.people is None else [self.people])]
+        rows = DistinctRows(layout.words, len(amounts), workers)
+        rows.add(layout.pack([on_host(job.codes[column]) for column in columns], workers), *amounts)
+        return Partition.from_keys(job, job.scored_columns, columns, rows.keys, *rows.sums)
+
+
+def key_layout_of(job: Job, columns: Sequence[int]) -> KeyLayout:
+    """Return how rows over some columns are packed into keys."""
+    return KeyLayout.of([len(job.counts[column]) for column in columns])
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of one sensitive attribute; of the column of households only `households`.
+
+    sizes: how many rows are in equivalence classes of each size, except classes of one row. extremes: the lowest and
+    the highest of its cells, by measure. homogeneous: the most homogeneous classes; None if not asked for. estimated:
+    None without weights.
+    """
+
+    sizes: Sizes
+    extremes: Mapping[str, tuple[float, float]]
+    homogeneous: Homogeneous | None = None
+    estimated: EstimatedSums | None = None
+    households: KeyedSums | None = None
+
+    @classmethod
+    def total(cls, parts: list[Findings], groups: int) -> Findings:
+        """Return the findings of several partitions together; groups: how many homogeneous classes are wanted."""
+        extremes = {
+            name: (min(part.extremes[name][0] for part in parts), max(part.extremes[name][1] for part in parts))
+            for name in parts[0].extremes
+        }
+        homogeneous = [part.homogeneous for part in parts if part.homogeneous is not None]
+        estimated = [part.estimated for part in parts if part.estimated is not None]
+        households = [part.households for part in parts if part.households is not None]
+        return cls(
+            Sizes.total(part.sizes for part in parts),
+            extremes,
+            Homogeneous.total(homogeneous, groups) if homogeneous else None,
+            EstimatedSums.total(estimated) if estimated else None,
+            KeyedSums.total(households) if households else None,
+        )
+
+
+# Findings by the index of the attribute among all columns.
+ByAttribute = dict[int, Findings]
+
+
+def combine_findings(groups: int, *parts: ByAttribute) -> ByAttribute:
+    """Return the findings of several partitions together; a partition may lack some attributes."""
+    attributes = sorted({attribute for part in parts for attribute in part})
+    return {
+        attribute: Findings.total([part[attribute] for part in parts if attribute in part], groups)
+        for attribute in attributes
+    }
+
+
+class Stopwatch:
+    """Wall time by stage, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Add the time that the block takes to a stage."""
+        started = time.perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
+
+
+@dataclass(frozen=True)
+class PartitionSearch:
+    """Search of single partitions.
+
+    ranking: ranks homogeneous classes; None if these are not asked for. progress: is told of scored cells.
+    """
+
+    request: RiskRequest
+    ranking: Ranking | None
+    engine: Engine
+    workers: Workers
+    progress: Progress
+    watch: Stopwatch
+
+    def search(self, partition: Partition, again: Sequence[Measure] = ()) -> ByAttribute:
+        """Return the findings of a partition; again: return only the extremes of these measures."""
+        household, columns = self.request.household_column, partition.job.scored_columns
+        found: ByAttribute = {}
+        # No engine scores the column of households.
+        attributes = [column for column in columns if column != household]
+        if attributes:
+            scored = partition._replace(job=replace(partition.job, scored_columns=attributes))
+            if again:
+                return self._extremes_of(scored, again)
+            found |= (self._matches if scored.job.wildcards else self._classes)(scored)
+        if household in columns and not again:
+            with self.watch("households"):
+                found[household] = Findings(Sizes.total([]), {}, households=self._sum_households(partition, household))
+        return found
+
+    def _extremes_of(self, partition: Partition, measures: Sequence[Measure]) -> ByAttribute:
+        """Return the extremes of measures that were not known to be needed at first."""
+        partition = partition._replace(job=replace(partition.job, measures=measures, axes=None))
+        if partition.job.wildcards:
+            partition = partition.distinct(self.workers)
+            extremes = _extremes_of_matches(partition, self._score_matches(partition))
+        else:
+            extremes = _extremes_of_classes(partition, self._score_classes(partition))
+        nothing = Sizes.total([])
+        return {
+            column: Findings(nothing, own) for column, own in zip(partition.job.scored_columns, extremes, strict=True)
+        }
+
+    def _classes(self, partition: Partition) -> ByAttribute:
+        """Return the findings of a partition whose classes do not overlap."""
+        job, request = partition.job, self.request
+        result = self._score_classes(partition)
+        extremes = _extremes_of_classes(partition, result)
+        estimated = None
+        if partition.people is None:
+            assert result is not None
+            # Without sampling weights the engine returns how many cohorts there are of each size.
+            classes = cast("Sequence[Sizes]", result.cohorts)
+        else:
+            with self.watch("classes"):
+                sizes, people = _weighted_classes(partition, self.workers)
+                estimated = EstimatedSums.from_classes(sizes, people, sizes, request.threshold, request.asks_levels)
+            classes = [Sizes.of(sizes)] * len(job.scored_columns)
+            extremes = [_with_sizes(own, sizes) for own in extremes]
+        groups: Mapping[int, Homogeneous] = {}
+        if self.ranking is not None:
+            with self.watch("groups"):
+                ranking = self.ranking.with_codes(job.codes)
+                groups = find_homogeneous(ranking, job.scored_columns, self.workers, job.times, partition.people)
+        return {
+            column: Findings(Sizes(own.sizes, own.sizes * own.times), extreme, groups.get(column), estimated)
+            for column, own, extreme in zip(job.scored_columns, classes, extremes, strict=True)
+        }
+
+    def _matches(self, partition: Partition) -> ByAttribute:
+        """Return the findings of a partition in which missing values match every value."""
+        partition = partition.distinct(self.workers)
+        job, multiplicities, request = partition.job, partition.multiplicities, self.request
+        result = self._score_matches(partition)
+        sizes, estimated = on_host(result.values[CLASS_SIZE])[0], None
+        extremes = _extremes_of_matches(partition, result)
+        if partition.people is not None:
+            people, sizes = sizes, self._count_matching_rows(partition)
+            with self.watch("classes"):
+                limits = request.threshold, request.asks_levels
+                estimated = EstimatedSums.from_classes(sizes, people, multiplicities, *limits)
+            extremes = [_with_sizes(own, sizes) for own in extremes]
+        found = {}
+        for slot, column in enumerate(job.scored_columns):
+            groups = None
+            if self.ranking is not None:
+                amounts = multiplicities if partition.people is None else partition.people
+                scores = {name: on_host(values)[slot] for name, values in result.values.items()}
+                with self.watch("groups"):
+                    ranking = self.ranking.with_codes(job.codes)
+                    groups = homogeneous_matches(ranking, column, job.wildcards, amounts, sizes, scores, self.workers)
+            found[column] = Findings(Sizes.of(sizes, multiplicities), extremes[slot], groups, estimated)
+        return found
+
+    def _sum_households(self, partition: Partition, household: int) -> KeyedSums:
+        """Return the sums of the risks of the rows of each household."""
+        job = partition.weighted
+        (risk,) = resolve_measures("individual_risk")
+        # A class is the same for all known columns, so that scoring one of them is enough.
+        one = replace(job, scored_columns=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
+        rows = None if partition.people is None else partition.job.times
+        one = replace(select_columns(one, job.known), row_counts=rows)
+        scored = self.engine.score(one if partition.job.times is None else compact_codes(one), SILENT)
+        (risks,) = on_host(scored.values[risk.name])
+        return sum_households(risks, partition.multiplicities, on_host(job.codes[household]))
+
+    def _score_classes(self, partition: Partition) -> EngineResult | None:
+        """Return the engine's result for the rows of weight above 0; None if there are none."""
+        job = replace(partition.without_zero_weights, extremes_only=True)
+        if not job.rows:
+            return None
+        with self.watch("score"):
+            # The job of a partition leaves out values that occur elsewhere only; the job of a table has all.
+            return self.engine.score(job if partition.job.times is None else compact_codes(job), self.progress)
+
+    def _score_matches(self, partition: Partition) -> EngineResult:
+        """Return the scores of all cells of distinct rows."""
+        with self.watch("score"):
+            return self.engine.score(replace(partition.weighted, scores_on="host"), self.progress)
+
+    def _count_matching_rows(self, partition: Partition) -> npt.NDArray[np.int64]:
+        """Return for each distinct row how many rows match it."""
+        job = partition.job
+        size, first = resolve_measures(CLASS_SIZE), job.scored_columns[:1]
+        job = replace(job, measures=size, scored_columns=first, unit=None, axes=None, scores_on="host")
+        with self.watch("score"):
+            return np.asarray(on_host(self.engine.score(job, self.progress).values[CLASS_SIZE])[0])
+
+
+def _extremes_of_classes(partition: Partition, result: EngineResult | None) -> list[Extremes]:
+    """Return the lowest and the highest of each measure, by scored column."""
+    job = partition.job
+    if result is None:
+        return [dict.fromkeys((measure.name for measure in job.measures), NO_EXTREMES) for _ in job.scored_columns]
+    return [
+        {name: (float(both[slot, 0]), float(both[slot, 1])) for name, both in result.extremes.items()}
+        for slot in range(len(job.scored_columns))
+    ]
+
+
+def _extremes_of_matches(partition: Partition, result: EngineResult) -> list[Extremes]:
+    """Return the lowest and the highest of each measure, by scored column, over rows of weight above 0.
+
+    Scores of a class without a known value are NaN, or no value.
+    """
+    counted = True if partition.people is None else partition.people > 0
+    found: list[Extremes] = []
+    for slot in range(len(partition.job.scored_columns)):
+        extremes = {}
+        for name, values in result.values.items():
+            scores = on_host(values)[slot]
+            some = scores[counted & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
+            extremes[name] = (float(some.min()), float(some.max())) if len(some) else NO_EXTREMES
+        found.append(extremes)
+    return found
+
+
+def _weighted_classes(partition: Partition, workers: Workers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the rows and the people of each class."""
+    job = partition.job
+    assert partition.people is not None
+    assert job.unit is not None
+    codes = [on_host(job.codes[column]) for column in job.known]
+    numbered = number_rows(codes, [len(job.counts[column]) for column in job.known], workers, job.times)
+    sums = np.zeros(len(numbered.combinations.counts), np.int64)
+    add_times(numbered.number, partition.people, sums)
+    return numbered.combinations.counts.astype(np.int64), sums * np.float64(job.unit)
+
+
+def _with_sizes(extremes: Extremes, sizes: npt.NDArray[np.int64]) -> Extremes:
+    """Replace the extremes of sizes of classes, if they are asked for, by those in rows."""
+    return extremes | {name: (float(sizes.min()), float(sizes.max())) for name in extremes if name == CLASS_SIZE}

@@ -1,0 +1,90 @@
+"""Statistics of the counts of combinations of values, in whole numbers: the same in any order and any partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import rarity
+
+from ..utils.information import LogSum, small_logs
+
+# Information of fewer bits may be none at all: whole numbers decide, see `as_often_as_parts`.
+NEARLY_NONE = 1e-6
+
+
+class CountSums(NamedTuple):
+    """Sums over counts c. logs: of c log2 c; together: of c (c - 1); low: of the counts up to a limit.
+
+    lowest: the lowest count, 0 if there is none.
+    """
+
+    logs: LogSum
+    together: int
+    low: int
+    lowest: int
+
+    @classmethod
+    def from_counts(cls, counts: npt.NDArray[np.integer], most: int = 0) -> CountSums:
+        """Return the sums over counts of 0 or more; most: the limit of `low`."""
+        high, low, pairs_high, pairs_low, sum_low, lowest = rarity.sum_counts(counts, small_logs(), most)
+        return cls(LogSum(_wide(high, low)), _wide(pairs_high, pairs_low), sum_low, lowest)
+
+
+def _wide(high: int, low: int) -> int:
+    """Return the whole number that a kernel returns as two (see `kernels/whole_sums.py`)."""
+    return (int(high) << 64) + int(low)
+
+
+class Separation(NamedTuple):
+    """How well a set of columns tells the rows of a table apart (Motwani and Xu 2007).
+
+    rows: of the table, at least one. classes: of rows that agree on the set. together: for each row the other rows of
+    its class, summed up: each pair of rows that agree counts twice.
+    """
+
+    rows: int
+    classes: int
+    together: int
+
+    @classmethod
+    def from_counts(cls, counts: npt.NDArray[np.integer], rows: int) -> Separation:
+        """Return the separation by the rows of each class; a class of 0 rows is none."""
+        return cls(rows, int(np.count_nonzero(counts)), CountSums.from_counts(counts).together)
+
+    @classmethod
+    def total(cls, parts: Iterable[Separation]) -> Separation:
+        """Return the separation of a table from its partitions, at least one, none with rows of another's classes."""
+        several = list(parts)
+        return cls(several[0].rows, sum(part.classes for part in several), sum(part.together for part in several))
+
+    @property
+    def pairs(self) -> int:
+        """Ordered pairs of different rows of the table."""
+        return self.rows * (self.rows - 1)
+
+    @property
+    def distinction(self) -> float:
+        """The most rows of which no two agree, as a share of all: classes / rows."""
+        return self.classes / self.rows
+
+    @property
+    def separation(self) -> float:
+        """The share of the pairs of rows that differ on the set; 1.0 for a single row, which has none to agree with."""
+        return (self.pairs - self.together) / self.pairs if self.pairs else 1.0
+
+
+def as_often_as_parts(joint: npt.NDArray[np.int64], parts: Sequence[npt.NDArray[np.int64]], total: int) -> bool:
+    """Return whether each combination occurs just as often as independent parts would make it.
+
+    joint: counts of combinations; parts: for each part, its count in each combination; total: of all rows.
+    """
+    exact: Any = np.int64 if total ** len(parts) < 2**63 else object
+    expected = np.ones(len(joint), exact)
+    for part in parts:
+        expected = expected * part.astype(exact)
+    found = joint.astype(exact) * total ** (len(parts) - 1)
+    return bool((found == expected).all())

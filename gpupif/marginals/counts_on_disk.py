@@ -1,0 +1,236 @@
+"""Sets of columns of a table on disk, counted chunk by chunk; sets of too many combinations in partitions.
+
+Rows are cut by the hash of the columns that several sets have in common, so that a partition holds the combinations of
+all these sets whole. Two cuts serve all sets that leave out one column of many. The pipeline's tasks would send each
+set's combinations apart: many times as much on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attack.weights import Units
+from ..engines.counting import Counter, Counting, CountingEngine
+from ..engines.cpu.count_tables import combination_bytes, key_layout
+from ..engines.cpu.counting import in_batches
+from ..errors import InputError
+from ..out_of_core.budget import SPARE_FILES, files_to_open
+from ..out_of_core.chunks import Chunks, SomeColumns, TableChunks
+from ..out_of_core.encode import weigh_chunks
+from ..out_of_core.hash_partition import HashRange, hash_partition
+from ..out_of_core.temporary_table import TemporaryTable
+from ..rows.threads import Workers
+from ..utils.information import entropy_of_counts
+from ..utils.progress import Reporter
+from .request import CountRequest
+from .set_counts import CountResult, Find, MakeFind, SetCounts, SetRequest, Total, with_counts
+
+# Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
+# they take so many times what they take from chunk to chunk; more where several sets are counted from them.
+COUNTS_SHARE, MERGING, SEVERAL = 0.5, 8, 12
+# Of a combination that is looked at; of all memory for combinations, what counters may take that are kept meanwhile.
+LOOK_BYTES, TABLES_SHARE = 100, 0.5
+# Combinations that are counted at once however little memory there is; and how many values the hash of rows has.
+LEAST_BYTES, HASHES = 1 << 16, 1 << 32
+
+
+class _Weights(NamedTuple):
+    """The column of a chunk's codes that says how much each row counts, and the units of that."""
+
+    column: int
+    units: Units
+
+
+class _Partition(NamedTuple):
+    """Some rows of the table: those whose hash over the columns `by` is in the span."""
+
+    chunks: Chunks
+    by: list[int]
+    span: HashRange
+
+
+class ChunkCounts(SetCounts):
+    """A table on disk, which is closed with it. report: is told of rows. engine: counts."""
+
+    def __init__(self, stream: TemporaryTable, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+        chunks, used = stream.chunks, len(request.chosen(stream.names))
+        self.names = stream.names[:used]
+        self.device = engine.device
+        self._weights, weighted = None, None
+        with contextlib.ExitStack() as opened:
+            opened.push(stream)
+            if request.weights is not None:
+                column = list(stream.names).index(request.weights)
+                units, weighted = weigh_chunks(chunks, column, used)
+                self._weights = _Weights(column, units)
+            self._opened = opened.pop_all()
+        self._columns = with_counts(chunks.columns[:used], weighted)
+        self._total = Total.from_weights(chunks.rows, weighted)
+        self._engine = engine
+        self._stream = stream
+        self._report = report
+
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
+
+    def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
+        memory, columns = int(COUNTS_SHARE * self._stream.budget.working), self._stream.chunks.columns
+        with Workers() as workers, self._engine.counting(workers) as counting:
+            run = _CountRun(
+                find=make(self._columns, self._total),
+                found=[[] for _ in sets],
+                units=self._total.units,
+                memory=memory,
+                report=self._report,
+                workers=workers,
+                counting=counting,
+                weights=self._weights,
+                cardinalities=[column.cardinality for column in columns],
+                entropies=[entropy_of_counts(column.counts) for column in columns],
+            )
+            wide = run.count_narrow(self._stream.chunks, sets)
+            if wide:
+                run.count_wide(self._stream.chunks, wide, self._stream.folder)
+        return CountResult(self._columns, self._total, run.found)
+
+
+@dataclass
+class _CountRun:
+    """One count of sets of columns.
+
+    found: by set what was found in each partition. units: counted by all rows. memory: bytes for combinations.
+    cardinalities, entropies: of the columns of the chunks.
+    """
+
+    find: Find
+    found: list[list[Any]]
+    units: int
+    memory: int
+    report: Reporter
+    workers: Workers
+    counting: Counting
+    weights: _Weights | None
+    cardinalities: list[int]
+    entropies: list[float]
+    to_read: int = 0
+
+    def count_narrow(self, chunks: TableChunks, sets: Sequence[SetRequest]) -> dict[int, SetRequest]:
+        """Count the sets that fit into memory, in as few passes over the table as possible; return the others."""
+        rows, tables = chunks.rows, int(TABLES_SHARE * self.memory)
+
+        def fits(columns: Sequence[int]) -> bool:
+            cardinalities = [self.cardinalities[column] for column in columns]
+            most = min(math.prod(cardinalities), rows)
+            return combination_bytes(cardinalities, rows, self.units) <= tables and LOOK_BYTES * most <= self.memory
+
+        wide = {number: own for number, own in enumerate(sets) if not fits(own.columns)}
+        narrow = [number for number in range(len(sets)) if number not in wide]
+        lists = [sets[number].columns for number in narrow]
+        passes = list(in_batches(lists, self.cardinalities, rows, tables, self.units))
+        self.report.stage("count", 0, "rows")
+        self._expect(len(passes) * rows)
+        numbers = iter(narrow)
+        for counted in passes:
+            counter = self.counting.counter(counted, self.cardinalities, rows)
+            for number in range(len(chunks.sizes)):
+                self._add_rows(counter, chunks.codes(number))
+            for place, columns in enumerate(counted):
+                self.found[next(numbers)].append(self.find(columns, counter, place))
+        return wide
+
+    def count_wide(self, chunks: TableChunks, sets: dict[int, SetRequest], folder: Path) -> None:
+        """Count sets in partitions; sets: by their numbers."""
+        used = sorted({column for own in sets.values() for column in own.columns})
+        if self.weights is not None and self.weights.column not in used:
+            used.append(self.weights.column)
+        place_of = {column: place for place, column in enumerate(used)}
+        if self.weights is not None:
+            self.weights = self.weights._replace(column=place_of[self.weights.column])
+        self.cardinalities = [self.cardinalities[column] for column in used]
+        self.entropies = [self.entropies[column] for column in used]
+        moved = {
+            number: SetRequest([place_of[column] for column in own.columns], [place_of[column] for column in own.by])
+            for number, own in sets.items()
+        }
+        self._count_partition(_Partition(SomeColumns(chunks, used), [], HashRange()), moved, folder)
+
+    def _count_partition(self, partition: _Partition, sets: dict[int, SetRequest], folder: Path) -> None:
+        """Count some sets in a partition that holds their combinations whole; cut it finer if it is too large."""
+        if self._count_at_once(partition.chunks, sets):
+            return
+        by = sorted(set.intersection(*(set(own.by) for own in sets.values())))
+        parts = self._finer_partitions(partition.chunks, sets)
+        # A cut by the columns in common must be fine enough; a cut by the same columns as before is not.
+        fine = by != partition.by and sum(self.entropies[column] for column in by) >= np.log2(parts)
+        if len(sets) > 1 and not fine:
+            numbers = list(sets)
+            for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
+                self._count_partition(partition, {number: sets[number] for number in half}, folder)
+            return
+        span = partition.span if by == partition.by else HashRange()
+        if parts * span.of >= HASHES:
+            raise InputError("memory_limit: too little to count these columns together. Raise it, or name fewer.")
+        own_folder = Path(tempfile.mkdtemp(dir=folder))
+        self._expect(partition.chunks.rows)
+        cut = hash_partition(
+            partition.chunks, self.cardinalities, by, parts, own_folder, self.workers, span, self.report.advance
+        )
+        for _, chunks, finer in cut.each(span, drop=True):
+            self._count_partition(_Partition(chunks, by, finer), sets, folder)
+        shutil.rmtree(own_folder)
+
+    def _finer_partitions(self, chunks: Chunks, sets: dict[int, SetRequest]) -> int:
+        """Return how many partitions to cut these rows into, so that each is likely to fit."""
+        used = sorted({column for own in sets.values() for column in own.columns})
+        row = 8 * key_layout([self.cardinalities[column] for column in used]).words + 4
+        needed = (MERGING if len(sets) == 1 else SEVERAL) * row * chunks.rows
+        most = max(2, files_to_open() - SPARE_FILES - 2 * len(self.cardinalities))
+        return min(most, max(2, -(-needed // max(LEAST_BYTES, self.memory))))
+
+    def _count_at_once(self, chunks: Chunks, sets: dict[int, SetRequest]) -> bool:
+        """Count sets if the distinct rows of the chunks fit into memory; return whether they do."""
+        alone = next(iter(sets.values())) if len(sets) == 1 else None
+        used = list(alone.columns) if alone else sorted({column for own in sets.values() for column in own.columns})
+        share = max(LEAST_BYTES, self.memory // (MERGING if alone else SEVERAL))
+        counter = self.counting.counter([used], self.cardinalities, chunks.rows, dense=1)
+        self._expect(chunks.rows)
+        for number in range(len(chunks.sizes)):
+            self._add_rows(counter, chunks.codes(number))
+            if counter.nbytes() > share:
+                self._expect(-sum(chunks.sizes[number + 1 :]))
+                return False
+        if alone:
+            [number] = sets
+            self.found[number].append(self.find(alone.columns, counter, 0))
+            return True
+        rows = counter.combinations(0, ordered=False)
+        codes: list[Any] = [rows.counts] * len(self.cardinalities)
+        for column, own_codes in zip(used, rows.codes, strict=True):
+            codes[column] = own_codes
+        del counter
+        lists = [own.columns for own in sets.values()]
+        each = self.counting.counters(codes, self.cardinalities, lists, rows.counts, differ=True)
+        for (number, own), (counted, place) in zip(sets.items(), each, strict=True):
+            self.found[number].append(self.find(own.columns, counted, place))
+        return True
+
+    def _add_rows(self, counter: Counter, codes: Sequence[npt.NDArray[Any]]) -> None:
+        """Count the rows of a chunk."""
+        weights = self.weights
+        counter.add(codes, None if weights is None else weights.units.times(codes[weights.column]))
+        self.report.advance(len(codes[0]))
+
+    def _expect(self, rows: int) -> None:
+        """Show that so many rows more are to be read."""
+        self.to_read += rows
+        self.report.expect(self.to_read)
