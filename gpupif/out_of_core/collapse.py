@@ -26,7 +26,7 @@ class TooManyRowsError(Exception):
 
 @dataclass(frozen=True)
 class Packing:
-    """How rows of chunks become keys: the columns used, by their places, as they lie in keys.
+    """The way from rows of chunks to keys: the columns used, by their places, as they are in keys.
 
     units: of the weights, None where rows have none; weights: the column that holds these.
     """

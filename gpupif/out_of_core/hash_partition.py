@@ -37,7 +37,7 @@ class Partitioned:
 
     @property
     def parts(self) -> int:
-        """How many parts there are."""
+        """Return the number of parts."""
         return len(self.sizes)
 
     def part(self, number: int) -> PartChunks:
