@@ -15,7 +15,7 @@ from gpupif.attack.arguments import Arguments
 from gpupif.disclosure.risk_tasks import RiskTasks
 from gpupif.encoding.encode import encode_column
 from gpupif.engines.choose import requested_device
-from gpupif.marginals.dask import ColumnsRead, add_found, count_part, plan_table, send_combinations
+from gpupif.marginals.dask import ColumnsRead, add_found, count_partition, plan_table, send_combinations
 from gpupif.marginals.set_counts import SetRequest
 from gpupif.out_of_core.budget import Budget
 from gpupif.out_of_core.chunks import MemoryChunks
@@ -113,7 +113,7 @@ def test_combinations_of_columns(graph, on_cpu):
 
     partitions = range(3)
     sent = graph.each("send", send_combinations, sets, 3, device, whole, range(len(local)), local)
-    found = graph.each("count", count_part, sets, device, make, whole, partitions, graph.shuffle("out", sent, 3))
+    found = graph.each("count", count_partition, sets, device, make, whole, partitions, graph.shuffle("out", sent, 3))
     counts = graph.value(graph.tree("found", add_found, found))
     expected = [len(CENSUS.iloc[:, list(one.columns)].drop_duplicates()) for one in sets]
     assert [sum(own) for own in counts] == expected
