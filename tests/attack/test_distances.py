@@ -80,7 +80,7 @@ def test_oracle_is_the_least_work(kind, distance, data):
 @pytest.mark.parametrize(("kind", "_"), DISTANCES.values(), ids=DISTANCES)
 @given(data=st.data())
 @SHARED_FIXTURES
-def test_cities(engine, kind, _, data):
+def test_emd_of_cities_follows_its_definition(engine, kind, _, data):
     cities = data.draw(st.lists(st.sampled_from(list(TREE)), min_size=1, max_size=25))
     table = {"city": cities, "group": [data.draw(st.integers(0, 2)) for _ in cities]}
     arguments = {"distances": {"city": kind}, "columns": ["city"], "known": ["group"]}
@@ -92,7 +92,7 @@ def test_cities(engine, kind, _, data):
     assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive_attack.score(table, **arguments))
 
 
-def test_worked_example_of_the_article():
+def test_emd_has_the_values_of_the_article():
     """0.8 at 1 and 0.05 at 2 to 5: to 0.8 at 2 it is 0.75 away, to 0.8 at 5 it is 3 (article 001)."""
     rows = [1] * 16 + [2, 3, 4, 5]
     table = pd.DataFrame({"x": rows})
@@ -102,7 +102,7 @@ def test_worked_example_of_the_article():
 
 
 @pytest.mark.slow
-def test_long_ways_between_few_values(engine):
+def test_emd_is_right_for_cohorts_of_few_of_many_values(engine):
     """A column of many values, cohorts of few: the steps between these are summed at once."""
     random = np.random.default_rng(3)
     table = {
@@ -114,7 +114,7 @@ def test_long_ways_between_few_values(engine):
 
 
 @pytest.mark.slow
-def test_cohorts_of_many_values(engine):
+def test_emd_is_right_for_cohorts_of_many_values(engine):
     random = np.random.default_rng(4)
     table = {"age": random.permutation(200).tolist(), "g": random.integers(0, 2, 200).tolist()}
     arguments = {"columns": ["age"], "known": ["g"], "distances": {"age": [*range(100, 200), *range(100)]}}
@@ -185,7 +185,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("distance", "says"), BAD.values(), ids=BAD)
-def test_bad_distances(distance, says):
+def test_bad_distances_are_refused(distance, says):
     table = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
     # Also where no measure asks how far values are apart, or the column is only known.
     for measure, columns in (("emd", ["city", "x"]), ("cig", ["city", "x"]), ("emd", ["x"])):
@@ -195,7 +195,7 @@ def test_bad_distances(distance, says):
 
 
 @pytest.mark.parametrize("measure", ["emd", "cig"])
-def test_distances_that_are_no_dictionary_or_of_no_column(tmp_path, measure):
+def test_distances_for_no_column_of_the_table_are_refused(tmp_path, measure):
     frame = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
     frame.to_parquet(tmp_path / "t.parquet")
     for table in (frame, tmp_path / "t.parquet"):
@@ -218,7 +218,7 @@ def test_priors_without_a_place_in_the_order():
             gpupif.score(table, "emd", priors={column: prior})
 
 
-def test_what_an_order_may_be_given_as():
+def test_an_order_may_be_a_list_an_array_or_an_index():
     table = pd.DataFrame({"k": [1, 1, 2], "d": ["a", "b", None]})
     expected = gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": ["a", None, "b"]}).array("emd")
     for order in (["a", np.nan, "b"], np.array(["a", None, "b"], object), pd.Index(["a", None, "b"])):
@@ -231,7 +231,7 @@ def test_what_an_order_may_be_given_as():
             gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": wrong})
 
 
-def test_population_with_a_category_more():
+def test_a_population_with_a_further_ordered_category_is_refused():
     kinds = [pd.CategoricalDtype([*SIZES, *more], ordered=True) for more in ([], ["XL"])]
     sample, population = (pd.DataFrame({"s": pd.Series([*"SML"], dtype=kind), "g": 1}) for kind in kinds)
     population = pd.concat([population, pd.DataFrame({"s": pd.Series(["XL"], dtype=kinds[1]), "g": 1})])

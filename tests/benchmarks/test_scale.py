@@ -68,7 +68,7 @@ def test_goals_hold_and_are_missed():
     assert missed(figures("duckdb", 10**6, 2.0) | {"state": "out of memory"}) == []
 
 
-def test_of_several_runs_the_fastest_counts_with_the_most_memory():
+def test_the_fastest_run_counts_with_the_most_memory():
     runs = [figures("gpupif", 1, 2.0, 0.5), figures("gpupif", 1, 1.0, 0.25)]
     assert best(runs) == figures("gpupif", 1, 1.0, 0.5)
     assert best([*runs, runs[0] | {"state": "out of memory"}])["state"] == "out of memory"
@@ -104,7 +104,7 @@ print('said'); sys.exit(3)
     assert seen.seconds > 1.5
 
 
-def test_what_takes_too_long_is_stopped(tmp_path):
+def test_a_run_that_takes_too_long_is_stopped(tmp_path):
     seen = watch([sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, tmp_path / "log", 0.1)
     assert seen.status is None
     assert seen.seconds < 50

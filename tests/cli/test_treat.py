@@ -62,7 +62,7 @@ def test_no_option_is_advised_that_it_lacks(run, folder, plan):
     assert_refused(run("advise", "people.csv", "--columns", "agee"), ["--columns: no column 'agee'"])
 
 
-def test_json(run, plan):
+def test_json_has_the_output_and_the_record(run, plan):
     ended = run("treat", "people.csv", "--plan", "plan.toml", "-o", "out.parquet", "--json")
     document = json.loads(ended.out)
     assert document["output"] == "out.parquet"
@@ -85,7 +85,7 @@ def test_json(run, plan):
         (["-o", "out.csv"], ["--plan"]),
     ],
 )
-def test_bad_input(run, folder, plan, arguments, fragments):
+def test_bad_input_is_refused_and_changes_no_file(run, folder, plan, arguments, fragments):
     (folder / "there.csv").write_text("mine")
     (folder / "bad.toml").write_text(PLAN.replace("recode", "recod"))
     (folder / "names.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["agee"]\n')

@@ -41,7 +41,7 @@ def frame(table):
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_the_share_is_what_comparing_all_rows_gives(both):
+def test_the_linked_share_is_that_of_comparing_all_rows(both):
     before, after = both
     found = gpupif.compare(frame(before), frame(after), linkage="exact").linkage
     assert found.share == pytest.approx(linked_share(before, after, list(before)))
@@ -54,7 +54,7 @@ def noisy(rows):
     return before, before + random.integers(-20, 21, (rows, 2))
 
 
-def test_it_is_looked_for_where_values_were_perturbed():
+def test_linkage_is_computed_if_values_were_perturbed():
     before, after = noisy(200)
     assert gpupif.compare(before, after).linkage is not None
     assert gpupif.compare(before, after, linkage=None).linkage is None

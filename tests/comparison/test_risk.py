@@ -69,7 +69,7 @@ def test_k_of_suppressed_cells_as_a_category_hides_rows_that_are_unique_as_holes
     assert found.loc["k", "after"] == 1
 
 
-def test_percentiles_of_each_column(before):
+def test_percentiles_are_reported_for_each_column(before):
     found = gpupif.compare(before, before.drop(columns="sex"), sensitive="ill").cells
     assert set(found["column"]) == {"age", "sex", "ill"}
     own = found.set_index(["column", "measure", "percentile"])

@@ -65,7 +65,7 @@ def test_the_plan_and_its_record_align_rows(before, treated, expected, tmp_path)
         found(before, treated.table, None, **columns)
 
 
-def test_rows_of_files(before, treated, expected, tmp_path):
+def test_the_record_aligns_rows_of_files(before, treated, expected, tmp_path):
     first, second = (write_parts(tmp_path / name, table, [15]) for name, table in (("b", before), ("a", treated.table)))
     with gpupif.config(memory_limit="8GiB"):
         assert found(first, second, PLAN, columns=["age", "sex", "pay"]) == expected
@@ -73,7 +73,7 @@ def test_rows_of_files(before, treated, expected, tmp_path):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("on_cpu")
-def test_rows_of_dask_frames(before, treated, expected):
+def test_the_record_aligns_rows_of_dask_frames(before, treated, expected):
     import dask
 
     with dask.config.set(scheduler="sync"):
@@ -83,7 +83,7 @@ def test_rows_of_dask_frames(before, treated, expected):
             assert found(first, second, PLAN, **columns) == expected
 
 
-def test_what_is_drawn_at_random_matters_only_where_it_decides_about_rows(before):
+def test_random_draws_are_refused_only_if_they_decide_about_rows(before):
     key = bytes(range(32))
     noise = gpupif.treatments.Noise("pay", scale=1.0)
     plan = gpupif.Plan([noise, *PLAN.treatments], PLAN.hierarchies)
@@ -186,7 +186,7 @@ def test_non_uniform_entropy_is_that_of_arx(remove):
 
 
 @pytest.mark.parametrize("values", [254, 255, 256])
-def test_as_many_values_as_a_byte_has(values):
+def test_columns_with_as_many_values_as_a_byte_are_compared(values):
     """A cell that is not there has a number beyond those of the values, which may need another byte."""
     before = pd.DataFrame(
         {

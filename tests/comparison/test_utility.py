@@ -49,7 +49,7 @@ def compared(before, after):
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_every_figure_is_what_its_definition_says(both):
+def test_every_figure_of_utility_follows_its_definition(both):
     before, after = both
     rows, names = len(before["x"]), list(before)
     detail = {name: naive.detail_of(before[name], after[name]) for name in names}
@@ -88,7 +88,7 @@ def test_every_figure_is_what_its_definition_says(both):
 
 @settings(max_examples=30, deadline=None)
 @given(tables())
-def test_what_must_hold_of_any_treatment(both):
+def test_utility_keeps_its_bounds_for_any_treatment(both):
     found = compared(*both)
     own, utility = found.columns, found.utility
     assert (own[["total_variation", "emd", "nonuniform_entropy_loss"]] >= 0).all(axis=None)
@@ -143,7 +143,7 @@ def test_numbers_with_noise_are_held_against_the_numbers_they_were():
     assert found.columns.loc["pay", "total_variation"] == 0.75
 
 
-def test_distances_of_hierarchies_and_orders():
+def test_distances_may_be_hierarchies_and_orders():
     before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
     after = before.assign(d=list("aaabccdd"))
     places = {"a": ["ab"], "b": ["ab"], "c": ["cd"], "d": ["cd"]}
@@ -154,7 +154,7 @@ def test_distances_of_hierarchies_and_orders():
     assert gpupif.compare(before, after).columns.loc["d", "emd"] == 1 / 8
 
 
-def test_distances_of_files(tmp_path):
+def test_distances_may_come_from_a_file(tmp_path):
     (tmp_path / "d.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*\n")
     before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
     found = gpupif.compare(before, before.assign(d=list("aaabccdd")), distances={"d": str(tmp_path / "d.csv")})

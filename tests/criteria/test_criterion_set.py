@@ -113,7 +113,7 @@ def test_coarser_values_may_hurt_surprise():
     assert before.value < 0.2 < 0.5 < after.value
 
 
-def test_an_attacker_by_name_says_what_improves():
+def test_coarser_values_always_improve_criteria_of_fixed_columns_only():
     criteria = CriterionSet.of(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
     assert [criteria.only_improves(one) for one in criteria.criteria] == [True, False]
 
@@ -130,7 +130,7 @@ def test_values_are_as_defined(seed):
     assert found == pytest.approx(expected)
 
 
-def test_counted_rows_of_any_kind_of_table(tmp_path):
+def test_any_kind_of_table_has_the_same_counted_rows(tmp_path):
     import polars as pl
     from dask import dataframe as dd
 
@@ -152,7 +152,7 @@ def sorted_rows(counted):
     return labels, sorted(zip(map(tuple, codes.T.tolist()), counted.times.tolist(), strict=True))
 
 
-def test_groups_and_kept_rows():
+def test_counted_rows_can_be_grouped_and_left_out():
     table = pd.DataFrame({"a": ["x", "y", "z", "z"], "b": [1, 1, 2, None]})
     counted = CountedTable.of(table)
     grouped = counted.grouped({"a": ColumnGroups(np.array([0, 0, 1]), counted.columns[0].labels.take([0, 2]))})

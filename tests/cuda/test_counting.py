@@ -82,7 +82,7 @@ def answers(engine, codes, times, chunks=1):
 @pytest.mark.parametrize(
     "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), DeviceLibrary(memory=200), StrictLibrary()]
 )
-def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
+def test_rows_that_do_not_fit_the_device_are_counted_in_parts(library, chunks, repeated):
     codes, times = table(repeated)
     wanted = answers(CpuEngine(), codes, times)
     library.tried = 0
@@ -141,7 +141,7 @@ def test_codes_stay_on_the_device(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "device", "parquet", "csv"])
-def test_strictly(tmp_path, monkeypatch, kind):
+def test_counting_keeps_host_and_device_arrays_apart(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("gpupif.frames.open.frame_library", StrictFrames)
     monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", lambda device: StrictFrames())
     engine = CudaEngine(libraries=[StrictLibrary()])
@@ -169,7 +169,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("rows", [0, 25, 1 << 30])
-def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
+def test_special_uniques_are_found_though_the_memory_runs_out(monkeypatch, rows):
     frame = census(40)
     arguments = {"max_size": 2, "contributions": True, "sampling_fraction": 0.1}
     with gpupif.config(device="cpu"):

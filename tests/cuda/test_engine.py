@@ -60,14 +60,14 @@ def assert_same(scores, expected):
     assert scores.distinct_rows == expected.distinct_rows
 
 
-def test_what_stands_in_for_devices():
+def test_every_device_has_a_library_for_each_stream():
     libraries = open_libraries([0, 1])
     assert [library.device for library in libraries] == [0, 1] * STREAMS
     assert all(isinstance(library, DeviceLibrary) for library in libraries)
 
 
 @pytest.mark.parametrize("share", [0, 1])
-def test_as_the_cpu_and_the_same_bits_again(share):
+def test_scores_are_those_of_the_cpu_and_repeat_to_the_bit(share):
     frame = census(80)
     scores = score(CudaEngine(share=share), frame)
     assert_same(scores, score(CpuEngine(), frame))
@@ -87,7 +87,7 @@ def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy, narrow_r
     assert_same(score(CudaEngine(), frame, **arguments), score(CpuEngine(), frame, **arguments))
 
 
-def test_what_runs_out_of_memory_is_halved_and_tried_again():
+def test_a_block_that_runs_out_of_memory_is_halved_and_tried_again():
     frame = census(120)[["sex", "marital_status", "education", "household_size", "tenure"]]
     device = SmallDevice(60)
     scores = score(CudaEngine(libraries=[device], share=1), frame)

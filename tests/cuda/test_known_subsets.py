@@ -97,7 +97,7 @@ def test_scored_columns_go_in_groups_that_fit(groups, devices):
     assert progress.cells == frame.size * 4
 
 
-def test_same_bits_however_much_memory_and_however_many_devices(groups):
+def test_any_memory_and_any_number_of_devices_give_the_same_bits(groups):
     job, sets, _ = question(census(15, columns=4), 2)
     engines = [CudaEngine(), CudaEngine([0, 1, 2, 3, 4, 5]), CudaEngine(share=0)]
     results = [score_sets(engine, job, sets, Total()) for engine in engines]
@@ -171,7 +171,7 @@ def test_memory_may_run_out_anywhere(once, share):
 
 
 @pytest.mark.parametrize("columns", [3, 25])
-def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
+def test_the_planned_memory_covers_the_memory_taken(monkeypatch, columns):
     """NumPy's arrays are those that CuPy would make."""
     monkeypatch.setattr(cuda_grouping, "SLOTS", 1)
     monkeypatch.setattr(cuda_grouping, "COUNTERS", 1)
@@ -204,7 +204,7 @@ def test_numbers_of_rows_may_need_64_bits(monkeypatch, slots):
 
 
 @pytest.mark.parametrize("share", [0, 1])
-def test_rows_that_stand_for_many(share):
+def test_multiplicities_count_as_rows(share):
     job, sets, _ = question(census(30, columns=3)[["sex"]].assign(a=np.arange(30) % 2, b=np.arange(30) % 3 > 0))
     together = np.stack(job.codes)
     rows, first, times = np.unique(together, axis=1, return_index=True, return_counts=True)

@@ -105,17 +105,17 @@ def found(module, name):
 
 
 @pytest.mark.parametrize(("module", "name", "arguments"), CALLED, ids=lambda value: getattr(value, "__name__", None))
-def test_arguments(module, name, arguments):
+def test_functions_of_the_libraries_have_the_arguments_used_here(module, name, arguments):
     assert arguments <= set(inspect.signature(found(module, name)).parameters)
 
 
 @pytest.mark.parametrize(("module", "name"), THERE, ids=lambda value: getattr(value, "__name__", value))
-def test_functions(module, name):
+def test_functions_of_the_libraries_exist(module, name):
     assert callable(found(module, name))
 
 
 @pytest.mark.parametrize(("module", "name"), PROPERTIES, ids=lambda value: getattr(value, "__name__", value))
-def test_properties(module, name):
+def test_properties_of_the_libraries_exist(module, name):
     assert found(module, name) is not None
 
 
@@ -133,14 +133,14 @@ def test_every_function_of_the_array_library_that_is_called_is_there():
     assert [name for name in called if not hasattr(cupy, name)] == []
 
 
-def test_numpys_functions_of_arrays_on_the_device():
+def test_numpy_functions_are_handed_on_to_cupy():
     """`np.percentile` and others are handed on to CuPy's function of the same name."""
     for name in ("percentile", "partition", "flatnonzero"):
         assert callable(getattr(cupy, name))
         assert hasattr(getattr(np, name), "_implementation") or hasattr(getattr(np, name), "__wrapped__")
 
 
-def test_memory():
+def test_cupy_has_the_functions_of_memory_used_here():
     assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
     pool = type(cupy.get_default_memory_pool())
     assert callable(pool.free_bytes)
@@ -149,7 +149,7 @@ def test_memory():
     assert callable(rmm_cupy_allocator)
 
 
-def test_a_pool_of_the_user(monkeypatch):
+def test_memory_comes_from_a_pool_of_the_user(monkeypatch):
     class Pool:
         """Of 1,600 bytes 900 are free in one piece."""
 
@@ -267,7 +267,7 @@ def test_row_keys_are_hashed(monkeypatch, once):
 
 
 @pytest.mark.parametrize("dtype", ["uint64", "int64", "int32"])
-def test_arrays_as_columns(dtype):
+def test_arrays_become_columns_without_a_copy(dtype):
     array = np.arange(7, dtype=dtype).view(HostArray)
     column = as_column(array)
     assert (column.type().id(), column.size(), column.null_count()) == (pylibcudf.TypeId[dtype.upper()], 7, 0)
@@ -418,7 +418,7 @@ assert cupy.cuda.get_allocator() == before == cupy.get_default_memory_pool().mal
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_what_cudf_had_before_is_set_again():
+def test_the_memory_resource_of_cudf_is_set_back_afterwards():
     """However many threads use it at once, and unless somebody else has set another meanwhile."""
     before = rmm.mr.get_per_device_resource(0)
     with memory_of_cupy(0):
@@ -456,11 +456,11 @@ def test_what_cudf_had_before_is_set_again():
         (ValueError("OUT_OF_MEMORY"), False),
     ],
 )
-def test_what_says_that_the_memory_of_the_device_is_used_up(error, expected):
+def test_errors_that_mean_used_up_memory_are_recognised(error, expected):
     assert is_out_of_memory(error) is expected
 
 
-def test_what_a_launch_raises_is_known_as_a_failure():
+def test_an_error_of_a_launch_is_a_failure_of_the_device():
     failures = device_failures()
     assert issubclass(DriverError, failures)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
@@ -499,7 +499,7 @@ def test_arrays_of_cupy_are_typed_and_packed():
         (MemoryError("std::bad_alloc"), (MemoryError, "bad_alloc")),
     ],
 )
-def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raised, expected):
+def test_an_error_of_cudf_is_a_failure_of_the_device(monkeypatch, raised, expected):
     def fail(*arguments):
         raise raised
 
@@ -514,7 +514,7 @@ def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raise
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_without_cudf_and_rmm_a_device_is_opened():
+def test_a_device_is_opened_without_cudf_and_rmm():
     """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
     script = """
 import sys

@@ -25,7 +25,7 @@ STRANGERS = pd.concat([SAMPLE, gpupif.datasets.census(40, columns=4, seed=9).ass
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("lacks", ["error", "count"])
-def test_attackers_and_weights(lacks, weights):
+def test_attackers_and_weights_are_scored_as_in_memory(lacks, weights):
     """Rows are compared by all columns that any attacker knows, or that are scored."""
     table = SAMPLE if lacks == "error" else STRANGERS
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
@@ -43,7 +43,7 @@ def test_attackers_and_weights(lacks, weights):
 
 
 @pytest.mark.slow
-def test_kinds_of_populations(tmp_path):
+def test_a_population_may_be_any_kind_of_table(tmp_path):
     with gpupif.config(device="cpu"):
         expected = gpupif.score(SAMPLE, FEW, columns=["age", "sex"], population=CENSUS)
     (tmp_path / "people").mkdir()
@@ -83,7 +83,7 @@ def test_rows_that_a_population_lacks_are_named_as_in_memory(asks, values, edges
     assert str(error.value) == str(expected.value)
 
 
-def test_one_more_shuffle_whatever_the_number_of_columns():
+def test_a_population_takes_one_more_shuffle_for_any_number_of_columns():
     for columns in (2, 30):
         frame = gpupif.datasets.census(40, columns=columns)
         lazy = dd.from_pandas(frame, npartitions=3)
@@ -135,7 +135,7 @@ def test_bad_populations_are_refused_at_once(people, arguments, fragments):
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
-def test_a_population_in_files_that_lacks_a_column(tmp_path):
+def test_a_population_in_files_without_a_column_is_refused(tmp_path):
     CENSUS.drop(columns="region").to_parquet(tmp_path / "people.parquet")
     with pytest.raises(
         gpupif.InputError, match=r"population: no column 'region' in the population.*'age', 'sex', "
@@ -144,7 +144,7 @@ def test_a_population_in_files_that_lacks_a_column(tmp_path):
     assert all(repr(name) in str(caught.value) for name in CENSUS.columns if name != "region")
 
 
-def test_a_population_that_is_no_parquet(tmp_path):
+def test_a_population_that_is_no_parquet_is_refused(tmp_path):
     CENSUS.to_csv(tmp_path / "people.csv")
     with pytest.raises(gpupif.InputError, match=r"population: .*people\.csv: a cluster reads Parquet"):
         gpupif.score(cut(SAMPLE, [50]), population=tmp_path / "people.csv")

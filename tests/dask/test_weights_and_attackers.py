@@ -18,7 +18,7 @@ ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
 
 
-def test_weights_of_many_rows():
+def test_weights_of_many_rows_have_the_bits_of_memory():
     """Cohorts in several partitions; weights that are no multiples of a power of two."""
     frame = gpupif.datasets.census(3000, columns=5)
     frame["w"] = np.random.default_rng(0).gamma(2, 30, 3000).round(1)
@@ -45,7 +45,7 @@ def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_attackers(tmp_path, weights):
+def test_weighted_scores_against_attackers_are_as_in_memory(tmp_path, weights):
     frame = gpupif.datasets.census(200, columns=4).assign(w=np.arange(200) % 5 / 4)
     lazy = cut(frame, [60, 150])
     arguments = {"attackers": THREE, "weights": weights, "columns": ["age", "marital_status"]}

@@ -37,7 +37,7 @@ def three_gpus(monkeypatch):
         ("cpu", 8, []),
     ],
 )
-def test_each_worker_has_its_own(three_gpus, device, workers, gpus):
+def test_each_worker_has_a_gpu_of_its_own(three_gpus, device, workers, gpus):
     with gpupif.config(device=device):
         assert gpus_of_workers(workers) == gpus
 

@@ -166,7 +166,7 @@ def test_alias_table_has_the_weights(weights):
 # What a statistician would look at
 
 
-def test_children(people):
+def test_children_have_no_work_income_or_marriage(people):
     children = people[people.age < 16]
     assert len(children) > 20_000
     assert (children.marital_status == "Never married").all()
@@ -271,7 +271,7 @@ def test_many_rows_are_unique_but_columns_depend():
         ({"rows": 1, "columns": [1]}, "got [1] (list)"),
     ],
 )
-def test_bad_input(arguments, line):
+def test_bad_arguments_of_the_census_are_refused(arguments, line):
     with pytest.raises(InputError) as caught:
         census(**arguments)
     assert line in str(caught.value)
@@ -282,7 +282,7 @@ def test_bad_input(arguments, line):
 # The rest
 
 
-def test_example_tables():
+def test_the_example_tables_are_those_of_the_manual():
     pif = pif_example()
     assert pif.shape == (7, 3)
     assert list(pif.iloc[0]) == ["male", "Anton", "blue"]

@@ -91,7 +91,7 @@ def crontab():
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("code", [0, *sorted({*EXIT_CODES.values()} - {0})])
-def test_cron_has_nothing_to_send_where_all_gates_hold(code, tmp_path):
+def test_cron_sends_no_mail_if_all_gates_hold(code, tmp_path):
     assignments, ((times, command),) = crontab()
     assert [bool(re.fullmatch(r"\*|\d{1,2}", field)) for field in times] == [True] * 5
     assert "MAILTO" in assignments
@@ -125,7 +125,7 @@ def test_the_dag_fails_where_a_gate_does_and_skips_where_another_run_is_on():
     assert (order.value.left.id, order.value.right.id) == ("risk", "release")
 
 
-def test_github_shows_what_failed_too():
+def test_the_github_workflow_shows_failed_runs_too():
     workflow = yaml.safe_load(text("github-actions.yml"))
     # YAML 1.1 reads "on" as true.
     assert workflow[True]["schedule"] == [{"cron": "0 2 * * *"}]

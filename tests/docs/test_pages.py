@@ -69,7 +69,7 @@ EXAMPLES = sybil.Sybil(
 
 @pytest.mark.slow
 @each_page
-def test_examples_run(page, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     """One test a page, in an empty folder: later blocks use the names and files that earlier ones made."""
     monkeypatch.chdir(tmp_path)
     for example in EXAMPLES.parse(page):
@@ -105,14 +105,14 @@ def test_links_lead_somewhere(page):
 
 
 @each_page
-def test_extras_named_exist(page):
+def test_the_extras_that_a_page_names_exist(page):
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     named = re.findall(r"'\.\[([\w,-]+)\]'", page.read_text("utf-8"))
     assert {extra for several in named for extra in several.split(",")} <= set(extras)
 
 
 @each_page
-def test_files_named_exist(page):
+def test_the_files_that_a_page_names_exist(page):
     named = re.findall(r"`((?:gpupif|kernels|tests|docs|benchmarks)/[\w./-]*)`", page.read_text("utf-8"))
     missing = [name for name in named if not (ROOT / name).exists()]
     assert not missing

@@ -28,7 +28,7 @@ def assert_called(question, measures):
 
 
 @pytest.mark.parametrize("measures", KINDS)
-def test_what_is_compiled_is_what_is_called(measures):
+def test_kernels_compiled_ahead_are_the_kernels_called(measures):
     before = len(blocks.score_blocks.overloads)
     with gpupif.config(device="cpu"):
         gpupif.score(census(200), measures)
@@ -36,13 +36,13 @@ def test_what_is_compiled_is_what_is_called(measures):
     assert len(blocks.score_blocks.overloads) <= before + 1
 
 
-def test_what_is_compiled_is_what_is_called_for_risk():
+def test_kernels_compiled_ahead_for_risk_are_the_kernels_called():
     with gpupif.config(device="cpu"):
         gpupif.risk(census(20_000), ["age", "sex", "region"], "income_band")
     assert_called("risk", [model.measure(2) for model in MODELS.values()])
 
 
-def test_of_a_question_only_what_it_needs_is_compiled():
+def test_only_the_kernels_that_a_question_needs_are_compiled():
     """Neither powers nor logarithms for sums that are not asked for."""
     plain, risk, powers = (
         ahead.NEEDED["scores"](measures)[0][1][5] for measures in (["cig"], ["recursive_2", "emd"], ["renyi_2"])
@@ -53,7 +53,7 @@ def test_of_a_question_only_what_it_needs_is_compiled():
     assert powers.values.masses is not None
 
 
-def test_no_process_starts_where_all_is_kept(monkeypatch):
+def test_no_process_starts_if_all_kernels_are_cached(monkeypatch):
     measures = KINDS[0]
     with gpupif.config(device="cpu"):
         gpupif.score(census(200), measures)
@@ -87,7 +87,7 @@ def test_processes_that_fail_or_hang_hold_nobody_up(monkeypatch, program):
     assert all(process.poll() is not None for process in started)
 
 
-def test_where_no_process_may_be_started_there_is_none(monkeypatch):
+def test_a_refused_process_is_no_error(monkeypatch):
     def refuse(*_, **__):
         raise BlockingIOError("too many processes")
 

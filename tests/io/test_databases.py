@@ -68,7 +68,7 @@ def test_batches_are_bounded_and_come_anew(urls, database):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_one_reading_at_a_time(urls, database):
+def test_a_second_reading_is_refused_while_one_is_going_on(urls, database):
     with open_query(urls[database], ALL) as table:
         reading = table.batches(1)
         next(reading)
@@ -80,7 +80,7 @@ def test_one_reading_at_a_time(urls, database):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_watermarks(urls, database):
+def test_a_watermark_is_the_highest_value_of_a_column(urls, database):
     with open_query(urls[database], f"{ALL}; -- all") as table:
         assert table.watermark("empty") is None
         assert table.watermark("photo") == "00ff"
@@ -90,7 +90,7 @@ def test_watermarks(urls, database):
             table.watermark("no such")
 
 
-def test_identities_are_of_what_is_read():
+def test_the_identity_of_a_query_changes_with_its_address_and_text():
     class NoDatabase:
         errors = ()
 
@@ -110,7 +110,7 @@ def test_identities_are_of_what_is_read():
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_queries_that_are_refused(urls, database):
+def test_bad_queries_are_refused_with_a_reason(urls, database):
     def failing(query, error, said):
         with pytest.raises(error, match=said), open_query(urls[database], query) as table:
             list(table.batches(10))
@@ -125,7 +125,7 @@ def test_queries_that_are_refused(urls, database):
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_no_rows_are_none(urls):
+def test_a_query_without_rows_gives_no_batches(urls):
     for url in urls.values():
         with open_query(url, "SELECT sex FROM people WHERE row < 0") as table:
             assert list(table.batches(10)) == []
@@ -204,7 +204,7 @@ def test_sqlite_reads_one_state_and_does_not_write(tmp_path):
             assert table.watermark("row") == "60"
 
 
-def test_sqlite_columns_of_several_types(tmp_path):
+def test_columns_of_sqlite_with_several_types_are_handled(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "p.sqlite")) as connection:
         connection.execute('CREATE TABLE t (n NUMERIC, mixed, [o%o"d] TEXT)')
         connection.executemany(
@@ -250,7 +250,7 @@ def test_memory_does_not_grow_with_the_rows(database, tmp_path):
         ("postgresql://h/d", "sqlalchemy", "sqlalchemy", r"pip install 'gpupif\[sqlalchemy\]'"),
     ],
 )
-def test_drivers_that_are_not_installed(monkeypatch, connection, driver, package, said):
+def test_a_driver_that_is_not_installed_is_named(monkeypatch, connection, driver, package, said):
     monkeypatch.setattr("gpupif.io.databases.open.find_spec", lambda name: None if name == package else True)
     with pytest.raises(InputError, match=f"driver: .*{package}.*{said}"):
         open_query(connection, "SELECT 1 AS a", driver)
@@ -270,12 +270,12 @@ def test_drivers_that_are_not_installed(monkeypatch, connection, driver, package
         ("mysql://h/d", "sqlalchemy", "sqlalchemy"),
     ],
 )
-def test_drivers_that_are_chosen(monkeypatch, connection, installed, expected):
+def test_the_chosen_driver_is_used(monkeypatch, connection, installed, expected):
     monkeypatch.setattr("gpupif.io.databases.open.find_spec", lambda name: name in installed.split() or None)
     assert choose_driver("auto", parse_address(connection)) == expected
 
 
-def test_drivers_that_do_not_fit():
+def test_drivers_that_do_not_fit_the_address_are_refused():
     with pytest.raises(InputError, match="driver: expected one of auto, duckdb, adbc, sqlalchemy, got 'odbc'"):
         open_query("duckdb://", "SELECT 1 AS a", "odbc")
     for connection, driver in (("duckdb://", "adbc"), ("sqlite://", "duckdb")):
@@ -338,7 +338,7 @@ def test_users_are_not_told_where_they_are_quoted():
         "postgresql://u:secret@[::1/d",
     ],
 )
-def test_addresses_that_are_none(connection):
+def test_bad_addresses_are_refused(connection):
     with pytest.raises(InputError, match=r"^connection: expected ") as caught:
         parse_address(connection)
     assert "secret" not in str(caught.value)
@@ -358,7 +358,7 @@ def test_addresses_that_are_none(connection):
         ("FROM people", None),
     ],
 )
-def test_statements_that_read(query, same):
+def test_statements_that_only_read_are_accepted(query, same):
     assert one_query(query) == (same or query)
 
 
@@ -373,7 +373,7 @@ def test_statements_that_read(query, same):
         ("SELECT 1; /* */ COMMIT", "several statements"),
     ],
 )
-def test_statements_that_do_not(query, said):
+def test_statements_that_do_not_only_read_are_refused(query, said):
     with pytest.raises(InputError, match=f"^query: .*{said}"):
         one_query(query)
 
@@ -432,7 +432,7 @@ def test_decimals_are_the_same_text_where_they_are_equal(values):
         ([Decimal("1.50")], pa.string()),
     ],
 )
-def test_kinds_of_python_values(values, kind):
+def test_python_values_have_the_expected_kind(values, kind):
     found = find_kind("x", values, (None, None))
     assert found.type == kind
     assert arrow_column("x", [*values, None], found, 0).null_count == sum(one is None for one in values) + 1

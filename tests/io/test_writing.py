@@ -78,7 +78,7 @@ KEPT = {
 
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("values", KEPT.values(), ids=KEPT)
-def test_keep_input_of_any_type(tmp_path, ending, values):
+def test_keep_input_keeps_columns_of_any_type(tmp_path, ending, values):
     path = tmp_path / f"scores.{ending}"
     write_table(gpupif.score(pd.DataFrame({"value": values, "age": [1, 2, 2]}), "cig").to_arrow(keep_input=True), path)
     back = read_back(path)
@@ -88,7 +88,7 @@ def test_keep_input_of_any_type(tmp_path, ending, values):
 
 
 @pytest.mark.parametrize("values", [[b"x", b"\xff"], [["x"], ["y"]]], ids=["bytes", "lists"])
-def test_keep_input_that_csv_cannot_hold(tmp_path, values):
+def test_keep_input_of_a_type_that_csv_lacks_is_refused(tmp_path, values):
     scores = gpupif.score(pa.table({"age": [1, 2], "odd": values}), columns=["age"])
     with pytest.raises(OutputError, match=r"scores\.csv.*'odd'"):
         write_table(scores.to_arrow(keep_input=True), tmp_path / "scores.csv")
@@ -96,7 +96,7 @@ def test_keep_input_that_csv_cannot_hold(tmp_path, values):
 
 
 @pytest.mark.parametrize("values", [[1, "a"], [1j, 2], [object(), None]], ids=["mixed", "complex", "objects"])
-def test_keep_input_that_arrow_does_not_know(tmp_path, values):
+def test_keep_input_of_a_type_that_arrow_lacks_is_refused(tmp_path, values):
     scores = gpupif.score(pd.DataFrame({"age": [1, 2], "odd": pd.Series(values, dtype=object)}))
     with pytest.raises(OutputError, match="'odd'"):
         scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
@@ -114,7 +114,7 @@ def test_keep_input_that_arrow_does_not_know(tmp_path, values):
         (pd.DataFrame({"age": [1, 2]}, index=pd.Index([7, 8], name="age")), "age"),
     ],
 )
-def test_names_that_collide(tmp_path, frame, name):
+def test_colliding_names_of_columns_are_refused(tmp_path, frame, name):
     with pytest.raises(OutputError, match=f"called '{name}'.*Rename"):
         gpupif.score(frame).to_parquet(tmp_path / "scores.parquet", keep_input=True)
     assert list(tmp_path.iterdir()) == []
@@ -190,7 +190,7 @@ def test_failed_write_leaves_all_as_it_was(folder, ending, before, fails):
     assert [file.name for file in folder.iterdir()] == [path.name]
 
 
-def test_failed_parquet_writer(folder, monkeypatch):
+def test_a_failed_parquet_writer_leaves_the_old_file(folder, monkeypatch):
     scores = gpupif.score(FRAME)
     path = folder / "scores.parquet"
     scores.to_parquet(path)
@@ -240,7 +240,7 @@ def test_killed_process_leaves_all_as_it_was(tmp_path, way, before):
     assert read_back(path)["score"].tolist() == list(range(10))
 
 
-def test_left_over_of_a_killed_process_with_the_same_number(folder):
+def test_a_leftover_of_a_killed_process_with_the_same_number_is_replaced(folder):
     (folder / f".scores.parquet.{os.getpid()}.tmp").write_bytes(b"half a table")
     write_table(BIG, folder / "scores.parquet")
     assert read_back(folder / "scores.parquet")["score"].tolist() == list(range(10))
@@ -267,7 +267,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "message"), PLACES.items())
-def test_parquet_where_it_cannot_be(tmp_path, name, message):
+def test_parquet_at_a_bad_place_is_refused(tmp_path, name, message):
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(OutputError, match=message):
         gpupif.score(FRAME).to_parquet(tmp_path / name)
@@ -306,7 +306,7 @@ def test_scores_that_seldom_repeat_are_kept_without_a_dictionary(tmp_path):
 @pytest.mark.parametrize(
     ("name", "codec"), [("s.parquet", codec) for codec in ("zstd", "lz4", "snappy", "none")] + [("s.feather", "zstd")]
 )
-def test_compression(name, codec, tmp_path):
+def test_scores_are_written_with_the_configured_compression(name, codec, tmp_path):
     frame = gpupif.datasets.census(3000, columns=3)
     scores = gpupif.score(frame)
     with gpupif.config(compression=codec):
@@ -328,7 +328,7 @@ def _as_file(frame, folder):
 
 
 @pytest.mark.parametrize(("name", "codec"), [("s.feather", "snappy"), ("s.csv", "zstd"), ("s.csv", "lz4")])
-def test_compression_that_a_format_has_not(name, codec, tmp_path):
+def test_a_compression_that_the_format_lacks_is_refused(name, codec, tmp_path):
     expected = rf"compression: .*{name}: expected one of auto, .* got '{codec}'"
     with gpupif.config(compression=codec):
         with pytest.raises(InputError, match=expected):

@@ -73,7 +73,7 @@ def test_a_relative_file_is_made_absolute(load, tmp_path, monkeypatch):
     assert config.file == tmp_path / "risk.toml"
 
 
-def test_of_a_pattern_the_folder_stands_for_itself(tmp_path):
+def test_signs_of_patterns_in_the_name_of_the_folder_are_literal(tmp_path):
     folder = tmp_path / "a[1]"
     folder.mkdir()
     for name in ("b.csv", "c[2].csv"):
@@ -98,7 +98,7 @@ def test_values_keep_their_types(load):
     assert settings.gates[0].limits == {"max": 3.0, "min": 2.5}
 
 
-def test_the_digest_is_of_what_is_meant(load):
+def test_the_digest_ignores_how_a_configuration_is_written(load):
     plain = load(GATE).digest
     assert len(plain) == 64
     other = (
@@ -295,7 +295,7 @@ def test_the_digest_is_of_what_is_meant(load):
         (b"\xff", ["expected TOML in UTF-8, got other bytes. Save it as UTF-8."]),
     ],
 )
-def test_mistakes(refused, text, lines):
+def test_all_mistakes_are_said_at_once_a_line_each(refused, text, lines):
     """All of them at once, a line each: the key, what was expected, what came, how to mend it."""
     said = refused(text)
     assert len(said) == len(lines), said
@@ -337,11 +337,11 @@ def test_files_that_are_none(tmp_path):
         ("input.path='x'\ny='z'", lambda s: s.input.path == "'x'\ny='z'"),
     ],
 )
-def test_keys_set_from_outside(load, override, found):
+def test_keys_can_be_set_from_outside(load, override, found):
     assert found(load(GATE, override).settings)
 
 
-def test_the_last_of_several_holds(load):
+def test_the_last_of_several_overrides_holds(load):
     config = load(INPUT, "run.threads=3", 'gates=[{kind="k", min=2}]', "gates.k.min=3", "run.threads=4")
     assert config.settings.run.threads == 4
     assert config.settings.gates == [GateSettings(kind="k", name="k", min=3)]
@@ -381,7 +381,7 @@ def test_keys_that_cannot_be_set(load, override, words):
     assert "\n" not in str(raised.value)
 
 
-def test_what_stands_in_the_file_is_not_blamed_on_what_was_set(refused):
+def test_mistakes_of_the_file_are_not_blamed_on_overrides(refused):
     said = refused(GATE + "[run]\ndevise = 'a'", "run.devices=cpu", "gates.0.max=4")
     assert [line.partition(":")[0] for line in said] == ["run.devise", "--set run.devices"]
 
@@ -402,7 +402,7 @@ def test_names_of_gates():
     assert len(set(gate_names(gates))) == len(gates)
 
 
-def test_without_what_it_needs(monkeypatch):
+def test_a_missing_pydantic_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -424,7 +424,7 @@ def test_overrides_are_a_list(tmp_path, overrides, came):
         load_config(tmp_path / "risk.toml", overrides)
 
 
-def test_who_asks_of_the_runs_needs_no_secret_of_others(tmp_path, monkeypatch):
+def test_reading_past_runs_needs_no_secrets_of_other_sections(tmp_path, monkeypatch):
     file = tmp_path / "risk.toml"
     file.write_text(
         'run = { state = "${STATE_OF_TEST}", show_values = true }\n[input]\nconnection = "${NO_SUCH_VARIABLE}"\n'

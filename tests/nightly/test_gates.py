@@ -138,7 +138,7 @@ def test_every_kind_has_an_example():
 
 
 @pytest.mark.every_engine
-def test_each_kind_by_its_definition(engine):
+def test_the_value_of_each_kind_follows_its_definition(engine):
     gates = resolve_gates(settings_of(*({"kind": kind, "max": 1e9} | keys for kind, (keys, _) in EXAMPLES.items())))
     results = evaluate(gates, found_in(gates), {})
     for (kind, (keys, wanted)), result in zip(EXAMPLES.items(), results, strict=True):
@@ -222,7 +222,7 @@ def verdicts(*gates, before=None):
     return evaluate(resolved, found_in(resolved), before)
 
 
-def test_one_attacker_without_a_name():
+def test_a_gate_without_a_named_attacker_has_none_on_record():
     settings = settings_of({"kind": "pif", "percentile": 95, "max": 9.0}, score={"measures": ["cig"], "known": ["sex"]})
     gates = resolve_gates(settings)
     scores = gpupif.score(pd.DataFrame(TABLE), ["cig"], known=["sex"])
@@ -245,7 +245,7 @@ def judged(before, value=5.0, definition=None, **limits):
         {}, optional={"max": st.floats(-9, 9), "max_rise": st.floats(0, 9), "max_fall": st.floats(0, 9)}
     ).filter(bool),
 )
-def test_any_limits(value, before, limits):
+def test_the_verdict_follows_from_the_limits(value, before, limits):
     change = None if before is None else value - before
     broken = "max" in limits and value > limits["max"]
     broken |= change is not None and change > limits.get("max_rise", math.inf)
@@ -261,7 +261,7 @@ def test_any_limits(value, before, limits):
     assert ("There is no good run before to compare with." in result.why) == bool(idle)
 
 
-def test_which_kinds_are_of_no_risk():
+def test_only_gates_on_the_input_measure_no_risk():
     assert [name for name, kind in GATES.items() if kind.part is Part.INPUT] == list(INPUT_KINDS)
 
 
@@ -293,7 +293,7 @@ def test_infinity_is_a_value():
 
 
 @pytest.mark.parametrize("value", [math.nan, None])
-def test_what_is_not_known_fails(value):
+def test_a_gate_with_an_unknown_value_fails(value):
     result = judged(3.0, value, max=1e9, min=-1e9)
     assert (result.verdict, result.value, result.not_applied) == (Verdict.UNKNOWN, None, [])
     assert result.why == "The value is not known: it is not defined."
@@ -316,7 +316,7 @@ def test_classes_that_overlap_are_not_counted():
     assert other.value == risk.k
 
 
-def test_what_cannot_be_read_fails_and_says_no_value():
+def test_a_gate_that_cannot_be_evaluated_fails_and_shows_no_value():
     gate = gate_of("pif", percentile=95)
 
     class Unreadable:
@@ -335,7 +335,7 @@ def test_what_cannot_be_read_fails_and_says_no_value():
     assert result.why == "The value is not known: there is nothing to measure."
 
 
-def test_new_values_in_a_first_run():
+def test_a_gate_on_new_values_is_not_applied_in_a_first_run():
     gate = gate_of("new_values", max=0)
     findings = Findings(ROWS, [replace(PROFILES[1], new_values=None)])
     (first,) = evaluate([gate], findings, None)
@@ -347,7 +347,7 @@ def test_new_values_in_a_first_run():
     assert (worst.verdict, worst.value, worst.column) == (Verdict.FAILED, 2, "age")
 
 
-def test_of_all_columns_new_values_are_of_none_of_the_row_key():
+def test_new_values_of_the_row_key_count_only_for_its_own_gate():
     findings = Findings(ROWS, PROFILES, row_key=["age"])
     (of_all,) = evaluate([gate_of("new_values")], findings, {})
     assert (of_all.value, of_all.column) == (1, "town")
@@ -410,7 +410,7 @@ def test_names():
     ]
 
 
-def test_what_gates_ask_of_scores():
+def test_questions_of_gates_are_asked_once():
     gates = [
         {"kind": "pif", "percentile": 95},
         {"kind": "pif", "percentile": 50},
@@ -492,7 +492,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("gate", "sections", "said"), WRONG.values(), ids=WRONG.keys())
-def test_what_a_configuration_cannot_have(gate, sections, said):
+def test_gates_that_do_not_fit_the_configuration_are_refused(gate, sections, said):
     with pytest.raises(InputError, match=said):
         resolve_gates(settings_of(gate | {"max": 1.0}, **sections))
 
@@ -504,7 +504,7 @@ def test_measures_by_other_names():
     assert one.definition == resolve_gates(settings_of(gate, score=SCORE))[0].definition
 
 
-def test_columns_of_the_table():
+def test_gates_on_columns_that_the_table_lacks_are_refused():
     score = {"measures": ["csf"], "weights": "people"}
     names = ["sex", "age", "people"]
 

@@ -34,7 +34,7 @@ KNOWN = {"age", "person's town", "a b"}
         ("column 'x', 'flu' of it", "column 'x', '***' of it"),
     ],
 )
-def test_what_is_hidden(message, shown):
+def test_quoted_values_of_a_message_are_hidden(message, shown):
     assert without_values(message, KNOWN) == shown
 
 

@@ -80,7 +80,7 @@ def published(state):
 
 
 @pytest.mark.parametrize("kind", ["all", "cells"])
-def test_what_is_kept_is_opened_again(tmp_path, scores, kind):
+def test_kept_scores_are_opened_again(tmp_path, scores, kind):
     number = night(tmp_path, scores, KeepSettings(), kind=kind, where=None, keys=keys_of(200), config_digest="c0ffee")
     folder = KeptFolder(tmp_path, number).find()
     assert folder == tmp_path / "scores" / "run-000001"
@@ -124,7 +124,7 @@ def test_digests_tell_all_rows_apart(rows):
     assert not set(row_digests(columns, b"another").to_pylist()) & set(digests)
 
 
-def test_digests_of_any_type():
+def test_digests_of_values_of_any_type_differ():
     values = [
         pa.array([1, 2]),
         pa.array([1.5, None]),
@@ -158,11 +158,11 @@ def heads(*days, status=Status.PASSED):
         ({"runs": 2}, [-400, 3, 2], None, [1]),
     ],
 )
-def test_which_runs_go(keep, days, good, going):
+def test_retention_removes_the_expected_runs(keep, days, good, going):
     assert expired(heads(*days), KeepSettings(**keep), NOW, good) == going
 
 
-def test_one_that_is_on_stays():
+def test_retention_keeps_a_run_that_is_still_running():
     on = [*heads(9, status=Status.RUNNING), *heads(8)]
     assert expired(on, KeepSettings(runs=1), NOW, None) == []
 
@@ -193,7 +193,7 @@ def test_the_last_good_run_stays(tmp_path):
         assert remove_expired(record, KeepSettings(runs=2), NOW) == []
 
 
-def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
+def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, scores):
     """At each step: what the record does not know goes, what it knows stays."""
     staged = lambda number: tmp_path / "scores" / f".staged-run-{number:06}"  # noqa: E731
     with Record.open(tmp_path, writable=True) as record:

@@ -39,7 +39,7 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "data" / "people.parquet"
 
 
-def test_what_is_filled_in(table, tmp_path):
+def test_a_new_configuration_has_the_path_columns_and_attacker(table, tmp_path):
     seen = init("data/people.parquet")
     assert seen.rows == 100
     assert (tmp_path / "risk.toml").stat().st_mode & 0o077 == 0
@@ -120,7 +120,7 @@ def test_paths_are_relative_to_the_file_where_they_lie_beneath_it(table, tmp_pat
     assert config.table.exists() or "*" in given
 
 
-def test_separators_and_other_signs_of_paths(tmp_path, monkeypatch):
+def test_paths_and_separators_with_special_signs_are_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from gpupif.io.paths import find_input
 
@@ -153,7 +153,7 @@ def test_no_value_of_the_table_is_in_it(table, tmp_path):
     assert not [value for value in ("1234567", "7654321", "Qwx", "Vvy") if value in text]
 
 
-def test_what_is_there_is_kept(table, tmp_path):
+def test_an_existing_configuration_is_kept_without_overwrite(table, tmp_path):
     file = tmp_path / "risk.toml"
     file.write_text("mine")
     with pytest.raises(gpupif.errors.OutputError, match=r"risk.toml: exists already"):
@@ -179,7 +179,7 @@ def test_what_is_there_is_kept(table, tmp_path):
         ("data/people.parquet", 3, gpupif.InputError, "path: expected the path of a .toml file, got 3"),
     ],
 )
-def test_refused(table, given, place, error, words):
+def test_tables_and_places_that_do_not_fit_are_refused(table, given, place, error, words):
     before = set(os.listdir())
     with pytest.raises(error, match=words):
         init(given, place)

@@ -34,7 +34,7 @@ def whole_table():
     return pd.concat([pd.DataFrame(FIRST), pd.DataFrame(SECOND)])
 
 
-def test_a_first_run_measures_what_score_and_risk_do(nights):
+def test_a_first_run_has_the_figures_of_score_and_risk(nights):
     outcome = nights.run()
     assert (outcome.number, outcome.status, outcome.exit_code) == (1, Status.PASSED, 0)
     table = whole_table()
@@ -54,7 +54,7 @@ def test_a_first_run_measures_what_score_and_risk_do(nights):
         assert record.last_good().summary == outcome.summary
 
 
-def test_only_what_changed_is_read_and_the_last_good_run_is_compared_with(nights):
+def test_only_changed_files_are_read_and_compared_with_the_last_good_run(nights):
     nights.run()
     nights.write("b", {**SECOND, "age": [40, 50, 50, 99], "illness": ["flu", "cold", "cold", "new"]})
     outcome = nights.run()
@@ -151,7 +151,7 @@ def _refused(nights, good, overrides):
     return outcome.error
 
 
-def test_columns_that_came_went_or_changed_their_type(nights):
+def test_a_changed_schema_is_refused_unless_accepted(nights):
     _, run = refused(nights)
     nights.write("a", {"age": ["x"] * 4, "illness": FIRST["illness"], "home": ["here"] * 4})
     nights.write("b", {"age": ["x"] * 4, "illness": SECOND["illness"], "home": ["here"] * 4})
@@ -164,7 +164,7 @@ def test_columns_that_came_went_or_changed_their_type(nights):
     assert nights.run().status is Status.PASSED
 
 
-def test_a_key_with_duplicates(nights):
+def test_a_row_key_with_duplicates_is_refused(nights):
     _, run = refused(nights, 'input.row_key=["person"]')
     nights.write("b", {**SECOND, "person": [5, 6, 7, 2]})
     error = run()
@@ -188,7 +188,7 @@ def test_a_gate_on_a_column_that_is_not_there(nights):
     assert "Did you mean 'age'?" in error
 
 
-def test_values_are_not_in_what_is_kept_unless_they_may_be(tmp_path):
+def test_values_are_on_record_only_if_show_values_is_set(tmp_path):
     nights = Nights(tmp_path, configuration=CONFIGURATION.replace("[risk]", 'weights = "person"\n\n[risk]'))
     nights.write("a", {**FIRST, "person": [1.0, 2.0, 3.0, 4.0]})
     nights.write("b", {**SECOND, "person": [5, 6, -17.25, 8]})
@@ -251,7 +251,7 @@ def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
         assert [run.number for run in record.runs()] == [1]
 
 
-def test_a_state_in_the_folder_of_the_table(nights):
+def test_a_state_in_the_folder_of_the_table_is_refused(nights):
     with pytest.raises(InputError, match=r"run\.state: .*table/state lies in the folder of the table"):
         nights.run("run.state=table/state")
     assert not (nights.table / "state").exists()
@@ -264,7 +264,7 @@ def test_a_state_in_which_a_pattern_finds_files(nights):
 
 
 @pytest.mark.parametrize("file", ["risk.toml", "table/a.parquet", "table/new.md", "gpupif-nightly/record.sqlite"])
-def test_files_that_a_report_would_replace(nights, file):
+def test_a_report_that_would_replace_an_input_is_refused(nights, file):
     before = (nights.table / "a.parquet").read_bytes()
     with pytest.raises(InputError, match=r"risk\.toml: tell\.markdown: .*, which it would replace"):
         nights.run(f"tell.markdown={file}")
@@ -375,7 +375,7 @@ def test_a_folder_of_the_state_that_another_user_planted_is_refused(nights, monk
     assert list(place.iterdir()) == []
 
 
-def test_links_to_the_state(nights, tmp_path, monkeypatch):
+def test_a_link_to_the_state_is_followed_unless_another_user_made_it(nights, tmp_path, monkeypatch):
     """One's own lead to it, as systemd's do; those of another user are refused."""
     (tmp_path / "disk").mkdir(0o700)
     nights.state.symlink_to(tmp_path / "disk")
@@ -388,7 +388,7 @@ def test_links_to_the_state(nights, tmp_path, monkeypatch):
     assert sorted((tmp_path / "disk").rglob("*")) == before
 
 
-def test_what_could_not_be_told_is_on_record(nights):
+def test_a_report_that_could_not_be_delivered_is_on_record(nights):
     outcome = nights.run("tell.markdown=nowhere/risk.md")
     assert outcome.status is Status.PASSED
     (note,) = outcome.notes
@@ -397,7 +397,7 @@ def test_what_could_not_be_told_is_on_record(nights):
         assert list(record.run(1).notes) == [note]
 
 
-def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
+def test_reading_past_runs_needs_no_secret(tmp_path, monkeypatch):
     nights = Nights(tmp_path, '\n[[tell.webhooks]]\nurl = "${WEBHOOK_OF_TEST}"\nwhen = "failed"\n')
     monkeypatch.setenv("WEBHOOK_OF_TEST", "http://127.0.0.1:9/hook")
     nights.run()
@@ -412,7 +412,7 @@ def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
         gpupif.nightly.verify(nights.config, overrides=["run.state=elsewhere"])
 
 
-def test_one_run_at_a_time(nights):
+def test_a_second_run_is_refused_while_one_is_running(nights):
     nights.run()
     with run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):
         nights.run()
@@ -511,7 +511,7 @@ def test_a_disk_that_is_full_when_a_run_goes_on_record(tmp_path, monkeypatch, fa
     assert nights.run().compared_with == good.number
 
 
-def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
+def test_a_failed_clean_up_is_noted_and_the_run_counts(nights, monkeypatch):
     def refuse(*_):
         raise OSError(30, "Read-only file system", "old")
 

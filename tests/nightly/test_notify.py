@@ -32,12 +32,12 @@ def test_every_setting_is_a_way():
     assert set(REPORTS) | {"log", "webhooks"} == set(TellSettings.model_fields)
 
 
-def test_nothing_is_told_where_nothing_is_asked(tmp_path):
+def test_no_report_is_written_if_none_is_configured(tmp_path):
     assert told(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_files(tmp_path):
+def test_every_configured_report_is_written(tmp_path):
     assert told(tmp_path, **FILES) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES.values())
     assert json.loads((tmp_path / "run.json").read_text("utf-8"))["status"] == "failed"
@@ -70,7 +70,7 @@ def test_no_link_of_another_user_is_followed(tmp_path, monkeypatch):
     assert (tmp_path / "diary").read_text() == "dear diary"
 
 
-def test_one_that_cannot_be_written_keeps_no_other_from_it(tmp_path):
+def test_a_report_that_cannot_be_written_does_not_stop_the_others(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     problems = told(tmp_path, json_file="folder", markdown="none/run.md", junit="pipe", prometheus="people.prom")
@@ -100,7 +100,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_a_fault_of_one_way_keeps_no_other_from_it(tmp_path, monkeypatch, caplog):
+def test_a_fault_of_one_report_does_not_stop_the_others(tmp_path, monkeypatch, caplog):
     def broken(*_):
         raise KeyError("a value of the table")
 

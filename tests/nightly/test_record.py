@@ -74,7 +74,7 @@ def test_numbers_order_runs_and_not_times(tmp_path):
         assert record.last_good() == second
 
 
-def test_the_last_good_run(tmp_path):
+def test_the_last_good_run_is_the_last_that_passed(tmp_path):
     states = [Status.PASSED, Status.FAILED, Status.PASSED, Status.REFUSED, Status.BROKEN, Status.RUNNING]
     recorded(tmp_path, *map(outcome, states))
     with Record.open(tmp_path) as record:
@@ -126,7 +126,7 @@ def test_only_the_owner_may_read_it(tmp_path):
     assert modes == {"state": 0o700, RECORD: 0o600, f"{RECORD}-journal": 0o600}
 
 
-def test_it_is_read_while_a_run_writes(tmp_path):
+def test_the_record_is_read_while_a_run_writes(tmp_path):
     (first,) = recorded(tmp_path, outcome(files=FILES))
     with Record.open(tmp_path, writable=True) as writer, Record.open(tmp_path) as reader:
         with writer._changing():
@@ -138,7 +138,7 @@ def test_it_is_read_while_a_run_writes(tmp_path):
             assert len(reader.runs()) == 2
 
 
-def test_it_is_read_while_another_process_writes(tmp_path):
+def test_the_record_is_read_while_another_process_writes(tmp_path):
     recorded(tmp_path, outcome(files=FILES))
     child = os.fork()
     if child == 0:
@@ -193,7 +193,7 @@ def as_a_reader(state, look):
     assert os.waitstatus_to_exitcode(ended) == 0
 
 
-def test_it_is_read_where_nothing_can_be_written(readable):
+def test_the_record_is_read_where_nothing_can_be_written(readable):
     known = recorded(readable, outcome(), outcome(files=FILES))
 
     def look():
@@ -216,7 +216,7 @@ def half_committed(state):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_what_a_kill_left_half_written_is_taken_back(tmp_path):
+def test_a_half_written_change_of_a_killed_run_is_undone(tmp_path):
     (first,) = recorded(tmp_path, outcome())
     whole = (tmp_path / RECORD).read_bytes()
     assert killed(lambda: half_committed(tmp_path)) == -signal.SIGKILL
@@ -229,7 +229,7 @@ def test_what_a_kill_left_half_written_is_taken_back(tmp_path):
     assert os.listdir(tmp_path) == [RECORD]
 
 
-def test_who_cannot_take_it_back_is_told(readable):
+def test_a_reader_who_cannot_undo_a_half_written_change_gets_an_error(readable):
     recorded(readable, outcome())
     killed(lambda: half_committed(readable))
 
@@ -299,7 +299,7 @@ def test_a_transaction_within_another_is_no_damage(tmp_path):
         assert record.notes == []
 
 
-def test_what_sqlite_says_of_a_full_disk(tmp_path):
+def test_a_full_disk_reported_by_sqlite_is_a_clear_error(tmp_path):
     recorded(tmp_path, outcome())
     with Record.open(tmp_path, writable=True) as record:
         (pages,) = record._connection.execute("PRAGMA page_count").fetchone()
@@ -309,7 +309,7 @@ def test_what_sqlite_says_of_a_full_disk(tmp_path):
         assert len(record.runs()) == 1
 
 
-def test_other_databases_and_newer_records(tmp_path):
+def test_other_databases_and_newer_records_are_refused(tmp_path):
     for folder in ("other", "newer"):
         (tmp_path / folder).mkdir()
     with contextlib.closing(sqlite3.connect(tmp_path / "other" / RECORD)) as sql:
@@ -334,7 +334,7 @@ def long_record(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_damaged_record_is_put_aside_and_what_is_whole_goes_on(tmp_path, long_record, seed):
+def test_a_damaged_record_is_put_aside_and_its_whole_runs_are_kept(tmp_path, long_record, seed):
     """Whatever bytes are damaged: no run is ever another one than it was."""
     chance = random.Random(seed)
     content, known = bytearray(long_record[0]), long_record[1]

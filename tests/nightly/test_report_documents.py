@@ -178,7 +178,7 @@ def metrics(outcome, before=None, file="people.prom"):
     return found
 
 
-def test_metrics_of_a_failed_run():
+def test_metrics_show_the_status_and_gates_of_a_failed_run():
     found = metrics(failed_run(), good_run())
     assert found["gpupif_run_status", (("status", "failed"),)] == 1
     assert found["gpupif_run_status", (("status", "passed"),)] == 0
@@ -234,7 +234,7 @@ def facets(facet):
 
 
 @each_run
-def test_openlineage_event(run):
+def test_an_openlineage_event_has_the_required_fields(run):
     event = openlineage_event.event(run.to_dict())
     assert {"eventTime", "producer", "schemaURL", "run", "job"} <= set(event)
     assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
@@ -265,7 +265,7 @@ def test_openlineage_runs_are_told_apart():
     assert ids[0] == ids[3]
 
 
-def test_openlineage_of_a_database():
+def test_openlineage_names_a_database_and_its_query():
     run = good_run(table="postgresql://host:5432/registry select * from people")
     (table,) = openlineage_event.event(run.to_dict())["inputs"]
     assert (table["namespace"], table["name"]) == ("postgresql://host:5432", "registry select * from people")

@@ -72,7 +72,7 @@ def slow(tables, several, by, holds=None):
 @pytest.mark.parametrize("by", ["row key", "place"])
 @pytest.mark.parametrize("parts", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("kind", ["all", "cells"])
-def test_cells_and_rows(tmp_path, monkeypatch, kind, parts, by):
+def test_the_diff_finds_cells_and_rows_that_became_risky(tmp_path, monkeypatch, kind, parts, by):
     tables = [census(200, 1), census(220, 2)]
     where = None if kind == "all" else "cig > 0.5 or unique >= 1"
     several = keep(tmp_path, tables, kind, where, by == "row key")
@@ -169,7 +169,7 @@ def test_conditions_that_keep_all_unique_rows(tmp_path, where, known):
     assert any("Which rows became unique takes" in sentence for sentence in found.missing) != known
 
 
-def test_what_cannot_be_compared_is_said(tmp_path):
+def test_the_diff_says_why_scores_cannot_be_compared(tmp_path):
     tables = [census(100, 1)]
     recorded(tmp_path, outcome())
     keep(tmp_path, tables, "all")
@@ -219,7 +219,7 @@ def test_runs_by_number_and_by_name(tmp_path):
             diff_runs(tmp_path, *runs)
 
 
-def test_figures_columns_and_gates(tmp_path):
+def test_the_diff_lists_figures_columns_and_gates(tmp_path):
     gate = GateResult("rows", "rows", "rows", 10, None, {"max": 11}, Verdict.PASSED)
     first = outcome(
         rows=10,
@@ -284,7 +284,7 @@ def test_figures_columns_and_gates(tmp_path):
     assert json.loads(found.to_json()) == found.to_dict()
 
 
-def test_gates_are_the_same_by_what_they_measure(tmp_path):
+def test_gates_that_measure_the_same_are_compared(tmp_path):
     def gate(name, definition, value):
         return GateResult(name, "k", "rows", value, None, {}, Verdict.PASSED, definition=definition)
 

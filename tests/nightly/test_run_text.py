@@ -35,7 +35,7 @@ def test_an_outcome_prints_itself():
 
 
 @pytest.mark.parametrize("draw", [drawn, as_markdown])
-def test_gates_and_what_changed(draw):
+def test_the_text_of_a_run_has_its_gates_and_changes(draw):
     said = draw(failed_run(), good_run())
     gate = next(line for line in said.splitlines() if "PIF 95" in line and "at most" in line)
     assert ["4.75 bits" in gate, "at most 4.5" in gate, "+0.75 bits" in gate, "4.75 is above 4.5" in gate] == [True] * 4
@@ -123,7 +123,7 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         ),
     ],
 )
-def test_a_run_that_passed_says_what_was_tested_and_no_more(gates, said):
+def test_the_last_line_of_a_passed_run_says_which_gates_were_tested(gates, said):
     assert run_text.closing(good_run(gates=gates).to_dict()) == f"PASSED: {said}. Exit code 0."
 
 
@@ -162,7 +162,7 @@ def test_a_refused_run_has_no_tables():
         (-2.0, "bits", "-2 bits"),
     ],
 )
-def test_amounts(value, unit, expected):
+def test_amounts_are_written_with_their_unit(value, unit, expected):
     assert run_text.amount(value, unit) == expected
 
 

@@ -111,7 +111,7 @@ def test_the_longest_goes_first_and_short_ones_hide_words_only():
     assert Redaction([])("a") == "a"
 
 
-def test_references(load):
+def test_references_are_replaced_by_variables_of_the_environment(load):
     config = load(
         '[input]\npath = "${FOLDER}/${_NAME2}.csv"\n[[gates]]\nkind = "max"\ncolumn = "$${a}"\nmeasure = "$a {b}"\n'
         "max = 1\n",
@@ -167,7 +167,7 @@ def test_secrets_that_are_not_there(load, text, environ, words):
         ('[score.attackers]\nsome = {any = 1, among = ["a", "b-${A}"]}', "score.attackers.some.among[1]"),
     ],
 )
-def test_what_reports_have_is_no_secret(load, text, key):
+def test_a_setting_that_reports_show_may_not_be_a_secret(load, text, key):
     with pytest.raises(gpupif.InputError) as raised:
         load(f'[input]\npath = "a"\n{text}', A="b")
     assert f"{key}: expected text without ${{A}}: reports have it, and no secrets. Write it out, or use --set." in str(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpupif.nightly.table.table_changes import SchemaChange
 
 
-def test_columns_that_came_went_and_changed_their_type():
+def test_the_schema_change_lists_new_gone_and_retyped_columns():
     change = SchemaChange.between(
         {"a": "int64", "b": "string", "c": "bool"}, {"c": "double", "d": "string", "a": "int64"}
     )

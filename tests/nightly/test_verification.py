@@ -71,7 +71,7 @@ def test_any_damaged_byte_is_found(state, seed):
 
 
 @pytest.mark.parametrize("name", [SCORE_FILE, MANIFEST, "", RECORD])
-def test_what_is_gone(state, name):
+def test_a_missing_file_of_a_run_is_reported(state, name):
     folder = state / "scores" / "run-000002"
     if name == RECORD:
         (state / RECORD).unlink()
@@ -83,7 +83,7 @@ def test_what_is_gone(state, name):
     assert str(folder / name) in problem
 
 
-def test_what_belongs_to_no_run(state):
+def test_files_that_belong_to_no_run_are_reported(state):
     shutil.copytree(state / "scores" / "run-000002", state / "scores" / "run-000009")
     (state / "scores" / "run-000001" / "notes.txt").touch(0o600)
     first, second = check_state(state).problems
@@ -91,7 +91,7 @@ def test_what_belongs_to_no_run(state):
     assert "run-000009: holds scores of run 9, of which the record has none" in second
 
 
-def test_what_others_may_read(state):
+def test_files_that_others_may_read_are_reported(state):
     (state / RECORD).chmod(0o640)
     (state / "scores").chmod(0o755)
     problems = check_state(state).problems

@@ -138,7 +138,7 @@ def test_the_first_run_that_writes_gives_it_the_tables_of_today(state):
         ("notes", "*"),
     ],
 )
-def test_views_have_what_the_tables_had(state, view, columns):
+def test_views_of_a_migrated_record_have_its_old_rows(state, view, columns):
     # The name of a file that is no text was bytes.
     query = f"SELECT {columns} FROM {view}{' WHERE new_path IS NULL' * (view == 'changes')}"
     before = rows(state, query)

@@ -130,7 +130,7 @@ def test_openlineage_is_posted():
     assert json.loads(server.got[0][2]) == openlineage_event.event(FAILED)
 
 
-def test_only_what_failed_where_that_is_asked_for():
+def test_a_webhook_for_failed_runs_is_not_called_for_good_ones():
     with serving(200) as server:
         assert told(server.url, GOOD, when="failed") == []
         assert server.got == []
@@ -140,7 +140,7 @@ def test_only_what_failed_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize("status", sorted(webhooks.PASSING))
-def test_what_passes_is_tried_again(status, monkeypatch):
+def test_a_temporary_error_is_tried_again(status, monkeypatch):
     monkeypatch.setattr("urllib3.util.retry.time.sleep", lambda seconds: None)
     with serving(status, status, 204) as server:
         assert told(server.url, retries=2) == []
@@ -149,7 +149,7 @@ def test_what_passes_is_tried_again(status, monkeypatch):
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 410])
-def test_what_does_not_pass_is_not(status):
+def test_a_permanent_error_is_not_tried_again(status):
     with serving(status) as server:
         assert told(server.url) == [f"tell.webhooks[0]: not delivered, it answered {status}."]
     assert len(server.got) == 1
@@ -210,7 +210,7 @@ def unused_port():
         ("http://[" + SECRET, "its url is none of HTTP"),
     ],
 )
-def test_what_cannot_be_reached(url, reason):
+def test_a_webhook_that_cannot_be_reached_is_named_with_its_reason(url, reason):
     problem = told(url.format(port=unused_port()), retries=0)
     assert problem == [f"tell.webhooks[0]: not delivered, {reason}."]
 
@@ -244,7 +244,7 @@ def test_no_url_is_logged(caplog, monkeypatch):
     assert str(server.server_port) not in caplog.text
 
 
-def test_one_that_fails_keeps_no_other_from_being_told():
+def test_a_failing_webhook_does_not_stop_the_others():
     with serving(200) as server:
         several = [hook("ftp://nowhere"), hook(server.url)]
         problems = webhooks.post_all(FAILED, GOOD, several)

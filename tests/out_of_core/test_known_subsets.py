@@ -53,7 +53,7 @@ def assert_same(scores, expected):
 @pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=12)
-def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
+def test_scores_have_the_bits_of_memory(job, data, tmp_path_factory):
     table, arguments = job
     frame = frame_of(table)
     rows, place = len(frame), tmp_path_factory.mktemp("t")
@@ -144,7 +144,7 @@ def test_more_different_rows_than_fit(census, expected, tmp_path):
 
 
 @pytest.mark.parametrize("by", ["wcig", "cohort_size", "entropy"])
-def test_riskiest_by_others_than_cig(census, tmp_path, by):
+def test_the_riskiest_cells_by_any_measure_are_those_of_memory(census, tmp_path, by):
     with room_for(400, 50):
         scores = gpupif.score_files(census, tmp_path / "out", [by], known=gpupif.AnyKnown(2, subsets=3, seed=2))
     expected = gpupif.score(census, [by], known=gpupif.AnyKnown(2, subsets=3, seed=2))
@@ -153,7 +153,7 @@ def test_riskiest_by_others_than_cig(census, tmp_path, by):
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch):
+def test_a_resumed_run_repeats_no_finished_step(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
 
@@ -178,7 +178,7 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
     assert nothing_left(tmp_path)
 
 
-def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
+def test_a_run_resumed_with_less_memory_is_refused(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
 
@@ -194,7 +194,7 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
         assert_same(gpupif.score_files(census, scored_column, FEW, known=2, resume=True), expected)
 
 
-def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
+def test_a_run_killed_after_its_last_step_is_finished_by_resume(census, expected, tmp_path, monkeypatch):
     """The last mark says what a run gives back that only has to clean up."""
     scored_column = tmp_path / "out"
     with room_for(400, 30), monkeypatch.context() as patch:
@@ -211,7 +211,7 @@ def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
-def test_killed_at_each_mark_and_resumed(census, expected, tmp_path, moment):
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(census, expected, tmp_path, moment):
     scored_column = tmp_path / "out.parquet"
     given_ = ("-o", scored_column, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
     die_at_each_mark(moment, census, *given_, rows=(90, 400))
@@ -229,7 +229,7 @@ def test_killed_at_each_mark_and_resumed(census, expected, tmp_path, moment):
         ({"known": 2.0}, "known: expected a list of column names, or how many of them"),
     ],
 )
-def test_refused(census, tmp_path, arguments, says):
+def test_arguments_that_any_known_does_not_allow_are_refused(census, tmp_path, arguments, says):
     with pytest.raises(InputError) as error:
         gpupif.score_files(census, tmp_path / "out", FEW, **{"known": 1, **arguments})
     assert says in str(error.value)
@@ -244,7 +244,7 @@ def test_names_that_collide(tmp_path):
 
 
 @pytest.mark.slow
-def test_command_line(run, folder):
+def test_the_command_line_scores_any_known_columns_beyond_memory(run, folder):
     ended = run("score", "people.csv", "-o", "out", "--known-any", "1", "--memory-limit", "16GiB", "--json")
     assert (ended.code, ended.err) == (0, "")
     expected = gpupif.score("people.csv", ["cig", "csf", "wcig"], known=1)
@@ -289,7 +289,7 @@ def test_no_more_memory_is_shared_than_there_is(distinct, scored_columns, combin
     assert needs.most_rows(memory, distinct) == distinct
 
 
-def test_needs_grow_with_what_is_asked():
+def test_the_memory_needed_grows_with_measures_and_columns():
     frame = gpupif.datasets.census(50, columns=4)
     few, many = (
         AnyKnownNeeds.of(job_of(scores), 50, scores.subsets.sets)
@@ -304,7 +304,7 @@ def test_needs_grow_with_what_is_asked():
 
 
 @pytest.mark.parametrize(("values", "nbytes"), [(256, 1), (257, 2), (65_536, 2), (65_537, 4)])
-def test_codes_take_what_they_are_kept_in(values, nbytes):
+def test_the_planned_memory_of_codes_follows_their_type(values, nbytes):
     def job(several):
         return counting_job([np.ones(several, np.int64)] * 2, [0], [1], [])
 

@@ -23,7 +23,7 @@ from tests.helpers.runs_that_fail import MEASURES
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("output", ["out", "out.parquet"])
-def test_killed_at_each_mark_and_resumed(tmp_path, output, moment):
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, output, moment):
     """Killed at each step, it ends in the same bits, and leaves nothing else."""
     source, scored_column = census_folder(tmp_path / "in", rows=150), tmp_path / output
     die_at_each_mark(moment, source, "-o", scored_column, "--resume", "-q", "--temp", tmp_path)
@@ -86,7 +86,7 @@ def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch,
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_signals_leave_what_resume_can_use(tmp_path):
+def test_an_interrupted_run_leaves_files_that_resume_can_use(tmp_path):
     source = census_folder(tmp_path / "in", rows=150)
     codes, said = die(signal.SIGTERM, [60], source, "-o", tmp_path / "out", "-q", "--resume")
     assert codes == [128 + signal.SIGTERM, 0]

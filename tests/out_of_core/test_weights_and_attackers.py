@@ -51,7 +51,7 @@ def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("weights", "columns"), [(None, None), ("w", ["occupation", "age"])])
-def test_attackers(tmp_path, weights, columns):
+def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
     source = write_parts(
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
@@ -111,7 +111,7 @@ class KilledError(BaseException):
     "step", ["gpupif.out_of_core.passes.hash_partition", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
 )
 @pytest.mark.parametrize("after", [0, 2])
-def test_resume(tmp_path, monkeypatch, step, after):
+def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after):
     source = write_parts(
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
@@ -144,7 +144,7 @@ def test_resume(tmp_path, monkeypatch, step, after):
     assert nothing_left(tmp_path)
 
 
-def test_bad_weights(tmp_path):
+def test_bad_weights_are_refused(tmp_path):
     frame = gpupif.datasets.census(100).assign(w=np.where(np.arange(100) == 57, -1.5, 1.0), v=0.0)
     source = write_parts(tmp_path / "in", frame, [30])
     with in_pieces(20, 50):
@@ -161,7 +161,7 @@ def test_bad_weights(tmp_path):
 
 
 @pytest.mark.parametrize("output", ["out", "out.csv"])
-def test_command_line(run, folder, output):
+def test_the_command_line_scores_attackers_with_weights(run, folder, output):
     FRAME.assign(w=["1.50", "2", "0", "1", "3.25"]).to_csv(folder / "t.csv", index=False)
     options = ["--attacker", "neighbour=age,sex", "--attacker", "nobody=", "--weights", "w", "--rows-per-file", "2"]
     options = options[:-2] if output.endswith(".csv") else options

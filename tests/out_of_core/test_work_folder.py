@@ -127,7 +127,7 @@ def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
 @ways
 @pytest.mark.parametrize("mask", [0, 0o022])
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["", "temp"])
-def test_nobody_else_can_read_what_a_run_leaves_on_the_way(tmp_path, source, monkeypatch, run, mask, elsewhere):
+def test_no_other_user_can_read_the_files_of_a_run(tmp_path, source, monkeypatch, run, mask, elsewhere):
     """At each mark of the checkpoint; once it is published a table has the rights that new files get."""
     modes, real = {}, Store.mark
     (tmp_path / "temp").mkdir()
@@ -155,7 +155,7 @@ def test_nobody_else_can_read_what_a_run_leaves_on_the_way(tmp_path, source, mon
 
 
 @pytest.mark.parametrize("private", [False, True])
-def test_a_planted_file_hands_no_rights_on(shared, monkeypatch, private):
+def test_a_planted_file_does_not_pass_on_its_rights(shared, monkeypatch, private):
     from gpupif.io.checkpoints import publish
     from gpupif.io.write import write_text
 

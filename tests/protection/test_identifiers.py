@@ -68,7 +68,7 @@ def test_identifiers_are_dropped_and_said_to_be(tmp_path):
     assert gpupif.risk(after, ["age", "sex"]).k == found.risk[0].value >= 3
 
 
-def test_pseudonyms_by_a_key_in_place_of_identifiers(tmp_path):
+def test_identifiers_may_get_pseudonyms_by_a_secret_key(tmp_path):
     table = people()
     found, said = protect(table, identifiers=["person_id", "email"], pseudonymise=["person_id", "household"], **KNOWN)
     assert said == []
@@ -111,7 +111,7 @@ def test_identifiers_are_no_quasi_identifiers_by_default():
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_warning_names_columns_that_look_like_identifiers(tmp_path):
+def test_a_warning_names_columns_that_look_like_identifiers(tmp_path):
     for table in every_kind(people(), tmp_path):
         _, said = protect(table, **KNOWN)
         assert len(said) == 1
@@ -121,7 +121,7 @@ def test_warning_names_columns_that_look_like_identifiers(tmp_path):
         assert "keep=" in said[0]
 
 
-def test_warning_is_of_what_nobody_named():
+def test_a_warning_names_only_identifiers_that_no_argument_names():
     table = people()
     assert protect(table, identifiers="email", keep="person_id", **KNOWN)[1] == []
     assert "column 'email' (e-mail addresses) looks like" in protect(table, keep="person_id", **KNOWN)[1][0]
@@ -132,7 +132,7 @@ def test_warning_is_of_what_nobody_named():
     assert protect(two, quasi_identifiers=["email", "age"])[1] == []
 
 
-def test_warning_of_free_text_and_of_codes_without_a_name():
+def test_a_warning_names_free_text_and_unnamed_codes():
     table = people().drop(columns=["person_id", "email"])
     table["remark"] = [f"somebody came at {number} and said that nothing was wrong" for number in range(ROWS)]
     table["x17"] = [f"z{number * 7919 % 1000}q" for number in range(ROWS)]

@@ -57,7 +57,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize(("criteria", "arguments"), QUESTIONS)
-def test_best_of_all_nodes(criteria, arguments, seed):
+def test_the_plan_is_the_best_of_all_nodes(criteria, arguments, seed):
     table, hierarchies = people(seed)
     table = table if arguments else table[NAMES]
     found = gpupif.protect(table, criteria, hierarchies=given(hierarchies), **arguments)
@@ -71,7 +71,7 @@ def test_best_of_all_nodes(criteria, arguments, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_suppressed_rows(seed):
+def test_the_plan_with_suppressed_rows_is_the_best(seed):
     table, hierarchies = people(seed)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
     for criteria in (["k>=3"], ["k>=3", "alpha<=0.8"]):
@@ -128,7 +128,7 @@ def test_ties_go_to_the_lowest_levels():
             assert node.loss == found.loss
 
 
-def test_weights_change_what_is_best():
+def test_importances_of_columns_change_the_best_plan():
     table, hierarchies = people(1)
     weights = {"age": 0.01, "home": 5}
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), weights=weights)
@@ -138,7 +138,7 @@ def test_weights_change_what_is_best():
     assert found.loss == pytest.approx(sum(weights.get(name, 1) * bits for name, bits in found.losses.items()))
 
 
-def test_treated_table_has_what_was_found():
+def test_the_treated_table_has_the_reported_risk():
     table, hierarchies = people(2)
     criteria = ["k>=2", "pif90<=3", "known=2: k>=4", "max csf(ill)<=0.7", "t<=0.7", "mean rig<=3", "known=1: pif95<=2"]
     found = gpupif.protect(table, criteria, hierarchies=given(hierarchies), sensitive="ill")
@@ -238,7 +238,7 @@ def test_rows_that_are_left_may_have_one_sensitive_value(cells, criterion, kind,
     assert gpupif.treat(ONE_VALUE_LEFT, found.plan).table["S"].tolist() == ["p"] * 3
 
 
-def test_nothing_is_learnt_of_one_value_whatever_the_distance():
+def test_a_sensitive_attribute_of_one_value_has_closeness_zero():
     table = pd.DataFrame({"a": list("xxxyz"), "S": [1, 1, 1, 1, 5]})
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S", "suppress": 0.5}
     found = gpupif.protect(table, ["k>=3", "t<=0.2"], distances={"S": "ordered"}, **arguments)
@@ -303,13 +303,13 @@ def test_missing_hierarchies_are_proposed():
     assert gpupif.risk(gpupif.treat(table, found.plan).table, ["age", "zip"]).k >= 3
 
 
-def test_time_is_up():
+def test_a_search_without_time_for_a_check_is_an_error():
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=r"time_limit: no treatment was found.*0 checks"):
         gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), time_limit=1e-9)
 
 
-def test_what_is_there_already_needs_nothing():
+def test_a_table_that_meets_the_criteria_needs_no_treatment():
     table, hierarchies = people(0)
     found = gpupif.protect(table[NAMES], "k>=1", hierarchies=given(hierarchies))
     assert found.loss == 0

@@ -110,7 +110,7 @@ def test_large_lattices_are_searched_in_windows(monkeypatch):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_bound_of_large_lattices(seed, selects):
+def test_the_bound_of_large_lattices_holds(seed, selects):
     rng = np.random.default_rng(seed)
     heights = rng.integers(2, 4, 5).tolist()
     costs = costs_of(rng, heights)
@@ -205,7 +205,7 @@ def test_interrupted_search_keeps_the_best():
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_classes_of_nodes_from_those_of_others(words):
+def test_classes_of_a_node_are_derived_from_other_nodes(words):
     rng = np.random.default_rng(words)
     columns = {f"c{place}": rng.integers(0, 40, 400) for place in range(4 if words == 1 else 12)}
     table = pd.DataFrame(columns)
@@ -228,7 +228,7 @@ def test_classes_of_nodes_from_those_of_others(words):
 
 @pytest.mark.parametrize("chosen", [[range(4)] * 3, [[0, 3], [1, 2], [0, 1, 3]], [[2], [0, 1, 2, 3], [1]]])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_size_of_a_class_at_every_node(monkeypatch, chosen, threads):
+def test_class_sizes_are_right_at_every_node(monkeypatch, chosen, threads):
     from gpupif.protection import roll_up
 
     monkeypatch.setattr(roll_up, "THREAD_ROWS", 20)
@@ -258,7 +258,7 @@ def sizes_at(rows, widths):
     return (coarse[:, None] == coarse[None]).all(axis=2).sum(axis=1)
 
 
-def test_classes_of_many_rows(monkeypatch):
+def test_classes_of_many_rows_are_right(monkeypatch):
     from gpupif.protection import roll_up
 
     monkeypatch.setattr(roll_up, "THREAD_ROWS", 100)

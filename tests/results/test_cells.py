@@ -119,7 +119,7 @@ def found_in(way, options, asked, dtype="float64"):
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
-def test_as_defined(name, dtype):
+def test_selected_cells_follow_their_definition(name, dtype):
     given, asked = CASES[name]
     table, options = frames_of(PEOPLE, given)
     scores = MEMORY.score(table, MEASURES, dtype=dtype, **options).frame
@@ -133,7 +133,7 @@ def test_as_defined(name, dtype):
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 )
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
-def test_the_same_in_every_way(way, name, dtype):
+def test_every_way_selects_the_same_cells(way, name, dtype):
     given, asked = CASES[name]
     found = found_in(way, given, asked, dtype)
     pd.testing.assert_frame_equal(found, found_in(MEMORY, given, asked, dtype), check_exact=True)
@@ -164,7 +164,7 @@ def source(tmp_path_factory):
         *(pytest.param("8GiB", ending, marks=pytest.mark.slow) for ending in ("csv", "feather")),
     ],
 )
-def test_files_of_cells(run, folder, source, ending, limit):
+def test_a_file_of_cells_is_the_same_in_memory_and_beyond(run, folder, source, ending, limit):
     """The same file in memory and beyond it, which says what it is of, and opens again."""
     options = ["--where", "csf > 0.2", "--min-cig", "1", "--top", "25", "--by", "csf"]
     with in_pieces(16, 25):
@@ -215,7 +215,7 @@ def test_a_frame_keeps_its_labels(tmp_path):
     assert some.index.tolist() == (100 + some["row"]).tolist()
 
 
-def test_worst_and_mean_and_one_attacker():
+def test_cells_of_worst_mean_and_one_attacker_match_the_frames():
     scores = gpupif.score(TABLE, "cig", attackers={"near": ["sex", "age"], "any": 1})
     for view in (scores.worst, scores.mean, scores.against("near"), scores.against("any").mean):
         frame = view.frame()
@@ -228,7 +228,7 @@ def test_worst_and_mean_and_one_attacker():
         assert len(cells) == int((view.cig > 1).sum().sum())
 
 
-def test_only_a_summary(run, folder, source):
+def test_summary_only_writes_no_scores(run, folder, source):
     """It is that of all scores, in memory and beyond it; nothing else is written."""
     before = contents(folder)
     for options in ([], ["--memory-limit", "8GiB"]):
@@ -259,7 +259,7 @@ def test_only_a_summary(run, folder, source):
     ],
     ids=["one", "weighted", "several", "any", "population"],
 )
-def test_summaries_without_scores(source, asked):
+def test_a_summary_without_scores_is_that_of_all_scores(source, asked):
     of_files = asked | ({"population": source} if "population" in asked else {})
     with in_pieces(16, 25), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(source, summary_only=True, **of_files)
@@ -273,7 +273,7 @@ def test_summaries_without_scores(source, asked):
         found.array(found.measures[0])
 
 
-def test_beyond_memory_only_what_is_asked_for_is_stored(tmp_path):
+def test_only_the_requested_cells_are_stored_beyond_memory(tmp_path):
     """Temporary files are those of codes, and little more, whatever is scored."""
     table = gpupif.datasets.census(20_000, columns=4, seed=1)
     write_parts(tmp_path / "in", table)
@@ -317,13 +317,13 @@ CONDITIONS = {
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_conditions_that_are_none(text):
+def test_bad_texts_of_conditions_are_refused(text):
     with pytest.raises(InputError, match=f"^where: .*{CONDITIONS[text]}"):
         gpupif.score(TABLE[:9]).cells(text)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_conditions(dtype):
+def test_conditions_select_the_cells_that_meet_them(dtype):
     measures = ["renyi_0.5", "cig"]
     scores = gpupif.score(TABLE, measures, attackers={"my friend": ["sex"], "or": ["age"]}, dtype=dtype)
     # One that neither knows.
@@ -366,7 +366,7 @@ BAD = {
 
 @pytest.mark.parametrize("options", BAD, ids=" ".join)
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "8GiB"]], ids=["memory", "files"])
-def test_bad_input(run, folder, options, limit):
+def test_bad_conditions_are_refused(run, folder, options, limit):
     before = contents(folder)
     ended = run("score", "people.csv", "-o", "cells.parquet", *options, *limit)
     assert (ended.code, ended.out) == (2, "")

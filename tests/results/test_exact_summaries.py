@@ -48,7 +48,7 @@ def test_summaries_are_the_same_however_a_table_is_cut(way, pieces):
 
 
 @pytest.mark.parametrize(("chunk_rows", "part_rows"), [(150, 150), (11, 40)])
-def test_where_no_score_is_kept(tmp_path, chunk_rows, part_rows):
+def test_a_summary_without_kept_scores_is_exact(tmp_path, chunk_rows, part_rows):
     folder = write_parts(tmp_path / "in", TABLE, [20, 90])
     with in_pieces(chunk_rows, part_rows), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(folder, None, SUMMARISED, summary_only=True).summary()

@@ -65,7 +65,7 @@ def read(path):
         for other in ("", ".parquet", ".feather")
     ],
 )
-def test_from_and_to_every_format(tmp_path, expected, kind, output):
+def test_tables_are_treated_from_and_to_every_format(tmp_path, expected, kind, output):
     source = tmp_path / kind
     if kind == "in":
         write_parts(source, TABLE, (0, 30, 30, 110))
@@ -81,7 +81,7 @@ def test_from_and_to_every_format(tmp_path, expected, kind, output):
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
-def test_csv(tmp_path, output):
+def test_untreated_texts_of_csv_are_written_as_they_were_read(tmp_path, output):
     """Texts of a CSV file are the values that they say; those that nobody treats are written as they were read."""
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     plan = [*PLAN[:2], Gone(("born",))]
@@ -92,7 +92,7 @@ def test_csv(tmp_path, output):
 
 
 @pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.slow), 7, 50, 1000])
-def test_files_of_so_many_rows(tmp_path, expected, rows):
+def test_output_files_have_the_rows_that_were_asked_for(tmp_path, expected, rows):
     source = write_parts(tmp_path / "in", TABLE, (30, 110))
     done = gpupif.treat_files(source, tmp_path / "out", PLAN, rows_per_file=rows)
     assert_same(read(tmp_path / "out"), expected.table)
@@ -101,7 +101,7 @@ def test_files_of_so_many_rows(tmp_path, expected, rows):
     assert 0 < sizes[-1] <= rows
 
 
-def test_one_file_for_each(tmp_path):
+def test_each_input_file_has_an_output_file(tmp_path):
     source = write_parts(tmp_path / "in", TABLE, (30, 110))
     done = gpupif.treat_files(source, tmp_path / "out", PLAN[:2])
     assert [file.name for file in done.files] == ["000.parquet", "001.parquet", "002.parquet"]
@@ -118,7 +118,7 @@ def test_the_input_is_never_written_over(tmp_path):
     assert nothing_left(tmp_path)
 
 
-def test_what_exists_stays_unless_it_is_to_be_replaced(tmp_path):
+def test_an_existing_output_stays_without_overwrite(tmp_path):
     source = write_parts(tmp_path / "in", TABLE)
     (tmp_path / "out.parquet").write_text("mine")
     with pytest.raises(OutputError, match="exists already"):
@@ -140,12 +140,12 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path):
     assert (tmp_path / "out" / "thesis.txt").read_text() == "mine"
 
 
-def test_no_path(tmp_path):
+def test_a_source_that_is_no_path_is_refused(tmp_path):
     with pytest.raises(InputError, match="source: expected the path"):
         gpupif.treat_files(TABLE, tmp_path / "out", PLAN)
 
 
-def test_too_little_memory(tmp_path):
+def test_too_little_memory_is_an_error_and_leaves_no_files(tmp_path):
     source = write_parts(tmp_path / "in", TABLE)
     with gpupif.config(memory_limit="10MiB"), pytest.raises(InputError, match="memory_limit"):
         gpupif.treat_files(source, tmp_path / "out", PLAN)
@@ -173,7 +173,7 @@ quasi_identifiers = ["sex", "job"]
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("kind", ["folder", "rows", "file"])
-def test_killed_at_each_mark_and_resumed(tmp_path, kind, moment):
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, kind, moment):
     """Killed at each step, it ends in the same bits, and leaves nothing else."""
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
@@ -191,7 +191,7 @@ def test_killed_at_each_mark_and_resumed(tmp_path, kind, moment):
 @pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted(tmp_path, number):
+def test_an_interrupted_run_leaves_no_files(tmp_path, number):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     codes, said = die(
@@ -270,7 +270,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan, seed=1).table)
 
 
-def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
+def test_suppression_plans_its_memory(tmp_path):
     rows = 300_000
     pd.DataFrame({"a": [1, 2, 3] * (rows // 3), "b": [1, 2] * (rows // 2)}).to_parquet(tmp_path / "in.parquet")
     plan = [gpupif.treatments.Suppress(["a", "b"], k=3)]
@@ -316,7 +316,7 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
     store.close(False)
 
 
-def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
+def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatch):
     """What scoring lacks is no question of what to score: the plan says that."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)

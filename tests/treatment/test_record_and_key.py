@@ -28,7 +28,7 @@ def done():
     return gpupif.treat(TABLE, gpupif.Plan(plan, hierarchies={"kept": {"widths": [2]}}))
 
 
-def test_the_record_says_what_was_done(done):
+def test_the_record_lists_the_changes_of_each_treatment(done):
     record = done.record.to_dict()
     bins, rare, drawn, risky, gone = record["treatments"]
     assert bins == {"do": "test_bins", "column": "age", "cells_changed": {"age": len(TABLE)}, "cells_suppressed": {}}
@@ -143,7 +143,7 @@ def test_a_plan_that_draws_needs_a_key():
 
 
 @needs_random
-def test_a_key_in_a_file(tmp_path):
+def test_a_key_is_read_from_a_file(tmp_path):
     file = tmp_path / "key"
     file.write_bytes(KEY)
     file.chmod(0o600)
@@ -184,7 +184,7 @@ def test_a_seed_warns():
     assert found.record.key == "seed"
 
 
-def test_without_anything_random_no_key_is_needed_and_none_is_noted():
+def test_a_plan_without_random_draws_needs_and_notes_no_key():
     assert gpupif.treat(TABLE, [Bins("age")]).record.key is None
     assert gpupif.treat(TABLE, [Bins("age")], key=KEY).record.key is None
 

@@ -80,19 +80,19 @@ def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(1, 5)), min_size=1, max_size=20))
-def test_numbers_that_occur_so_often(several):
+def test_a_number_with_a_multiplicity_counts_as_repeated(several):
     numbers, times = np.array([one for one, _ in several]), np.array([often for _, often in several], np.int64)
     assert repr(ExactSum.of(numbers, times)) == repr(ExactSum.of(np.repeat(numbers, times)))
 
 
 @pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
-def test_as_often_as_may_be(number):
+def test_the_highest_multiplicity_is_summed_exactly(number):
     """The halves of mantissas have room for it."""
     often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
     assert ExactSum.of(np.full(3, number), often).units == ExactSum.of(np.array([number])).units << 36
 
 
-def test_of_no_numbers():
+def test_the_sum_of_no_numbers_is_empty():
     for nothing in (np.empty(0), on_device(np.empty(0)), np.array([math.nan]), on_device([math.nan])):
         assert ExactSum.of(nothing) == ExactSum.total([]) == ExactSum()
     assert math.isnan(ExactSum().mean)

@@ -38,7 +38,7 @@ def mode(path):
 
 
 @pytest.mark.parametrize("mask", [0, 0o022, 0o277])
-def test_rights_of_what_is_made(tmp_path, mask):
+def test_new_folders_and_files_are_their_owners_alone(tmp_path, mask):
     with umask(mask):
         folder = private_folder(tmp_path / "above" / "folder")
         held = HeldFolder(tmp_path / "held")
@@ -65,7 +65,7 @@ def test_a_group_that_folders_hand_on_is_kept(tmp_path):
 
 @pytest.mark.parametrize("make", [private_folder, HeldFolder])
 @pytest.mark.parametrize("planted", ["folder", "link", "own link", "open to a group", "sticky", "file"])
-def test_what_is_there_and_not_ours_alone_is_refused(tmp_path, monkeypatch, make, planted):
+def test_an_existing_folder_that_is_not_ours_alone_is_refused(tmp_path, monkeypatch, make, planted):
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
     (victim / "diary").write_text("dear diary")
@@ -108,7 +108,7 @@ def test_files_are_opened_through_no_link(tmp_path, make):
     assert (tmp_path / "diary").read_text() == "dear diary"
 
 
-def test_a_held_folder_stays_what_it_is(tmp_path):
+def test_a_held_folder_stays_the_same_if_its_path_is_swapped(tmp_path):
     """Who may rename folders in a shared place puts another one there, while ours is filled, read and deleted."""
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
@@ -169,7 +169,7 @@ def test_links_of_another_user_are_not_followed(tmp_path, monkeypatch, link):
 
 
 @pytest.mark.parametrize("mask", [0, 0o027])
-def test_what_is_published_gets_the_rights_that_new_ones_get(tmp_path, mask):
+def test_published_files_get_the_usual_rights_of_new_files(tmp_path, mask):
     with umask(mask):
         write_private(private_folder(tmp_path / "scores" / "inner") / "part", b"")
         write_private(tmp_path / "file", b"")

@@ -34,7 +34,7 @@ def came():
         signal.signal(number, handler)
 
 
-def test_they_wait_until_it_is_left(came):
+def test_signals_wait_until_the_block_is_left(came):
     handlers = [signal.getsignal(number) for number in SIGNALS]
     with held_back():
         with held_back():
@@ -44,7 +44,7 @@ def test_they_wait_until_it_is_left(came):
     assert [signal.getsignal(number) for number in SIGNALS] == handlers
 
 
-def test_they_come_after_an_error_too(came):
+def test_held_signals_come_after_an_error_too(came):
     def fail():
         with held_back():
             send(signal.SIGHUP)
@@ -55,7 +55,7 @@ def test_they_come_after_an_error_too(came):
     assert came == [signal.SIGHUP]
 
 
-def test_what_they_raise_is_raised_when_it_is_left():
+def test_the_exception_of_a_signal_is_raised_when_the_block_is_left():
     done = []
     # In the background of a shell it is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -72,14 +72,14 @@ def test_what_they_raise_is_raised_when_it_is_left():
 
 
 @pytest.mark.parametrize("ignored", [signal.SIG_IGN, signal.SIG_DFL])
-def test_handlers_that_are_no_functions(came, ignored):
+def test_handlers_that_are_no_functions_are_restored(came, ignored):
     signal.signal(signal.SIGHUP, ignored)
     with held_back():
         send(*([signal.SIGHUP] if ignored is signal.SIG_IGN else []))
     assert signal.getsignal(signal.SIGHUP) is ignored
 
 
-def test_one_that_raises_while_handlers_are_put_back_leaves_none_without_effect(monkeypatch):
+def test_an_exception_while_restoring_handlers_loses_no_handler(monkeypatch):
     """Each in turn comes right before its handler, or that of another one, is put back."""
     real = signal.signal
     for number in SIGNALS:
@@ -109,7 +109,7 @@ def test_one_that_raises_while_handlers_are_put_back_leaves_none_without_effect(
                     real(one, handler)
 
 
-def test_in_another_thread_it_does_nothing():
+def test_holding_back_signals_in_another_thread_has_no_effect():
     handlers = []
 
     def work():
@@ -311,7 +311,7 @@ def in_a_list(call, given_back):
 
 
 @pytest.mark.parametrize("caller", [in_finally, returned, last_of_a_block, in_a_list])
-def test_callers_of_the_compiler_give_back_what_they_took(raising, compile_something, caller):
+def test_callers_of_the_compiler_release_what_they_took(raising, compile_something, caller):
     """The exception comes out of the call, after all that the compiler does."""
     raising()
     done, given_back = [], []

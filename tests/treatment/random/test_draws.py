@@ -20,13 +20,13 @@ def stream(draws: Draws, first: int, blocks: int) -> bytes:
     return draws.of_rows(8 * first, 8 * blocks).astype("<u8").tobytes()
 
 
-def test_quarter_round_of_rfc_8439_section_2_1_1():
+def test_the_quarter_round_is_that_of_rfc_8439_section_2_1_1():
     state = [0x11111111, 0x01020304, 0x9B8D6F43, 0x01234567]
     quarter_round(state, 0, 1, 2, 3)
     assert state == [0xEA2A92F4, 0xCB1CF8CE, 0x4581472E, 0x5881C4BB]
 
 
-def test_block_of_rfc_8439_section_2_3_2():
+def test_the_block_is_that_of_rfc_8439_section_2_3_2():
     known = bytes.fromhex(
         "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e"
         "d2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e"
@@ -35,7 +35,7 @@ def test_block_of_rfc_8439_section_2_3_2():
     assert stream(Draws(KEY, NONCE), 1, 1) == known
 
 
-def test_encryption_of_rfc_8439_section_2_4_2():
+def test_the_encryption_is_that_of_rfc_8439_section_2_4_2():
     text = (
         b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
         b"sunscreen would be it."
@@ -61,7 +61,7 @@ def test_encryption_of_rfc_8439_section_2_4_2():
         (bytes(32), 0, bytes(11) + b"\x02", "c2c64d378cd536374ae204b9ef933fcd1a8b2288b3dfa49672ab765b54ee27c7"),
     ],
 )
-def test_blocks_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
+def test_blocks_are_those_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
     assert block(key, counter, nonce).hex().startswith(begins)
     assert stream(Draws(key, nonce), counter, 1).hex().startswith(begins)
 

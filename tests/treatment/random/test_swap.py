@@ -91,18 +91,18 @@ def test_about_the_share_takes_part():
     assert abs(found - 6000) < 5 * math.sqrt(20_000 * 0.3 * 0.7)
 
 
-def test_without_classes_all_rows_are_one():
+def test_all_rows_are_one_class_without_columns_of_classes():
     table = people(500)
     found = treated(table, Swap(["row"], [], 1), KEY)["row"].to_pylist()
     assert sorted(found) == list(range(500))
     assert found != list(range(500))
 
 
-def test_a_table_without_rows():
+def test_a_table_without_rows_stays_empty():
     assert treated(people(0), Swap(["row"], ["sex"], 1), KEY).num_rows == 0
 
 
-def test_classes_of_many_columns():
+def test_classes_of_many_columns_are_told_apart():
     """Beyond 2^62 combinations of codes."""
     random = np.random.default_rng(6)
     columns = [random.integers(0, 3, 400) for _ in range(8)]
@@ -112,7 +112,7 @@ def test_classes_of_many_columns():
     assert len(pairs) == len(set(rows)) == len(set(found.tolist()))
 
 
-def test_what_does_not_fit_is_refused():
+def test_a_table_that_does_not_fit_the_memory_is_refused():
     with gpupif.config(memory_limit="1 MB"), pytest.raises(InputError, match=r"swap: 30,000 rows need 2.* of memory"):
         prepared(people(30_000), Swap(["row"], ["town"], 1), KEY)
     assert swap.ROW_BYTES * 30_000 > 10**6
@@ -128,12 +128,12 @@ def test_what_does_not_fit_is_refused():
         (Swap(["row"], 5, 0.5), "within: no column 5"),
     ],
 )
-def test_bad_input(treatment, said):
+def test_bad_input_is_refused(treatment, said):
     with pytest.raises(InputError, match=said):
         prepared(people(50), treatment, KEY)
 
 
-def test_no_key_and_the_public_record():
+def test_a_missing_key_is_refused_and_the_public_record_reveals_little():
     with pytest.raises(InputError, match="key: swap of column"):
         prepared(people(50), Swap(["row"], ["town"], 1), None)
     step = prepared(people(50), Swap(["row"], ["town"], 1), KEY)

@@ -96,7 +96,7 @@ def test_plans_that_are_saved_draw_the_same(tmp_path):
         assert found.to_pylist() == gpupif.treat(visits(), plan(LETTERS), key=SECRET).table.to_pylist()
 
 
-def test_estimates_and_the_record():
+def test_estimates_of_a_plan_are_close_and_the_record_is_complete():
     table = visits()
     done = gpupif.treat(table, plan(LETTERS), key=SECRET)
     found = done.estimates("drug")
@@ -124,7 +124,7 @@ def test_randomised_twice_is_estimated_from_the_last():
     assert done.table["ward"].to_pylist() != once.table["ward"].to_pylist()
 
 
-def test_columns_that_there_are_not():
+def test_columns_that_the_table_lacks_are_refused():
     with pytest.raises(ColumnNotFoundError, match=r"person: no column 'persn' .* Did you mean 'person'"):
         gpupif.treat(visits(), [gpupif.treatments.ShiftDates(["in"], "persn", 3)], key=SECRET)
     with pytest.raises(ColumnNotFoundError, match=r"within: no column 'wart' .* Did you mean 'ward'"):

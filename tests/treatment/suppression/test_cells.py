@@ -121,7 +121,7 @@ def test_less_important_columns_are_suppressed_first():
         assert not found.cells[kept].any()
 
 
-def test_many_columns():
+def test_criteria_hold_for_many_columns():
     random = np.random.default_rng(5)
     rows = random.integers(0, 3, (20, 14)).tolist()
     criteria = [(tuple(range(14)), 3)]
@@ -130,7 +130,7 @@ def test_many_columns():
     assert naive.cells_that_can_be_restored(rows, after, criteria) == []
 
 
-def test_the_same_whatever_the_threads():
+def test_any_number_of_threads_suppresses_the_same_cells():
     random = np.random.default_rng(6)
     sizes = [6, 5, 4, 3]
     rows = np.stack([random.integers(0, size, 40_000) for size in sizes], axis=1)

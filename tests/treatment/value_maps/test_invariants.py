@@ -49,7 +49,7 @@ ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_fr
 @pytest.mark.parametrize("treatment", OF_NUMBERS, ids=lambda one: f"{one.do} {one!r}"[:60])
 @settings(max_examples=25, deadline=None)
 @given(ROWS)
-def test_nothing_else_changes_and_equal_values_stay_equal(treatment, rows):
+def test_other_columns_stay_and_equal_values_stay_equal(treatment, rows):
     values = [value for value, _ in rows]
     if all(value is None for value in values):
         return
@@ -101,7 +101,7 @@ def test_codes_put_together_are_scored_as_the_treated_table(treatment):
     pd.testing.assert_frame_equal(by_values, by_codes, check_exact=True)
 
 
-def test_relabeled_by_several_threads():
+def test_several_threads_relabel_as_numpy_does():
     codes = np.random.default_rng(0).integers(0, 11, 200_000).astype(np.uint8)
     labels = pa.array(range(10))
     groups = pa.array(["a", "b", None, "a", "b", "c", "c", "a", None, "d"])

@@ -81,13 +81,13 @@ def test_whole_numbers_are_padded_where_they_are_asked_to_be():
         ("Zoë123456", "got 'ë' in 'Zoë123456'. Take method='hmac'"),
     ],
 )
-def test_what_ff1_cannot_take(value, fragment):
+def test_texts_that_ff1_cannot_encrypt_are_refused(value, fragment):
     with pytest.raises(InputError) as caught:
         pseudonyms(["A1234567", value])
     assert fragment in str(caught.value)
 
 
-def test_without_libffx(monkeypatch):
+def test_a_missing_libffx_is_named(monkeypatch):
     found = util.find_spec
     monkeypatch.setattr(
         "gpupif.treatment.value_maps.pseudonym.find_spec", lambda name: None if name == "ffx" else found(name)
@@ -97,7 +97,7 @@ def test_without_libffx(monkeypatch):
     assert pseudonyms(["12345678"], method="hmac")
 
 
-def test_hmac_of_the_text_of_the_value():
+def test_a_pseudonym_is_the_hmac_of_the_text_of_the_value():
     expected = [hmac.new(KEY.secret("pseudonym hmac x"), text, "sha256").hexdigest() for text in (b"Ann", b"90")]
     assert pseudonyms(["Ann", "90", None], method="hmac", length=64) == [*expected, None]
     assert pseudonyms(["Ann", "90"], method="hmac") == [text[:32] for text in expected]
@@ -131,7 +131,7 @@ def test_a_permutation_is_drawn_from_all():
 
 
 @pytest.mark.parametrize("method", ["ff1", "permutation", "hmac"])
-def test_the_same_for_every_kind_of_table_and_another_for_every_key_and_name(method):
+def test_pseudonyms_depend_on_key_and_name_not_on_the_kind_of_table(method):
     values = [f"{number:08}" for number in range(50)]
     table = {"x": values, "y": values}
     both = [Pseudonym("x", method), Pseudonym("y", method)]
@@ -160,7 +160,7 @@ def test_dates_have_texts_of_their_own():
         ({"length": 5}, "6 or more; got 5"),
     ],
 )
-def test_refused(how, fragment):
+def test_bad_arguments_are_refused(how, fragment):
     with pytest.raises(InputError) as caught:
         pseudonyms(["12345678"], **how)
     assert fragment in str(caught.value)
@@ -173,5 +173,5 @@ def test_pseudonyms_need_a_key(method):
 
 
 @pytest.mark.parametrize("method", ["ff1", "permutation", "hmac"])
-def test_a_column_without_values(method):
+def test_a_column_without_values_stays_as_it_is(method):
     assert pseudonyms([None, None], method=method) == [None, None]

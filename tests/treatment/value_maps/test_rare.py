@@ -34,7 +34,7 @@ def test_a_pool_that_is_rare_itself_takes_in_the_next_rarest():
 
 
 @given(st.lists(st.sampled_from([*"abcdefg", "other", None]), min_size=1, max_size=60), st.integers(1, 20))
-def test_nothing_that_is_rare_is_left(values, below):
+def test_no_rare_value_is_left(values, below):
     found = treated_values(values, Rare("x", below=below))
     before, after = Counter(values), Counter(found)
     after.pop(None, None)
@@ -52,7 +52,7 @@ def test_nothing_that_is_rare_is_left(values, below):
     assert treated_values(found, Rare("x", below=below)) == found
 
 
-def test_countries_of_less_than_a_million():
+def test_countries_of_less_than_a_million_people_are_pooled():
     """The reference counts countries; after pooling the rarest has log2(total / its people), not that of "other"."""
     people = np.array([800, 5_000_000, 900_000, 7_500_000_000 - 5_900_800 - 1_000_000, 1_000_000])
     values = ColumnValues(pa.array(["a", "b", "c", "d", "e"]), people, 0)
@@ -72,7 +72,7 @@ def test_countries_of_less_than_a_million():
         (Rare("x", below=2, label=None), "label: expected a text or a number"),
     ],
 )
-def test_refused(treatment, fragment):
+def test_bad_arguments_are_refused(treatment, fragment):
     with pytest.raises(InputError) as caught:
         treated_values([1], treatment)
     assert fragment in str(caught.value)

@@ -36,7 +36,7 @@ def test_different_floats_have_different_texts(values):
     assert [float(text) for text in found] == values
 
 
-def test_several_values_of_several_types():
+def test_values_of_several_types_have_their_texts():
     mixed = [1, "1", 1.5, Decimal("2.50"), True, datetime.date(2020, 1, 31), b"\x01"]
     expected = ["1", "1", "1.5", "2.5", "true", "2020-01-31", "01"]
     assert texts_of(mixed) == expected
