@@ -190,7 +190,7 @@ def assert_near(found, wanted):
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("case", "dtype"), CASES)
 def test_scores_against_any_attack_follow_their_definition(case, dtype):
-    """In numbers of 64 bits; in shorter ones they are those rounded."""
+    """Scores in 32 bits are the scores in 64 bits, rounded."""
     table, options = frames_of(case.table, case.options)
     found = scored(table, options)
     assert_as_defined(found, expected(case))

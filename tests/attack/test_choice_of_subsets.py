@@ -55,7 +55,6 @@ def test_samples_are_drawn_evenly():
 
 
 def test_subsets_are_sampled_from_more_sets_than_can_be_listed():
-    """More sets than can be listed."""
     names = [f"c{place}" for place in range(200)]
     subsets = choose_subsets(AnyKnown(20, subsets=30, seed=1), names, range(200), range(200), 10)
     assert subsets.possible["c7"] == math.comb(199, 20)

@@ -93,7 +93,7 @@ def test_emd_of_cities_follows_its_definition(engine, kind, _, data):
 
 
 def test_emd_has_the_values_of_the_article():
-    """0.8 at 1 and 0.05 at 2 to 5: to 0.8 at 2 it is 0.75 away, to 0.8 at 5 it is 3 (article 001)."""
+    """The shares are 0.8 at 1 and 0.05 at 2 to 5; the distance to 0.8 at 2 is 0.75, to 0.8 at 5 it is 3 (article 001)."""
     rows = [1] * 16 + [2, 3, 4, 5]
     table = pd.DataFrame({"x": rows})
     for most, expected in ((2, 0.75), (5, 3.0)):
@@ -103,7 +103,7 @@ def test_emd_has_the_values_of_the_article():
 
 @pytest.mark.slow
 def test_emd_is_right_for_cohorts_of_few_of_many_values(engine):
-    """A column of many values, cohorts of few: the steps between these are summed at once."""
+    """The column has many values, its cohorts have few; the steps between their values are summed at once."""
     random = np.random.default_rng(3)
     table = {
         "age": random.permutation(np.repeat(np.arange(150), 2)).tolist(),

@@ -152,7 +152,7 @@ def test_files_that_are_none(tmp_path):
 
 
 def test_risk_takes_a_distance_from_a_file(tmp_path):
-    """One sensitive attribute by a path alone, several by name; wrong names are said."""
+    """A path alone serves one sensitive attribute; several are given by name, and wrong names are refused."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     wanted = gpupif.models.t_closeness(FRAME, "x", "city", distance=CITIES)
@@ -166,7 +166,7 @@ def test_risk_takes_a_distance_from_a_file(tmp_path):
 
 @pytest.mark.every_engine
 def test_every_way_to_score_reads_the_hierarchy_file(way, tmp_path):
-    """What the file says is read once, where it is asked for."""
+    """The file is read once, when it is needed."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     options = {"columns": ["city"], "known": ["x"], "distances": {"city": str(file)}}

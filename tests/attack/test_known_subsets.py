@@ -226,7 +226,7 @@ def test_priors_and_accuracies_may_come_from_tables(one_engine, tmp_path):
 
 
 def test_distances_follow_the_order_of_categories(one_engine):
-    """Their order is the one that distances follow, as against one attacker."""
+    """Distances follow the order of the categories, as they do for one attacker."""
     order = pd.CategoricalDtype(["low", "middle", "high"], ordered=True)
     frame = pd.DataFrame({"a": [0, 0, 1, 1, 2], "level": ["low", "high", "middle", "low", "high"]})
     frame["level"] = frame.level.astype(order)

@@ -96,7 +96,6 @@ def test_identifiers_of_roles_are_not_compared(people):
 
 
 def test_roles_say_which_of_the_given_columns_are_known(people):
-    """The roles say which of them the attacker knows."""
     roles, frame = gpupif.read_roles(people / "roles.toml"), pandas.read_csv(people / TABLE)
     columns = ["age", "sex", "occupation"]
     expected = float(gpupif.score(frame, "cig", columns, known=["age", "sex"]).pif(95))

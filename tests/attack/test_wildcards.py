@@ -111,7 +111,7 @@ def test_weight_of_a_partition_is_the_conditional_entropy():
 
 
 def test_cohort_sizes_are_right_with_many_patterns_and_wide_keys():
-    """Keys of two words, tables of both sides of a join, pieces: sizes of cohorts by a plain comparison."""
+    """Cohorts with keys of two words, joined in pieces, have the sizes that a plain comparison of rows gives."""
     random = np.random.default_rng(5)
     codes = np.column_stack([random.integers(0, high, 700) for high in (2, 3, 2, 4, 2)]).astype(float)
     codes[random.random(codes.shape) < 0.3] = np.nan
@@ -135,7 +135,7 @@ def test_cohort_sizes_are_right_with_many_patterns_and_wide_keys():
 
 
 def test_cohort_sizes_are_right_with_over_64_patterns_of_missing_values(engine):
-    """One row for each column that lacks it: such rows differ from all others nowhere that both have."""
+    """Each row lacks another column; two such rows agree on all columns that both have."""
     frame = pd.DataFrame(np.where(np.eye(66, dtype=bool), np.nan, 1.0), columns=[f"c{place}" for place in range(66)])
     # In the simulator each pattern takes a while: four rows that lack a column each, one of them beyond the 64th.
     frame = frame.iloc[[0, 1, 2, 65]].reset_index(drop=True) if SIMULATED else frame
@@ -324,7 +324,6 @@ def test_too_many_patterns_of_missing_values_are_refused(engine, monkeypatch):
 
 
 def test_a_row_with_a_multiplicity_counts_as_several_rows(engine):
-    """A row that occurs several times is as good as several rows."""
     from gpupif.attack.arguments import Arguments
     from gpupif.encoding.encode import encode_table
     from gpupif.rows.threads import Workers

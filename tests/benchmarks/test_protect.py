@@ -63,7 +63,7 @@ def test_a_missing_table_of_adult_skips_its_parts(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.slow
 def test_optima_that_differ_from_the_published_ones_are_said(tmp_path, monkeypatch):
-    """Nine columns of two values each: the parts of adult run, and tell what differs from what is published."""
+    """The table has nine columns of two values; the benchmark lists how its optima differ from the published ones."""
     folder = tmp_path / "adult_hierarchies"
     folder.mkdir()
     table = pd.DataFrame({name: list("aabbabab" * 8) for name in protect_parts.ADULT_COLUMNS})

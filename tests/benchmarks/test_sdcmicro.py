@@ -56,7 +56,7 @@ def test_missing_packages_of_r_are_said(tmp_path):
 @pytest.mark.slow
 @pytest.mark.subprocess
 def test_gpupif_and_sdcmicro_are_asked_the_same_and_compared(tmp_path, table, monkeypatch, capsys):
-    """R is asked for what gpupif is; the two arrays are compared."""
+    """R gets the same job as gpupif, and the two arrays are compared."""
     monkeypatch.setattr(sdcmicro, "run_gpupif", lambda job, limit: run(job))
     frequencies = tmp_path / "wanted"
     np.array([1.0, 1.0, 2.0, 3.0, 2.0, 1.0]).tofile(frequencies)
@@ -100,7 +100,7 @@ def test_the_largest_difference_counts_unknown_numbers():
 
 @pytest.mark.slow
 def test_gpupif_computes_the_numbers_counted_by_hand(tmp_path, table):
-    """By hand; special uniques by the oracle."""
+    """Special uniques are checked against the oracle."""
     found = {}
     for work in WORK:
         assert len(run(Job(work, table, tmp_path, fraction=0.1))) == 3

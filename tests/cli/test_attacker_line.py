@@ -52,7 +52,7 @@ def test_the_attacker_knows_every_other_column_if_no_roles_are_given(census, run
 
 
 def test_roles_say_which_of_the_given_columns_are_known(census, run):
-    """The roles say which of them the attacker knows, for every command."""
+    """Every command takes the known columns from the roles."""
     asked = {"score": ASKED["score"], "advise": ASKED["advise"], "compare": ASKED["compare"]}
     columns = ("--columns", "age,sex,occupation")
     found = {name: json.loads(run(name, *given, *columns, *ROLES, "--json").out) for name, given in asked.items()}

@@ -63,7 +63,7 @@ def test_the_command_shows_the_columns_and_writes_their_roles(table, run, folder
 
 @pytest.mark.parametrize("options", [(), ("--sep", ",", "--memory-limit", "16GiB")])
 def test_the_proposed_next_commands_run(table, run, options):
-    """Also for a table whose name a shell would take apart."""
+    """The name of the table has signs that a shell would split."""
     commands = json.loads(run("inspect", table.name, *options, "--json").out)["commands"]
     assert len(commands) == 5
     for command in commands:

@@ -50,7 +50,7 @@ def test_bad_arguments_are_refused(folder, run, arguments, words):
 
 
 def test_quasi_identifiers_of_a_roles_file_are_searched(folder, run):
-    """Its quasi-identifiers; its weights say nothing of how rows are told apart."""
+    """Sampling weights do not count in how rows are told apart."""
     (folder / "t.csv").write_text("sex,job,w\nf,cook,2\nf,nurse,3\nm,cook,4\nm,cook,5\n")
     (folder / "r.toml").write_text('[roles]\nsex = "quasi-identifier"\njob = "quasi-identifier"\nw = "weight"\n')
     told = run("toxic", "t.csv", "--roles", "r.toml", "--alpha", "0.75", "--json")

@@ -187,7 +187,7 @@ def test_non_uniform_entropy_is_that_of_arx(remove):
 
 @pytest.mark.parametrize("values", [254, 255, 256])
 def test_columns_with_as_many_values_as_a_byte_are_compared(values):
-    """A cell that is not there has a number beyond those of the values, which may need another byte."""
+    """A missing cell has the number after the last value, which may need another byte."""
     before = pd.DataFrame(
         {
             "x": [f"v{number}" for number in range(values)] * 2,

@@ -26,7 +26,7 @@ def part(frame):
 
 
 def test_partitions_on_the_device_are_scored_there_with_the_same_bits():
-    """Scores come as frames of the device, encoded and scored there; the bits of partitions that lie on the host."""
+    """Scores are frames on the device, with the bits of partitions on the host."""
     frame = gpupif.datasets.census(90).set_index(np.arange(90) * 3)
     parts = [frame.iloc[:30], frame.iloc[30:30], frame.iloc[30:]]
     there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)

@@ -300,7 +300,7 @@ def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_table_on_the_device_is_scored_with_wildcards(device):
-    """The last column lacks nothing, and neither does what is known of it."""
+    """The last column and its known columns have no missing values."""
     frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
     frame["age"] = (frame["age"] // 20).astype("float64").mask(np.random.default_rng(0).random(len(frame)) < 0.2)
     arguments = {"missing": "wildcard", "known": ["household_size", "sex"]}

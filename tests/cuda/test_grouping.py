@@ -126,7 +126,7 @@ def test_ten_columns_take_eleven_groupings_and_no_sort(measures, weights):
 
 @pytest.mark.parametrize("way", ["all columns", "all but the scored column", "any known", "wildcards"])
 def test_rows_that_cudf_cannot_group_are_sorted(monkeypatch, way):
-    """More rows than it can count, and measures that need the values of a cohort in order."""
+    """cuDF cannot count so many rows, nor give the values of a cohort in order, which some measures need."""
     table, arguments = WAYS[way]
 
     def sort(most, measures):
@@ -152,7 +152,7 @@ def pack(codes, layout):
 
 @pytest.mark.parametrize("name", GROUPINGS)
 def test_distinct_rows_and_cohorts_are_those_of_plain_python(name):
-    """Against plain Python; one column has a single value, one a word to itself."""
+    """One column has a single value, one fills a word of its own."""
     sizes = [3, 1, 4, 1 << 62]
     rng = np.random.default_rng(5)
     codes = np.stack([rng.integers(0, min(size, 5), 80) for size in sizes], axis=1)

@@ -104,7 +104,7 @@ def test_writing_beyond_the_end_is_an_error(rows):
 
 
 def test_writing_before_the_start_is_an_error():
-    """Numba takes places below 0 from the end, once."""
+    """Numba counts an index below 0 from the end, once."""
     out, four = np.zeros(1), np.ones(4)
     launch(copy_from, np.array([-5]), four, out)
     assert np.isnan(out[0])

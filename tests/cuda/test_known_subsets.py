@@ -172,7 +172,7 @@ def test_memory_may_run_out_anywhere(once, share):
 
 @pytest.mark.parametrize("columns", [3, 25])
 def test_the_planned_memory_covers_the_memory_taken(monkeypatch, columns):
-    """NumPy's arrays are those that CuPy would make."""
+    """The arrays of NumPy have the sizes that CuPy's would have."""
     monkeypatch.setattr(cuda_grouping, "SLOTS", 1)
     monkeypatch.setattr(cuda_grouping, "COUNTERS", 1)
     frame = census(1000, columns=columns)

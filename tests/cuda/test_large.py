@@ -75,7 +75,7 @@ def test_every_order_of_threads_gives_the_scores_of_the_cpu(name, grouping):
 
 
 def test_a_million_rows_get_the_scores_of_the_cpu():
-    """As a whole and in blocks, in other orders."""
+    """The rows are scored as a whole, and in blocks with other orders of threads."""
     frame = census(1_000_000)
     measures = ["cig", "csf", "posterior", "entropy", "jensen_shannon", "cohort_size"]
     expected = score(CpuEngine(), frame, measures)

@@ -419,7 +419,7 @@ assert cupy.cuda.get_allocator() == before == cupy.get_default_memory_pool().mal
 
 
 def test_the_memory_resource_of_cudf_is_set_back_afterwards():
-    """However many threads use it at once, and unless somebody else has set another meanwhile."""
+    """Several threads may use the resource at once; a resource that somebody else set meanwhile stays."""
     before = rmm.mr.get_per_device_resource(0)
     with memory_of_cupy(0):
         ours = rmm.mr.get_per_device_resource(0)
@@ -515,7 +515,7 @@ def test_an_error_of_cudf_is_a_failure_of_the_device(monkeypatch, raised, expect
 @pytest.mark.slow
 @pytest.mark.subprocess
 def test_a_device_is_opened_without_cudf_and_rmm():
-    """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
+    """Only CuPy and numba-cuda are imported; without a GPU no more can be tested."""
     script = """
 import sys
 from types import SimpleNamespace

@@ -86,7 +86,7 @@ def test_host_and_device_stay_apart_with_weights_and_a_population(monkeypatch, t
 @pytest.mark.parametrize("grouping", ["rotation", "cudf"])
 @pytest.mark.parametrize("share", [0, 1])
 def test_host_and_device_stay_apart_with_wildcards(monkeypatch, table, share, grouping):
-    """The last scored column has its cohorts to itself."""
+    """The last scored column has cohorts of its own."""
     frame = census(12)[["age", "sex", "tenure"]]
     frame["age"] = frame["age"].where(np.arange(12) % 3 > 0)
     arguments = {"missing": "wildcard", "known": ["sex", "tenure"]}

@@ -90,7 +90,7 @@ def _seen(real, seen):
 
 
 def test_missing_values_in_either_word_of_a_key_match():
-    """Six rows that are alike, but for what two columns lack, one in each word, and one row of another value there."""
+    """Six rows agree except for missing values in two columns, one in each word, and one other value."""
     rows = np.arange(15)
     frame = pd.DataFrame({f"w{place}": np.where(rows < 6, 0.0, rows) for place in range(17)})
     frame.loc[0, "w0"] = frame.loc[1, "w16"] = None
@@ -149,7 +149,7 @@ def test_memory_may_run_out_anywhere(job, once):
 
 
 def test_the_planned_memory_covers_the_memory_taken():
-    """NumPy's arrays are those that CuPy would make; all that a pattern matches is made at once."""
+    """The arrays of NumPy have the sizes that CuPy's would have; all matches of a pattern are made at once."""
     peaks = []
 
     class Spy(CudaEngine):

@@ -61,7 +61,7 @@ def test_both_kinds_of_attackers_are_scored_together():
 
 @pytest.mark.parametrize("lacks", ["error", "count"])
 def test_values_that_the_population_lacks_are_refused_or_counted(lacks):
-    """Where missing values are wildcards no row can be known to be lacking, but values can."""
+    """With wildcards no row can be found lacking, only values can."""
     table = pd.DataFrame({"a": ["x", None, "y", "z"], "b": [1, 2, None, 1]})
     people = pd.DataFrame({"a": ["x", "y", None, "x"], "b": [1, 1, 2, 2]})
     if lacks == "count":

@@ -43,7 +43,7 @@ def test_a_table_in_the_memory_of_the_workers_is_scored(client):
 
 
 def test_information_and_special_uniques_have_the_bits_of_memory(client):
-    """Computed at once, what is found on the way sent between workers; the same bits as in memory."""
+    """Both are computed at once, and workers send each other the intermediate results."""
     frame = gpupif.datasets.census(900)
     lazy = dd.from_pandas(frame, npartitions=3)
     assert gpupif.information.dual_total_correlation(lazy) == gpupif.information.dual_total_correlation(frame)
@@ -80,7 +80,6 @@ def test_no_scores_come_to_the_client(client, folder, tmp_path, gathered):
 
 @pytest.mark.parametrize("sensitive", [["education", "occupation"], None])
 def test_risk_has_the_numbers_of_memory_and_only_they_reach_the_client(client, folder, gathered, sensitive):
-    """The numbers of the table in memory; only they come to the client."""
     asked = (["region", "age"], sensitive)
     with gpupif.config(device="cpu"):
         found = gpupif.risk(dd.read_parquet(folder), *asked).to_dict()

@@ -46,7 +46,7 @@ class TestCommandLine:
         assert "exists already. Use overwrite (--overwrite)" in error
 
     def test_progress_counts_the_tasks_that_are_done(self, client, large_folder, tmp_path, monkeypatch):
-        """Tasks that are done, of all, and what is at work; nothing where the command line is to be quiet."""
+        """The bar shows the tasks done, all tasks and the current stage; a quiet command shows none."""
         told, visible = [], []
 
         class Recorder(Reporter):
@@ -86,7 +86,7 @@ class TestCommandLine:
         assert line.startswith("gpupif: error: column 'b': 20 missing values")
 
     def test_ctrl_c_ends_no_worker(self):
-        """A terminal sends it to all processes; also to a worker that came in place of another."""
+        """A terminal sends Ctrl-C to all processes, also to a worker that replaced another."""
         with connect.cluster(None, 1) as client:
             (first,) = client.run(os.getpid).values()
             os.kill(first, signal.SIGINT)
@@ -98,7 +98,7 @@ class TestCommandLine:
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
     def test_a_killed_worker_comes_back(self):
-        """It comes back, even later than Dask waits by default before it strikes a worker off."""
+        """The worker comes back even later than Dask waits by default before it drops a worker."""
         with (
             dask.config.set({"distributed.deploy.lost-worker-timeout": "10 ms"}),
             connect.cluster(None, 1) as client,
@@ -122,7 +122,7 @@ class TestCommandLine:
             pass
 
     def test_a_running_cluster_is_used(self, client, tmp_path):
-        """Row groups become partitions, folders' names columns; types are Arrow's, exact where values are missing."""
+        """Row groups become partitions, names of folders become columns, and columns have Arrow's types."""
         rows = pa.table({"a": [2**60, None, 2**60 + 1, 5] * 5, "b": list("xyxz") * 5})
         for name in ("sex=F", "sex=M"):
             (tmp_path / "in" / name).mkdir(parents=True)

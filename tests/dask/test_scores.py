@@ -110,7 +110,7 @@ def test_more_partitions_than_rows_give_the_same_scores():
 @pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "method"), [(45, "tasks"), (3, "disk")])
 def test_every_shuffle_method_without_a_cluster_gives_the_same_scores(partitions, method):
-    """By tasks, from 33 partitions on in stages; or by disk, where Dask is told to."""
+    """Dask shuffles by tasks (in stages from 33 partitions on) or by disk."""
     frame = gpupif.datasets.census(400)
     with dask.config.set({"dataframe.shuffle.method": method}), gpupif.config(device="cpu"):
         assert_same(gpupif.score(dd.from_pandas(frame, npartitions=partitions)), gpupif.score(frame))

@@ -19,7 +19,7 @@ THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": [
 
 
 def test_weights_of_many_rows_have_the_bits_of_memory():
-    """Cohorts in several partitions; weights that are no multiples of a power of two."""
+    """Cohorts lie in several partitions, and weights are no multiples of a power of two."""
     frame = gpupif.datasets.census(3000, columns=5)
     frame["w"] = np.random.default_rng(0).gamma(2, 30, 3000).round(1)
     frame.loc[::50, "w"] = 0

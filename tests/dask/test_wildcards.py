@@ -12,7 +12,6 @@ pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 
 def test_attackers_with_and_without_missing_values_score_as_in_memory(monkeypatch):
-    """One who meets missing values, and one who meets none."""
     frame = gpupif.datasets.census(400, columns=4)
     frame["region"] = frame["region"].where(frame.index % 3 > 0)
     arguments = {"missing": "wildcard", "columns": ["age", "sex"]}

@@ -137,7 +137,7 @@ def test_scores_are_written_to_other_file_systems_but_not_replaced(tmp_path):
 
 
 def test_files_of_a_killed_run_are_removed(tmp_path):
-    """Whichever kind of run comes next; and a run that is at work is left alone."""
+    """Any kind of run cleans up; a run that is still working is left alone."""
     frame = gpupif.datasets.census(20, columns=3)
     frame.to_parquet(tmp_path / "in.parquet")
     out = tmp_path / "scores"
@@ -165,7 +165,7 @@ def test_files_of_a_killed_run_are_removed(tmp_path):
 
 
 def test_a_cluster_does_not_write_into_a_folder_that_others_may_change(tmp_path, monkeypatch):
-    """Workers go by the path, which others could lead elsewhere; threads of this process go by the open folder."""
+    """Workers use the path, which others could redirect; threads of this process use the open folder."""
     scores, shared = make(20, 2), tmp_path / "shared"
     shared.mkdir()
     with dask.config.set(scheduler="processes"):

@@ -43,7 +43,7 @@ def test_kernels_compiled_ahead_for_risk_are_the_kernels_called():
 
 
 def test_only_the_kernels_that_a_question_needs_are_compiled():
-    """Neither powers nor logarithms for sums that are not asked for."""
+    """Powers and logarithms are compiled only for the sums that need them."""
     plain, risk, powers = (
         ahead.NEEDED["scores"](measures)[0][1][5] for measures in (["cig"], ["recursive_2", "emd"], ["renyi_2"])
     )

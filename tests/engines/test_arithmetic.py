@@ -73,7 +73,7 @@ def test_logarithms_of_all_small_counts_rise():
 @settings(deadline=None)
 @given(st.floats(min_value=5e-324, max_value=1.7e308))
 def test_logarithms_of_floats_are_right_to_half_a_unit(number):
-    """Half a unit, and half of one in the last place."""
+    """The error is at most half a unit and half a unit in the last place."""
     exact = exact_log2(number)
     assert abs(mpmath.mpf(log2(number)) - exact) <= 0.51 * (2.0**-LOG_BITS + math.ulp(float(exact)))
 
@@ -227,7 +227,7 @@ def test_scores_are_right(rows, groups, values):
 @pytest.mark.parametrize("least", [1e-12, 1e-18, 1e-30, 1e-300])
 @pytest.mark.parametrize("order", [0.0, 0.5, 0.995, 1.0, 1.005, 2.0, 30.0, math.inf])
 def test_divergences_from_tiny_priors_are_right(engine, least, order):
-    """Of a cohort that has the value of this prior only, and of one that has another value too."""
+    """One cohort has only the value with the tiny prior, another cohort has a second value too."""
     table = pd.DataFrame({"k": [0, 0, 0, 1, 1], "c": list("abbaa")})
     prior = {"a": least, "b": 1.0 - least}
     name = f"renyi_{order:g}"
@@ -263,7 +263,7 @@ def test_priors_too_small_for_their_digits_are_refused():
     least=st.sampled_from([None, 0.01, 1e-30]),
 )
 def test_gains_with_accuracies_and_given_priors_are_right(seed, accuracy, least):
-    """To 2^-49 bits, or two units in the last place: posteriors are rounded, and logarithms of tiny priors coarser."""
+    """The error is at most 2^-49 bits or two units in the last place, for posteriors are rounded."""
     random = np.random.default_rng(seed)
     table = pd.DataFrame({"k": random.integers(0, 3, 40), "c": random.choice(list("abcd"), 40)})
     table.loc[:3, "c"] = list("abcd")

@@ -98,7 +98,7 @@ def test_each_row_has_the_number_of_its_combination(table):
 @pytest.mark.parametrize("own", [engine.OWN_BYTES, 0])
 @pytest.mark.parametrize("repeated", [False, True])
 def test_many_blocks_and_threads_count_right(monkeypatch, counting_engine, own, repeated):
-    """More rows than a block and a task hold, in threads with counters of their own or with sets of their own."""
+    """There are more rows than a block and a task hold; threads have their own counters or their own sets."""
     monkeypatch.setattr(engine, "OWN_BYTES", own)
     random = np.random.default_rng(3)
     cardinalities = [5, 300, 9]
@@ -117,7 +117,7 @@ def test_many_blocks_and_threads_count_right(monkeypatch, counting_engine, own, 
 
 
 def test_counts_beyond_32_bits_are_right(counting_engine):
-    """A row may stand for billions; the counters widen when the sum does."""
+    """A multiplicity may be in the billions; the counters widen with the sum."""
     codes = [np.array([0, 1, 1], np.uint8)]
     times = np.array([2**31, 2**31, 5], np.uint64)
     for dense in (1, engine.DENSE):
@@ -149,7 +149,7 @@ def test_an_empty_counter_has_no_combinations(counting_engine):
 @given(table=encoded(), every=st.booleans(), differ=st.booleans())
 @settings(deadline=None, max_examples=6 if SIMULATED else 60, suppress_health_check=[*HealthCheck])
 def test_counting_all_rows_at_once_is_right(counting_engine, table, every, differ):
-    """Each set in turn, whatever was asked of those before; columns that no set has."""
+    """Each set is counted in turn, with or without columns that are in no set."""
     codes, cardinalities, times = table
     subsets = every_subset(len(codes)) if every else [[0], [0], [len(codes) - 1]]
     with Workers(2) as workers, counting_engine.counting(workers) as counting:

@@ -34,7 +34,7 @@ wide_of_digits = from_python(whole_sums.wide_of_digits)
 
 
 def test_two_runs_at_the_same_time_do_not_disturb_each_other():
-    """As in the threads of a Dask worker."""
+    """Threads of a Dask worker do the same."""
     tables = [census(20_000, seed=seed) for seed in range(4)]
     expected = [gpupif.score(table).array("cig") for table in tables]
     with ThreadPoolExecutor(4) as pool:
@@ -44,7 +44,7 @@ def test_two_runs_at_the_same_time_do_not_disturb_each_other():
 
 
 def test_column_weights_are_right_with_very_large_cohorts():
-    """Cohorts of 6,000 and 5,000 rows."""
+    """The cohorts have 6,000 and 5,000 rows."""
     table = pd.DataFrame({"a": [0] * 6_000 + [1] * 5_000, "b": [0, 0, 1] * 2_000 + [0, 1] * 2_500})
 
     def entropy(*shares):
@@ -103,7 +103,7 @@ def scored(frame, *measures, **settings):
 
 @pytest.mark.parametrize("cache", [1, 1 << 24])
 def test_blocks_that_are_cut_again_give_the_same_scores(monkeypatch, cache):
-    """A frequent value in each column: blocks too large for two columns, cut by further ones."""
+    """Each column has a frequent value, so blocks are too large after two columns and are cut by further ones."""
     cut = []
     score_scored_columns = block_scoring.score_blocks_and_children
 

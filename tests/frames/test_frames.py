@@ -225,7 +225,7 @@ def test_changing_the_table_later_does_not_reach_the_scores(kind):
 
 
 def test_columns_of_70_000_distinct_values_are_scored():
-    """A column of 70,000 different values (codes beyond 16 bits) beside one of two, and alone."""
+    """Such a column has codes beyond 16 bits; it is scored beside a column of two values, and alone."""
     size = 70_000
     frame = pd.DataFrame(
         {"id": np.arange(size)[::-1], "half": np.arange(size) % 2, "text": np.arange(size).astype(str)}
@@ -243,7 +243,7 @@ def test_columns_of_70_000_distinct_values_are_scored():
 
 
 def test_dictionaries_may_differ_by_chunk():
-    """Together more labels than their index type can number; a null among the labels; labels in another order."""
+    """The chunks have more labels together than their index type can number, a null, and another order."""
     first = pa.array([f"v{n}" for n in range(100)]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     second = pa.array([f"v{n}" for n in range(150, 50, -1)]).dictionary_encode()
     second = second.cast(pa.dictionary(pa.int8(), pa.string()))

@@ -134,7 +134,7 @@ def test_other_readers_find_the_same(codec, tmp_path, small_groups):
 
 @pytest.mark.parametrize("width", [0, 1, 2, 7, 8, 9, 12])
 def test_dictionaries_of_any_size_are_written_and_read_back(width):
-    """Just as many values as so many bits number, and one more."""
+    """The dictionary has as many values as the bits can number, and one more."""
     for distinct in (2**width, 2**width + 1):
         values = np.tile(np.arange(distinct) / 3, max(4, 2**16 // distinct))
         file = written(pa.table({"a": values}))
@@ -143,7 +143,7 @@ def test_dictionaries_of_any_size_are_written_and_read_back(width):
 
 
 def test_values_that_begin_to_differ_late_come_back():
-    """More than a dictionary holds, of which a sample says nothing."""
+    """The column has more values than a dictionary holds, which its sample does not show."""
     rows = 20 * repeated_module.SAMPLE
     values = np.zeros(rows)
     values[np.arange(rows) % 20 != 0] = np.random.default_rng(0).random(rows - rows // 20)
@@ -192,7 +192,7 @@ def test_a_dictionary_is_not_taken_where_values_get_smaller_without():
 
 
 def test_statistics_have_no_bounds_beside_a_nan():
-    """Bounds are left out beside a NaN: a reader would pass over it where it looks for all that is beyond them."""
+    """A reader that looks for values beyond the bounds would miss the NaN."""
     nothing = [math.nan] * 4
     columns = {"a": [0.0, 2.0, 1.0, 0.0], "b": nothing, "c": [5, -3, 5, 5], "d": [-1.0, -0.0, 0.0, -1.0]}
     more = {

@@ -111,7 +111,7 @@ def test_links_and_folders_of_another_machine_are_not_removed(tmp_path, monkeypa
 
 @pytest.mark.parametrize("ask", ["summary", "pairs"])
 def test_runs_remove_the_temporary_folder_they_use(tmp_path, monkeypatch, ask):
-    """They write nowhere else, and it is gone afterwards."""
+    """Runs write nowhere else, and the folder is gone afterwards."""
     written, real = [], os.open
 
     def noted(path, flags, *given, **named):

@@ -161,7 +161,7 @@ def test_every_key_is_written_with_its_description():
 
 
 def test_every_example_in_a_comment_is_a_valid_setting():
-    """Each key as it is, alone: its example has the right type and breaks nothing but what does not go together."""
+    """Each example is set alone; it has the right type, and only settings that exclude each other are refused."""
     least = Settings(input=InputSettings(path="a"))
     lines = commented_toml(document_of(least)).splitlines()
     examples = [line.removeprefix("# ") for line in lines if re.match(r"# [a-z_]+ = ", line)]

@@ -296,7 +296,7 @@ def test_the_digest_ignores_how_a_configuration_is_written(load):
     ],
 )
 def test_all_mistakes_are_said_at_once_a_line_each(refused, text, lines):
-    """All of them at once, a line each: the key, what was expected, what came, how to mend it."""
+    """A line has the key, the expected value, the given value and the remedy."""
     said = refused(text)
     assert len(said) == len(lines), said
     for found, begin in zip(said, lines, strict=True):

@@ -194,7 +194,7 @@ def test_the_last_good_run_stays(tmp_path):
 
 
 def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, scores):
-    """At each step: what the record does not know goes, what it knows stays."""
+    """The run is killed at each step."""
     staged = lambda number: tmp_path / "scores" / f".staged-run-{number:06}"  # noqa: E731
     with Record.open(tmp_path, writable=True) as record:
         for known in (False, True):

@@ -376,7 +376,7 @@ def test_a_folder_of_the_state_that_another_user_planted_is_refused(nights, monk
 
 
 def test_a_link_to_the_state_is_followed_unless_another_user_made_it(nights, tmp_path, monkeypatch):
-    """One's own lead to it, as systemd's do; those of another user are refused."""
+    """Own links lead to the state, as systemd's do; links of another user are refused."""
     (tmp_path / "disk").mkdir(0o700)
     nights.state.symlink_to(tmp_path / "disk")
     assert nights.run().status is Status.PASSED

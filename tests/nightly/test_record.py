@@ -335,7 +335,7 @@ def long_record(tmp_path_factory):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_record_is_put_aside_and_its_whole_runs_are_kept(tmp_path, long_record, seed):
-    """Whatever bytes are damaged: no run is ever another one than it was."""
+    """No damage of any bytes changes a run that is kept."""
     chance = random.Random(seed)
     content, known = bytearray(long_record[0]), long_record[1]
     file = tmp_path / RECORD

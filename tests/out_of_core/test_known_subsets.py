@@ -195,7 +195,7 @@ def test_a_run_resumed_with_less_memory_is_refused(census, expected, tmp_path, m
 
 
 def test_a_run_killed_after_its_last_step_is_finished_by_resume(census, expected, tmp_path, monkeypatch):
-    """The last mark says what a run gives back that only has to clean up."""
+    """The last mark holds the result of a run that only has to clean up."""
     scored_column = tmp_path / "out"
     with room_for(400, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._let_go())

@@ -47,7 +47,7 @@ def test_disk_that_is_planned_for(tmp_path):
 
 
 def test_too_many_riskiest_cells_for_the_memory_are_refused(tmp_path, monkeypatch):
-    """They are found in memory; of a small table there are no more than its cells."""
+    """The riskiest cells are found in memory; a small table has no more of them than its cells."""
     source = census_folder(tmp_path / "in", rows=100)
     assert gpupif.score_files(source, tmp_path / "out.parquet", top=10**12).cells().count() == 1000
     monkeypatch.setattr(budget, "RISKIEST_SHARE", 1e-6)

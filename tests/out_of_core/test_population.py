@@ -99,7 +99,6 @@ def test_the_population_may_be_a_file_of_any_kind(tmp_path, kind):
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, moment):
-    """It ends in the same bits."""
     source, people = census_files(tmp_path, strangers=True)
     options = ["--population", people, "--population-lacks", "count", "--columns", "age,sex,region", "-q", "--resume"]
     die_at_each_mark(moment, source, "-o", tmp_path / "out", *options, rows=(90, 250))

@@ -24,7 +24,7 @@ from tests.helpers.runs_that_fail import MEASURES
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("output", ["out", "out.parquet"])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, output, moment):
-    """Killed at each step, it ends in the same bits, and leaves nothing else."""
+    """The resumed run leaves no other files."""
     source, scored_column = census_folder(tmp_path / "in", rows=150), tmp_path / output
     die_at_each_mark(moment, source, "-o", scored_column, "--resume", "-q", "--temp", tmp_path)
     assert nothing_left(tmp_path)

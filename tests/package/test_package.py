@@ -99,7 +99,7 @@ def test_every_public_name_can_be_had():
 
 
 def test_few_names_are_at_the_top_of_the_package():
-    """The other names are in modules that say what they are of."""
+    """Other names are in modules named for their subject."""
     names = [name for name in dir(gpupif) if not name.startswith("_")]
     assert len(names) <= 32
     assert set(NAMESPACES) <= set(names)
@@ -158,7 +158,7 @@ for command in {commands!r}:
 
 
 def test_modules_that_benchmarks_and_tests_import_exist():
-    """Whatever else they need, a GPU and its libraries say, which are not installed everywhere."""
+    """Other packages, such as the libraries of a GPU, are not installed everywhere and are not checked."""
     missing = []
     for file in [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("tests/**/*.py")]:
         for node in ast.walk(ast.parse(file.read_text())):

@@ -104,7 +104,7 @@ def test_each_change_has_the_figures_of_the_oracle(frame, with_attribute):
 @given(frames(), st.sampled_from(["pif95", "k", "max csf", "uniques", "mean cig"]))
 @FEW
 def test_changes_are_ordered_by_what_a_bit_buys(frame, criterion):
-    """What buys most per bit comes first, and nothing is bought for nothing."""
+    """The change that buys most per bit comes first, and no change buys risk for zero bits."""
     found = advise(frame, dict.fromkeys(frame, TREE), criterion)
     changes, sign = found.changes, -1 if criterion == "k" else 1
     assert (np.diff(changes["bought_per_bit"]) <= 0).all()
@@ -147,7 +147,7 @@ def test_every_kind_of_frame_gets_the_same_advice(tmp_path):
 
 
 def test_a_criterion_that_should_rise_is_improved_by_a_rise():
-    """A higher k is less risky, and is bought."""
+    """A higher k is less risky."""
     table = pd.DataFrame({"a": list("ccccdddd") * 2, "b": list("eeffeefg") + ["a"] * 8})
     found = advise(table, {"b": TREE | {"g": ["ef", "others"]}, "a": TREE}, "k>=2")
     assert (found.criterion, found.before["k"]) == ("k", 1)

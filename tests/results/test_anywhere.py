@@ -147,7 +147,7 @@ def test_scores_from_anywhere_have_the_same_sums_and_percentiles(found, expected
 
 
 def test_numbers_of_columns_are_the_same_to_the_last_bit(found, expected):
-    """To the last bit, however the rows are parted; scores that are unknown count nowhere."""
+    """Any partition of the rows gives the same bits; unknown scores do not count."""
     for mine, theirs in pairs(found, expected):
         for measure in ("csf", "wcig"):
             one, other = mine.percentiles(measure, [0, 12.5, 95]), theirs.percentiles(measure, [0, 12.5, 95])
@@ -190,7 +190,7 @@ def test_scores_from_anywhere_have_the_same_summaries(found, expected):
 
 
 def test_each_of_several_attackers_counts_once_in_worst_and_mean(expected):
-    """Over attackers each of whom counts once, with its own worst and mean."""
+    """Each attacker counts with its own worst and mean."""
     if not expected.attackers:
         return
     each = [expected.against(name) for name in expected.attackers]

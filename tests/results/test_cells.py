@@ -165,7 +165,7 @@ def source(tmp_path_factory):
     ],
 )
 def test_a_file_of_cells_is_the_same_in_memory_and_beyond(run, folder, source, ending, limit):
-    """The same file in memory and beyond it, which says what it is of, and opens again."""
+    """The file describes its scores and is opened again."""
     options = ["--where", "csf > 0.2", "--min-cig", "1", "--top", "25", "--by", "csf"]
     with in_pieces(16, 25):
         ended = run("score", source, "-o", f"cells.{ending}", *options, *(["--memory-limit", limit] if limit else []))
@@ -229,7 +229,7 @@ def test_cells_of_worst_mean_and_one_attacker_match_the_frames():
 
 
 def test_summary_only_writes_no_scores(run, folder, source):
-    """It is that of all scores, in memory and beyond it; nothing else is written."""
+    """The summary is that of all scores, in memory and beyond it."""
     before = contents(folder)
     for options in ([], ["--memory-limit", "8GiB"]):
         with in_pieces(16, 25):
@@ -274,7 +274,7 @@ def test_a_summary_without_scores_is_that_of_all_scores(source, asked):
 
 
 def test_only_the_requested_cells_are_stored_beyond_memory(tmp_path):
-    """Temporary files are those of codes, and little more, whatever is scored."""
+    """Temporary files hold the codes and little more for any measures."""
     table = gpupif.datasets.census(20_000, columns=4, seed=1)
     write_parts(tmp_path / "in", table)
     asked = {"measures": ["cig", "wcig", "csf", "emd", "entropy", "jensen_shannon"], "distances": {"sex": "nominal"}}

@@ -73,7 +73,7 @@ def test_opened_scores_name_their_table_and_population(tmp_path):
 
 
 def test_opened_scores_name_the_distances_of_values(tmp_path):
-    """So that the same can be scored a year later; what would take too much is named."""
+    """The same scores can be computed a year later; distances too large to be stored are named."""
     distances = {"sex": ["Male", "Female"], "age": np.arange(100)}
     scores = gpupif.score(TABLE, "emd", ["sex", "age"], distances=distances)
     said = scores.provenance
@@ -117,7 +117,7 @@ def test_a_folder_of_scores_is_opened_again(tmp_path):
 
 
 def test_each_file_of_a_folder_is_opened_alone(tmp_path):
-    """Each says what it is of; what is said of all does not hold for one."""
+    """Each file describes its own rows; facts of the whole folder are left out."""
     write_parts(tmp_path / "in", TABLE, [10, 25])
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", ["age", "sex"])
@@ -155,7 +155,7 @@ def test_every_reader_of_folders_takes_scores(tmp_path):
 
 
 def test_a_folder_of_an_older_version_is_opened(tmp_path):
-    """It says all in `_common_metadata`, and its score files say less."""
+    """Such a folder has its description in `_common_metadata`, and less in its score files."""
     write_parts(tmp_path / "in", TABLE, [10, 25])
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", ["age", "sex"])
@@ -261,7 +261,7 @@ def test_the_same_scores_are_the_same_bytes(tmp_path):
 
 
 def test_infinite_and_unknown_scores_come_back(tmp_path):
-    """Scores that are infinite or unknown are so again in the summary."""
+    """JSON lacks such numbers; the summary has them again."""
     table = pd.DataFrame({"a": ["x", "x", "y", None], "b": [1, 1, 2, 2]})
     scores = gpupif.score(table, ["log_ratio", "csf"], missing="wildcard")
     scores.to_parquet(tmp_path / "scores.parquet")
@@ -327,7 +327,7 @@ def test_scores_may_be_written_over_their_own_file(tmp_path):
 
 
 def test_a_damaged_file_of_scores_is_an_error_when_read(tmp_path):
-    """Its end says what it holds, so that it opens; what it holds is not to be read."""
+    """The end of the file is whole, so that it opens; its scores are damaged."""
     file = tmp_path / "out.parquet"
     gpupif.score(TABLE, "cig").to_parquet(file)
     content = file.read_bytes()

@@ -132,7 +132,7 @@ def scored(folder, options, output=None, **kept):
 
 @pytest.mark.parametrize("options", KINDS)
 def test_the_distribution_is_found_while_no_score_is_kept(tmp_path, options):
-    """To the last bit what the scores of all cells in memory say."""
+    """The figures have the bits of the scores in memory."""
     folder = write_parts(tmp_path / "in", TABLE, [20, 50])
     found, questions = scored(folder, options, summary_only=True)
     expected = gpupif.score(TABLE, MEASURES, COLUMNS, **options)
@@ -150,7 +150,7 @@ def test_the_distribution_is_found_while_no_score_is_kept(tmp_path, options):
 
 
 def test_the_distribution_is_found_while_cells_are_written(tmp_path):
-    """Which hold no other cells; and all scores, which are not read for it again."""
+    """The cells hold no other scores; all scores, if written, are not read again."""
     from gpupif.results.cell_selection import Selection
 
     folder, options = write_parts(tmp_path / "in", TABLE, [20, 50]), ASKED["one"]

@@ -176,7 +176,7 @@ def dask_frame(frame):
 
 @on_the_cpu
 def test_the_worst_attacker_has_the_highest_individual_risk(tmp_path):
-    """Who knows a finds three rows, of few people; who knows b two, of more."""
+    """An attacker who knows a finds three rows of few people; an attacker who knows b finds two rows of more people."""
     table = pd.DataFrame({"a": [1, 1, 1, 2, 2, 2], "b": [*"xxyyyy"], "c": [*"pqpqpq"], "w": [9.0, 8, 1, 20, 30, 40]})
     table.to_parquet(tmp_path / "in.parquet")
     asked = {"columns": ["c"], "known": gpupif.AnyKnown(1, among=["a", "b"]), "weights": "w"}
@@ -199,7 +199,7 @@ def test_the_worst_attacker_has_the_highest_individual_risk(tmp_path):
 @on_the_cpu
 @on_the_cpu
 def test_an_unknown_score_against_an_attacker_hides_no_other():
-    """The first row's c is missing, and so of all with its a; who knows b learns it for certain."""
+    """All rows with the first row's a lack c; the attacker who knows b learns c for certain."""
     table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
     arguments = {"columns": ["c"], "missing": "wildcard"}
     for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):

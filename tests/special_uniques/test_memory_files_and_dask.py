@@ -38,7 +38,7 @@ def assert_same(found, wanted):
 @given(rows=st.integers(1, 300), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=30)
 def test_marks_come_back_from_memory_and_disk(rows, data):
-    """Sets of rows, some of one in a thousand and some of nearly all, wherever they are kept."""
+    """Sets hold from one row in a thousand to nearly all rows."""
     room = data.draw(st.sampled_from([0, 40, None]))
     sets = data.draw(st.lists(st.sets(st.integers(0, rows - 1)), max_size=6))
     with SpillingRowSets(room) as marks:
@@ -64,7 +64,7 @@ def as_bits(members, rows):
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
 def test_a_search_without_room_follows_the_definition(table, data):
-    """All that is kept from level to level is on disk."""
+    """All sets kept between levels are on disk."""
     max_size = data.draw(st.integers(1, len(table)))
     with searched_by("sets-spilled"):
         found = suda(frame_of(table), max_size, contributions=True)
@@ -128,7 +128,7 @@ def test_files_read_in_streams_give_the_same_bits(tmp_path, monkeypatch, ending)
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=10)
 def test_files_whose_codes_do_not_fit_are_searched(counting_engine, table, data, tmp_path_factory):
-    """What is unique is counted on disk, chunk by chunk and in parts; against the definition."""
+    """Unique combinations are counted on disk, chunk by chunk and in parts, and follow the definition."""
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
     max_size = data.draw(st.integers(1, len(table)))
@@ -209,7 +209,7 @@ def test_bad_input_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_search_that_takes_too_long_is_refused_at_once(monkeypatch):
-    """What would take days is refused at once, with what would not; what takes a while is said before it begins."""
+    """A search of days is refused with a feasible size; a long search says so before it begins."""
     wide = pd.DataFrame({f"c{place}": range(40) for place in range(40)})
     with pytest.raises(gpupif.InputError, match=r"max_size: 40 columns have .* sets of up to 20, .*Give max_size=6 "):
         suda(wide, 20)
@@ -245,7 +245,7 @@ def test_too_little_memory_for_blocks_is_an_error(monkeypatch):
 
 @pytest.mark.dask
 def test_a_search_too_large_for_dask_is_refused(monkeypatch):
-    """Too many sets to count where distinct rows have no room, or pairs that take too long: said, not begun."""
+    """Distinct rows without room leave too many sets to count, or pairs that take too long."""
     random = np.random.default_rng(1)
     table = pd.DataFrame({f"c{place}": random.integers(0, 2, 30) for place in range(26)})
     monkeypatch.setattr("gpupif.special_uniques.dask_search.task_memory", lambda: 1000)

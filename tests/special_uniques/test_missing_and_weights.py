@@ -54,7 +54,7 @@ def test_special_uniques_follow_the_definition_with_missing_values(counting_engi
 @LACKING
 @pytest.mark.parametrize("search", ["pairs", "sets", "sets-grouped"])
 def test_many_rows_with_missing_values_follow_the_definition(counting_engine, monkeypatch, missing, search):
-    """More rows than a word of bits; keys of two words; rows that lack all of a set, and that repeat."""
+    """There are more rows than bits of a word, keys of two words, rows that lack a whole set, and repeated rows."""
     monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
     monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)
     random = np.random.default_rng(5)
@@ -121,7 +121,7 @@ def test_scores_with_missing_values_are_those_of_sdcmicro(way, texts, scores):
 
 
 def test_dis_suda_with_missing_values_is_that_of_sdcmicro():
-    """Equal rows are pairs there, with what they lack."""
+    """sdcMicro counts equal rows, missing values included, as pairs."""
     texts = ["cb--", "bbca", "ab-a", "a-ba", "--cb", "aacc", "c-bc", "bc-a", "cbba", "cb--", "a-ba"]
     found = suda(rows_of(*texts), 4, missing="ignore", sampling_fraction=0.1)
     assert found.score.tolist() == [0, 8, 2, 0, 6, 12, 4, 6, 4, 0, 0]
@@ -130,7 +130,7 @@ def test_dis_suda_with_missing_values_is_that_of_sdcmicro():
 
 
 def test_a_missing_value_matches_as_its_option_says():
-    """The only x; suppressed values of another row that was x, and of one that was not."""
+    """One row has the only x; other rows have suppressed values in place of an x or of another value."""
     one = rows_of("xa", "yb", "yb", "-c")
     assert suda(one, 2, missing="category").msus["msu_1"].tolist() == [2, 0, 0, 2]
     assert suda(one, 2, missing="ignore").msus["msu_1"].tolist() == [2, 0, 0, 1]

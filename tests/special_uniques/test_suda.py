@@ -47,7 +47,7 @@ def test_special_uniques_follow_the_definition(counting_engine, table, data, sea
 @pytest.mark.slow
 @pytest.mark.parametrize("search", ["pairs", "sets", "sets-grouped"])
 def test_many_rows_follow_the_definition(counting_engine, search):
-    """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
+    """There are more rows than a block holds, keys of several words, and repeated rows."""
     random = np.random.default_rng(5)
     rows = 700 if SIMULATED else 9000
     cells = {"a": 3, "b": 4000, "c": 60, "d": 20_000, "e": 9}
@@ -74,7 +74,7 @@ def test_keys_of_several_words_are_searched_right():
 @given(rows=st.integers(1, 12), columns=st.integers(1, 6), low=st.sampled_from([0, 1, 3]), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
 def test_blocks_of_few_columns_are_searched_right(rows, columns, low, data):
-    """As if a block was of few columns, so that there are many; there is room for more and more of them."""
+    """Blocks are made small, so that there are many of them, with growing room."""
     cells = st.lists(st.integers(0, 2), min_size=rows, max_size=rows)
     table = {place: data.draw(cells) for place in range(columns)}
     largest = data.draw(st.integers(1, columns))
@@ -88,7 +88,7 @@ def test_blocks_of_few_columns_are_searched_right(rows, columns, low, data):
 
 
 def test_many_columns_give_the_special_uniques_of_counting():
-    """More columns than number the bits of a block; against counting, set by set."""
+    """There are more columns than bits of a block."""
     random = np.random.default_rng(4)
     frame = pd.DataFrame({f"c{place}": random.integers(0, 2 + place % 3, 60) for place in range(13)})
     for missing, table in (("category", frame), ("wildcard", frame.mask(random.random(frame.shape) < 0.1))):

@@ -82,7 +82,7 @@ def test_tables_are_treated_from_and_to_every_format(tmp_path, expected, kind, o
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 def test_untreated_texts_of_csv_are_written_as_they_were_read(tmp_path, output):
-    """Texts of a CSV file are the values that they say; those that nobody treats are written as they were read."""
+    """Texts of a CSV file are treated as the values they stand for."""
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     plan = [*PLAN[:2], Gone(("born",))]
     expected = gpupif.treat(tmp_path / "in.csv", plan).table
@@ -174,7 +174,7 @@ quasi_identifiers = ["sex", "job"]
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("kind", ["folder", "rows", "file"])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, kind, moment):
-    """Killed at each step, it ends in the same bits, and leaves nothing else."""
+    """The resumed run leaves no other files."""
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     expected = gpupif.treat(TABLE, tmp_path / "plan.toml")
@@ -317,7 +317,7 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
 
 
 def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatch):
-    """What scoring lacks is no question of what to score: the plan says that."""
+    """The advice names no columns or measures, which only the plan can change."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     plan = [gpupif.treatments.SuppressRows(where="csf > 1", known=["sex"])]

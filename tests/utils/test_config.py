@@ -79,7 +79,7 @@ BAD = [
 
 @pytest.mark.parametrize(("option", "variable", "value", "kind", "says"), BAD, ids=[case[0] for case in BAD])
 def test_bad_values_of_an_option_are_refused(monkeypatch, tmp_path, option, variable, value, kind, says):
-    """Refused at once, and nothing is changed; what is wrong in the environment is said where it is first of use."""
+    """A bad argument is refused at once; a bad variable of the environment is refused at its first use."""
     monkeypatch.chdir(tmp_path)
     for say in (gpupif.config, gpupif.set_config):
         with pytest.raises(kind, match=f"^{option}: {says}"):
@@ -168,7 +168,7 @@ def test_progress_is_shown_as_its_option_says(capsys, monkeypatch):
 
 
 def test_every_function_heeds_the_configuration(tmp_path, monkeypatch):
-    """Files are read in streams where there is a limit, with temporary files where they are to be."""
+    """Files are read in streams if there is a limit, with temporary files in the configured folder."""
     frame = gpupif.datasets.census(200, columns=4)
     frame.to_parquet(tmp_path / "in.parquet")
     (tmp_path / "temp").mkdir()

@@ -87,7 +87,7 @@ def test_a_number_with_a_multiplicity_counts_as_repeated(several):
 
 @pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
 def test_the_highest_multiplicity_is_summed_exactly(number):
-    """The halves of mantissas have room for it."""
+    """The halves of mantissas have room for such a multiplicity."""
     often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
     assert ExactSum.of(np.full(3, number), often).units == ExactSum.of(np.array([number])).units << 36
 

@@ -109,7 +109,7 @@ def test_files_are_opened_through_no_link(tmp_path, make):
 
 
 def test_a_held_folder_stays_the_same_if_its_path_is_swapped(tmp_path):
-    """Who may rename folders in a shared place puts another one there, while ours is filled, read and deleted."""
+    """Another user renames the folder and puts another in its place, while ours is filled, read and deleted."""
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
     (victim / "diary").write_text("dear diary")

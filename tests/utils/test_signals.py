@@ -80,7 +80,7 @@ def test_handlers_that_are_no_functions_are_restored(came, ignored):
 
 
 def test_an_exception_while_restoring_handlers_loses_no_handler(monkeypatch):
-    """Each in turn comes right before its handler, or that of another one, is put back."""
+    """Each signal in turn comes right before a handler is restored."""
     real = signal.signal
     for number in SIGNALS:
         for turn in range(len(SIGNALS)):
@@ -312,7 +312,7 @@ def in_a_list(call, given_back):
 
 @pytest.mark.parametrize("caller", [in_finally, returned, last_of_a_block, in_a_list])
 def test_callers_of_the_compiler_release_what_they_took(raising, compile_something, caller):
-    """The exception comes out of the call, after all that the compiler does."""
+    """The exception leaves the call after the compiler is done."""
     raising()
     done, given_back = [], []
     with pytest.raises(Interrupted):

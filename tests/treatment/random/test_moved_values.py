@@ -56,7 +56,7 @@ def test_noise_is_the_inverse_of_the_distribution_function(distribution):
 
 
 def test_noise_has_the_same_bits_on_every_machine():
-    """The same on every machine: as they were found on one."""
+    """The expected bits were found on one machine."""
     found = after([0.0] * 3, Noise("x", 1.0)).to_pylist() + after([0.0] * 3, Noise("x", 1.0, "laplace")).to_pylist()
     assert [value.hex() for value in found] == BITS
 
@@ -75,7 +75,7 @@ BITS = [
     ("distribution", "variance", "tails"), [("normal", 1, 3), ("laplace", 2, 6), ("uniform", 1 / 3, 1.8)]
 )
 def test_noise_has_the_mean_and_variance_of_its_distribution(distribution, variance, tails):
-    """Mean and variance within 5 standard errors; tails: the kurtosis."""
+    """Mean and variance are within 5 standard errors; `tails` is the kurtosis."""
     moved = after([10.0] * ROWS, Noise("x", 2, distribution)).to_numpy()
     assert abs(moved.mean() - 10) < 5 * math.sqrt(4 * variance / ROWS)
     assert abs(moved.var() / 4 - variance) < 5 * variance * math.sqrt((tails - 1) / ROWS)

@@ -107,7 +107,6 @@ def test_invariant_matrices_keep_the_counts(counts, keep):
 
 
 def test_an_invariant_matrix_is_the_product_of_two_stages():
-    """As the product of both, written out."""
     p, keep = np.array([0.5, 0.3, 0.2]), 0.4
     first = keep * np.eye(3) + (1 - keep) / 3
     second = np.array([[p[x] * first[x, z] / sum(p * first[:, z]) for x in range(3)] for z in range(3)])
@@ -152,7 +151,7 @@ def test_estimates_are_close_to_the_true_shares(pram):
 
 
 def test_a_matrix_of_randomized_response_has_its_standard_errors():
-    """Also what they are of is: the matrix t[x = y] + (1 - t)/k inverted by hand."""
+    """The matrix t[x = y] + (1 - t)/k is inverted by hand."""
     table, t = letters(5000), 0.5
     matrix = {value: {other: t * (value == other) + (1 - t) / 3 for other in "abc"} for value in "abc"}
     after = values_after(treated(table, Pram("x", matrix), KEY), "x")

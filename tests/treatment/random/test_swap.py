@@ -103,7 +103,7 @@ def test_a_table_without_rows_stays_empty():
 
 
 def test_classes_of_many_columns_are_told_apart():
-    """Beyond 2^62 combinations of codes."""
+    """The codes have more than 2^62 combinations."""
     random = np.random.default_rng(6)
     columns = [random.integers(0, 3, 400) for _ in range(8)]
     found = class_numbers([(codes, 2**20) for codes in columns], 400)

@@ -53,7 +53,7 @@ def test_no_rare_value_is_left(values, below):
 
 
 def test_countries_of_less_than_a_million_people_are_pooled():
-    """The reference counts countries; after pooling the rarest has log2(total / its people), not that of "other"."""
+    """The reference counts countries; after pooling the rarest one has log2(total / its people) bits."""
     people = np.array([800, 5_000_000, 900_000, 7_500_000_000 - 5_900_800 - 1_000_000, 1_000_000])
     values = ColumnValues(pa.array(["a", "b", "c", "d", "e"]), people, 0)
     pooled = pooled_values(values, 1_000_000, "other")
