@@ -219,7 +219,7 @@ def test_scores_of_any_table_follow_their_definition(attack):
 @pytest.mark.slow
 @given(attack=attacks(lacks=["count", "error"]), pieces=any_pieces(), dtype=st.sampled_from(["float64", "float32"]))
 @settings(SHARED_FIXTURES, max_examples=40)
-def test_any_table_has_the_bits_of_the_one_in_memory(way, attack, pieces, dtype):
+def test_every_way_gives_any_table_the_bits_of_memory(way, attack, pieces, dtype):
     frame, options = frames_of(*attack)
     try:
         wanted = MEMORY.score(frame, ALL, dtype=dtype, **options)

@@ -64,7 +64,7 @@ def test_each_attacker_scores_as_alone_and_the_worst_is_the_highest(engine, job,
 
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype):
+def test_repeated_rows_are_collapsed_once_for_all_attackers(monkeypatch, weights, dtype):
     frame = gpupif.datasets.census(3_000, columns=4).assign(w=np.arange(3_000) % 5 / 4)
     attackers = {"a": ["age"], "b": ["sex", "marital_status"], "c": []}
     arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype}
@@ -218,7 +218,7 @@ def test_a_nearly_unique_column_is_warned_of_once():
     assert len([one for one in told if "'id'" in str(one.message)]) == 1
 
 
-def test_names_of_attackers():
+def test_scores_against_an_attacker_are_found_by_name():
     scores = gpupif.score(FRAME, attackers=THREE)
     assert scores.attackers == tuple(THREE)
     assert scores.against("neighbour").attackers == ("neighbour",)

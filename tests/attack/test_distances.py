@@ -93,7 +93,7 @@ def test_emd_of_cities_follows_its_definition(engine, kind, _, data):
 
 
 def test_emd_has_the_values_of_the_article():
-    """The shares are 0.8 at 1 and 0.05 at 2 to 5; the distance to 0.8 at 2 is 0.75, to 0.8 at 5 it is 3 (article 001)."""
+    """The shares are 0.8 at 1 and 0.05 at 2 to 5; the distance to 0.8 at 2 is 0.75, to 0.8 at 5 is 3 (article 001)."""
     rows = [1] * 16 + [2, 3, 4, 5]
     table = pd.DataFrame({"x": rows})
     for most, expected in ((2, 0.75), (5, 3.0)):
@@ -141,7 +141,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize(("values", "order"), ORDERS.values(), ids=ORDERS)
-def test_natural_order(engine, values, order):
+def test_emd_follows_the_natural_order_of_values(engine, values, order):
     frame = pd.DataFrame({"x": values, "row": range(4)})
     plain = [
         None if pd.isna(value) else value.date() if isinstance(value, pd.Timestamp) else value for value in frame.x
@@ -211,7 +211,7 @@ def test_distances_for_no_column_of_the_table_are_refused(tmp_path, measure):
         gpupif.score_files(tmp_path / "t.parquet", tmp_path / "out.parquet", measure, distances={"city": 3})
 
 
-def test_priors_without_a_place_in_the_order():
+def test_priors_of_values_without_a_place_in_the_order_are_refused():
     table = pd.DataFrame({"age": [1, 2], "size": pd.Categorical(["S", "L"], ["S", "L"], ordered=True)})
     for column, prior in (("age", {1: 0.5, 2: 0.3, "old": 0.2}), ("size", {"S": 0.5, "L": 0.3, "XL": 0.2})):
         with pytest.raises(InputError, match=f"{column}.*in order"):

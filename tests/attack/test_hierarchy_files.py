@@ -102,7 +102,7 @@ DAYS = {"2001-05-17": ["spring"], "2001-05-18": ["spring"], "2001-11-02": ["autu
     ],
     ids=["numbers", "whole numbers", "times", "dates", "booleans", "texts"],
 )
-def test_texts_stand_for_values(tmp_path, values, texts, tree):
+def test_texts_of_a_hierarchy_file_match_values_of_the_column(tmp_path, values, texts, tree):
     file = tmp_path / "h.csv"
     file.write_text(as_csv(texts))
     frame = pd.DataFrame({"v": values, "x": np.arange(len(values)) % 2})
@@ -137,7 +137,7 @@ def test_bad_hierarchy_files_are_refused(tmp_path, text, words):
     assert str(caught.value).startswith("distances: ")
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_malformed_hierarchy_files_are_refused(tmp_path):
     (tmp_path / "t.json").write_text('{"a": ["x"], "a": ["y"]}')
     (tmp_path / "n.json").write_text("3")
     for file, words in (

@@ -106,7 +106,7 @@ def test_keys_of_many_words_are_scored_as_against_one_attacker(engine):
     assert scores.weights == expected.weights
 
 
-def test_engines_and_their_settings_change_nothing(engine):
+def test_engines_and_their_settings_give_the_same_bits(engine):
     frame = census(300, 7)
     known = 2 if SIMULATED else 3
     usual = CpuEngine()
@@ -127,7 +127,7 @@ def test_engines_and_their_settings_change_nothing(engine):
     assert scores.device == engine.device
 
 
-def test_slots_are_left_as_they_were():
+def test_numbering_by_slots_and_by_keys_gives_the_same_numbers():
     """Numbering by slots and by keys gives the same numbers, again and again."""
     frame = gpupif.datasets.census(500, columns=5)
     codes = [pd.factorize(frame[name])[0].astype(np.uint32) for name in frame]
@@ -170,7 +170,7 @@ SOME_COUNT_NOBODY = pd.DataFrame(
 
 @pytest.mark.parametrize(("weights", "unit"), [("w", 1.0), ("half", 0.25)])
 @pytest.mark.parametrize("measure", ["cohort_size", "class_size"])
-def test_nobody_is_the_worst_only_where_there_is_no_other(engine, measure, weights, unit):
+def test_a_cohort_of_nobody_is_the_worst_only_if_all_are(engine, measure, weights, unit):
     """The first row's a, and the last row's a and b, nobody has."""
     asked = {"measures": [measure, "reidentification_risk"], "columns": ["c"], "weights": weights}
     some = gpupif.score(SOME_COUNT_NOBODY, known=AnyKnown(1, among=["a", "b"]), **asked)

@@ -54,7 +54,7 @@ def test_rows_that_the_population_lacks_are_refused_or_counted(engine, job):
             assert scores.array(measure).tobytes() == counted.array(measure).tobytes()
 
 
-def test_the_table_as_its_own_population_changes_nothing(engine):
+def test_the_table_as_its_own_population_gives_the_same_bits(engine):
     frame = gpupif.datasets.census(300, columns=6)
     plain = gpupif.score(frame, ALL)
     scores = gpupif.score(frame, ALL, population=frame.sample(frac=1, random_state=1))

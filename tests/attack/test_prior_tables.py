@@ -73,7 +73,7 @@ def test_priors_are_read_from_a_folder_with_their_types(tmp_path):
     assert scores.prior["age"].tolist() == [0.5, 0.5, 0.25, 0.25, 0.5]
 
 
-def test_numbers_in_csv_stand_for_texts_too(tmp_path):
+def test_numbers_in_a_csv_of_priors_match_texts_too(tmp_path):
     table = pd.DataFrame({"zip": ["01", "1", "01"], "n": [1, 2, 2]})
     file = tmp_path / "priors.csv"
     file.write_text("column,value,probability,source\nzip,01,0.75,a\nzip,1,.25,b\n")
@@ -88,7 +88,7 @@ def test_priors_may_be_a_series_for_each_column():
 @pytest.mark.slow
 @given(table=tables())
 @SHARED_FIXTURES
-def test_priors_of_one_table_come_back_from_theirs(tmp_path_factory, table):
+def test_priors_of_scores_can_be_given_again_as_a_table(tmp_path_factory, table):
     frame = frame_of(table)
     scores = gpupif.score(frame, ["cig", "prior"])
     file = tmp_path_factory.mktemp("priors") / "priors.parquet"

@@ -53,7 +53,7 @@ def bits(scores):
 @pytest.mark.slow
 @given(job=jobs())
 @FEW
-def test_weights_of_1_are_none(engine, job):
+def test_weights_of_1_give_the_bits_of_unweighted_scores(engine, job):
     table, arguments = job
     plain = gpupif.score(frame_of(table), ALL, **arguments)
     ones = score(table, [1] * plain.rows, **arguments)
@@ -79,7 +79,7 @@ def test_equal_weights_multiply_sizes_only(engine, table, weight):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
-def test_whole_weights_repeat_rows(engine, table, data):
+def test_whole_weights_count_as_repeated_rows(engine, table, data):
     frame = frame_of(table)
     weights = np.array(some_weights(data.draw, len(frame), ["whole"]))
     repeated = gpupif.score(frame.loc[frame.index.repeat(weights)].reset_index(drop=True), ALL)
@@ -94,7 +94,7 @@ def test_whole_weights_repeat_rows(engine, table, data):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
-def test_rows_of_nobody_change_nothing_for_the_others(engine, table, data):
+def test_rows_of_weight_zero_change_no_score_of_other_rows(engine, table, data):
     frame = frame_of(table)
     weights = np.array(some_weights(data.draw, len(frame), ["whole, nobody", "any, nobody"]))
     scores = score(table, weights)
@@ -123,7 +123,7 @@ def test_order_of_rows_does_not_matter(engine, table, data, seed):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
-def test_shares_are_those_of_real_numbers_however_far_apart(engine, table, data):
+def test_weighted_shares_are_correctly_rounded_sums(engine, table, data):
     """Priors and sizes are the correctly rounded sums, but for what is below 2^-60 of all."""
     weights = some_weights(data.draw, len(next(iter(table.values()))))
     scores = score(table, weights, ["prior", "cohort_size"])
@@ -179,7 +179,7 @@ def test_weighted_scores_are_as_counted_by_hand():
     assert scores.fig()["age"] == pytest.approx(4 * gain + math.log2(3 / 2))
 
 
-def test_the_column_of_weights_is_scored_or_known_only_where_it_is_named():
+def test_the_column_of_weights_is_scored_or_known_only_if_named():
     table = FRAME.assign(w=[1, 2, 2, 1, 4])
     assert gpupif.score(table, "cig", weights="w").columns == ["age", "sex", "a=b"]
     named = gpupif.score(table, "cig", columns=["age"], known=["sex", "w"], weights="w")
@@ -206,7 +206,7 @@ def test_weights_may_have_any_type_of_number(make):
         assert bits(gpupif.score(kind, ALL, weights="w")) == bits(expected)
 
 
-def test_given_priors_win(engine):
+def test_given_priors_replace_weighted_ones(engine):
     priors = {"age": {39: 0.5, 40: 0.25, 41: 0.25}}
     weights = [3, 1, 1, 1, 0]
     scores = gpupif.score(FRAME.assign(w=weights), "prior", weights="w", priors=priors)

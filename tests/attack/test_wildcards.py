@@ -192,7 +192,7 @@ def test_every_kind_of_frame_gets_the_same_wildcard_scores():
 
 
 @pytest.mark.slow
-def test_distances_between_values_that_are_known(engine):
+def test_distances_count_only_between_known_values(engine):
     table = {"grade": ["low", None, "high", "middle", "low", None], "town": ["a", "a", None, "b", "b", None]}
     tree = {"low": ["bad"], "middle": ["good"], "high": ["good"]}
     for distance in (["low", "middle", "high"], ["high", "low", "middle", None], tree):
@@ -201,7 +201,7 @@ def test_distances_between_values_that_are_known(engine):
         assert_scores(found, as_defined(table, distances=distances), ["emd"])
 
 
-def test_suppressed_values_that_others_give_away(engine):
+def test_suppressed_values_are_learnt_from_the_rest_of_the_cohort(engine):
     """All of a cohort have one value: it is learnt of the person too whose value was suppressed."""
     table = pd.DataFrame({"town": ["a", "a", "a", "b", "b", None], "ill": ["yes", "yes", None, "no", "yes", None]})
     scores = gpupif.score(table, ["cig", "csf"], columns=["ill"], known=["town"], missing="wildcard")
@@ -233,7 +233,7 @@ def test_top_cells_and_summary_follow_the_definition_with_wildcards(engine):
 @pytest.mark.slow
 @given(table=sparse(most_rows=8), data=st.data())
 @settings(FEW, max_examples=2 if SIMULATED else 20)
-def test_whole_weights_repeat_rows(engine, table, data):
+def test_whole_weights_count_as_repeated_rows_with_wildcards(engine, table, data):
     frame = frame_of(table)
     weights = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(frame), max_size=len(frame))))
     rows = frame.index.repeat(weights)
@@ -274,7 +274,7 @@ def test_weights_that_are_far_apart_are_summed_exactly_with_wildcards(engine):
 
 
 @pytest.mark.slow
-def test_several_attackers_are_each_as_alone():
+def test_each_of_several_attackers_scores_as_alone_with_wildcards():
     attackers = {"some": ["age", "sex"], "one": ["region"], "nothing": []}
     for frame in (sparse_census(300, 0.2), pd.concat([sparse_census(40, 0.2)] * 5, ignore_index=True)):
         asked = {"columns": ["age", "education"], "missing": "wildcard"}

@@ -167,7 +167,7 @@ def test_a_table_that_does_not_fit_on_the_device_is_noted():
     assert {result["scores_on"] for result in one.document["results"]} == {"host"}
 
 
-def test_digests_differ_where_a_bit_or_a_place_does(monkeypatch):
+def test_digests_differ_if_a_bit_or_a_place_differs(monkeypatch):
     library = DeviceLibrary()
     scores = np.random.default_rng(0).random((2, 50))
     found = {digest(library, scores)}
@@ -190,7 +190,7 @@ def test_the_difference_of_a_number_and_an_unknown_one_is_infinite():
     assert gpu.difference(some, np.array([1.0, 2.0, np.inf, 0.0])) == math.inf
 
 
-def test_goals_are_held_against_the_faster_grouping_as_users_get_it():
+def test_goals_are_checked_on_the_faster_grouping_with_kept_memory():
     def result(engine, rows, seconds, **more):
         return {"engine": engine, "rows": rows, "seconds": seconds, **more}
 
@@ -204,7 +204,7 @@ def test_goals_are_held_against_the_faster_grouping_as_users_get_it():
     assert gpu.against_goals(results) == ["100,000,000 rows in 0.5 s: 0.400 s", "100 times cpu: 25.0 times, by size"]
 
 
-def test_columns_are_like_those_of_a_census():
+def test_columns_on_the_device_resemble_a_census():
     """Made without a library of random numbers, which a light install lacks."""
     library = DeviceLibrary()
     functions = {name: getattr(np, name) for name in dir(np) if name != "random"}

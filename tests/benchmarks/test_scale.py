@@ -74,7 +74,7 @@ def test_the_fastest_run_counts_with_the_most_memory():
     assert best([*runs, runs[0] | {"state": "out of memory"}])["state"] == "out of memory"
 
 
-def test_a_failed_run_stands_in_the_table():
+def test_a_failed_run_has_its_state_in_the_table():
     results = [
         figures("gpupif", 10, 2.0, output_bytes=2**30),
         figures("duckdb", 10, 600.0) | {"state": "out of memory"},

@@ -198,7 +198,7 @@ def test_a_full_disk_leaves_the_old_output(folder):
         (["suda", "people.csv", "--columns"], "Option '--columns' requires an argument. `gpupif suda --help`"),
     ],
 )
-def test_wrong_options_are_one_line(run, arguments, said):
+def test_wrong_options_give_an_error_of_one_line(run, arguments, said):
     assert_refused(run(*arguments), [said, "--help` says what there is."])
 
 
@@ -208,7 +208,7 @@ def test_an_accuracy_with_a_decimal_comma_is_refused(run, folder):
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_stream_that_is_closed_takes_nothing(run, monkeypatch, stream):
+def test_a_closed_stream_does_not_stop_the_command(run, monkeypatch, stream):
     """Python has None in its place."""
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", "people.csv", "-o", "scores.parquet"])
     monkeypatch.setattr(sys, stream, None)

@@ -132,7 +132,7 @@ def test_scores_by_roles_are_those_by_options(table, run, folder, arguments, mor
     pd.testing.assert_frame_equal(*(pd.read_parquet(folder / name) for name in ("a.parquet", "b.parquet")))
 
 
-def test_a_line_says_what_came_from_the_file(table, run):
+def test_a_line_lists_the_options_taken_from_the_roles_file(table, run):
     told = run("suda", table.name, "--roles", "r.toml")
     assert 'From r.toml: --columns age,sex,"town, now"; --weights pweight' in told.out.splitlines()
     told = run("suda", table.name, "--roles", "r.toml", "--columns", "sex,religion", "--weights", "age")

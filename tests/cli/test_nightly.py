@@ -69,7 +69,7 @@ def test_a_configuration_that_cannot_be_written_is_refused(run, folder, argument
 
 
 @pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.notify", "gpupif.cli.options.PrintOptions.show"])
-def test_a_signal_after_a_run_is_on_record_says_so(run, folder, monkeypatch, place):
+def test_a_signal_after_a_run_says_that_it_is_on_record(run, folder, monkeypatch, place):
     run("nightly", "init", "people.csv", "-q")
     monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     ended = run("nightly", "run", "risk.toml", "-q")

@@ -73,7 +73,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)
-def test_mistakes_are_one_line(run, table, arguments, message):
+def test_mistakes_give_an_error_of_one_line(run, table, arguments, message):
     ended = run(*BASE, *arguments)
     assert ended.code == 2
     assert message in ended.err
@@ -135,7 +135,7 @@ def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
-def test_columns_that_look_like_identifiers_are_warned_of(run, named):
+def test_a_warning_names_columns_that_look_like_identifiers(run, named):
     ended = run(*BASE, "--quasi-identifiers", "age,home", "--require", "k>=3")
     assert ended.code == 0
     assert "columns 'person_id' (numbers of persons), 'email' (e-mail addresses) look like identifiers" in ended.err
@@ -147,7 +147,7 @@ def test_columns_that_look_like_identifiers_are_warned_of(run, named):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
-def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
+def test_treat_warns_of_identifiers_that_stay_in_the_table(run, named, folder):
     (folder / "plan.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["email"]\n')
     arguments = ("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv", "--overwrite")
     ended = run(*arguments, "--roles", "roles.toml")

@@ -80,7 +80,7 @@ def test_options_are_arguments_of_python_and_json_is_its_summary(run, folder, op
     assert document == {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet", **expected}
 
 
-def test_json_of_several_attackers_where_nothing_is_known(run, folder):
+def test_json_has_null_for_unknown_scores_of_several_attackers(run, folder):
     (folder / "people.csv").write_text("age,sex\n39,\n40,\n")
     options = ["--columns", "sex", "--attacker", "near=age", "--attacker", "far=", "--missing", "wildcard", "--json"]
     ended = run("score", "people.csv", "-o", "scores.parquet", "--measures", "csf", *options)
@@ -145,7 +145,7 @@ def test_the_separator_of_a_file_may_be_given(run, folder):
 
 @pytest.mark.parametrize("source", ["people.csv", "people.parquet", "parts"])
 @pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.feather"])
-def test_keep_input(run, folder, source, output):
+def test_keep_input_writes_the_table_beside_the_scores(run, folder, source, output):
     pq.write_table(pa.Table.from_pandas(FRAME), "people.parquet")
     (folder / "parts").mkdir()
     pq.write_table(pa.Table.from_pandas(FRAME), "parts/1.parquet")
@@ -199,7 +199,7 @@ def test_overwrite_replaces_the_output_and_quiet_prints_nothing(run, folder):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.NearlyUniqueWarning")
-def test_warning_is_one_line(run, folder):
+def test_a_warning_is_one_line(run, folder):
     (folder / "ids.csv").write_text("id,sex\n" + "".join(f"{number},f\n" for number in range(60)))
     ended = run("score", "ids.csv", "-o", "scores.parquet", "--json")
     assert ended.err.startswith("gpupif: warning: column 'id': 60 different values in 60 rows.")

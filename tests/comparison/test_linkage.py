@@ -81,7 +81,7 @@ def test_a_sample_is_of_the_seed_and_near_the_truth(monkeypatch):
         gpupif.compare(before, after, linkage="exact")
 
 
-def test_rows_without_values_are_nobodys_nearest():
+def test_a_row_without_values_is_nearest_to_no_row():
     before = pd.DataFrame({"x": [1.0, 2.0, 9.0]})
     after = pd.DataFrame({"x": [1.0, None, 9.0]})
     assert gpupif.compare(before, after, linkage="exact").linkage.share == pytest.approx(2 / 3)

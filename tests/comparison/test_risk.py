@@ -38,7 +38,7 @@ def assert_figures(column, table, missing):
     assert column["homogeneous_classes"] == classes.attributes["homogeneous_classes"].sum()
 
 
-def test_without_suppressed_cells_there_is_one_reading(before):
+def test_risk_has_one_reading_without_suppressed_cells(before):
     after = before.assign(age=before["age"] // 10 * 10)
     found = gpupif.compare(before, after, sensitive="ill", linkage=None)
     assert list(found.risk.columns) == ["before", "after_category", "after"]
@@ -60,8 +60,8 @@ def test_suppressed_cells_are_read_both_ways_and_the_worse_is_reported(before):
         assert alone["after"].tolist() == found[f"after_{reading}"].tolist()
 
 
-def test_k_of_suppressed_cells_as_a_category_hides_rows_that_are_unique_as_holes():
-    """As sdcMicro's issue 225: rows that are two of a kind by their holes alone."""
+def test_k_is_the_worse_reading_of_suppressed_cells():
+    """Two rows agree only because both lack a value, as in issue 225 of sdcMicro."""
     before = pd.DataFrame({"a": list("xxyyz"), "b": [1, 1, 2, 3, 4]})
     after = pd.DataFrame({"a": ["x", "x", "y", "y", None], "b": [1, 1, None, None, None]})
     found = gpupif.compare(before, after).risk

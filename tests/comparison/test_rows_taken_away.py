@@ -114,7 +114,7 @@ def test_a_public_record_that_lacks_values_is_refused(before):
         found(before, done.table, done.record.public())
 
 
-def test_the_mask_is_that_of_the_whole_plan(before):
+def test_the_mask_of_kept_rows_follows_the_whole_plan(before):
     from gpupif.frames.open import open_table
     from gpupif.io.common import every_column
     from gpupif.treatment.in_memory import MemoryTable
@@ -156,7 +156,7 @@ def test_information_kept_of_protected_tables_is_a_share(before, remove):
 
 
 @pytest.mark.parametrize("remove", [True, False])
-def test_non_uniform_entropy_is_that_of_arx(remove):
+def test_non_uniform_entropy_loss_is_that_of_arx(remove):
     """As ARX has it: n H(X | G) of all rows at their level, and the entropy of the suppressed rows at that level.
 
     The value 47 is released nowhere: its group follows from the hierarchy.

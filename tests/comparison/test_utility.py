@@ -124,7 +124,7 @@ def test_a_table_compared_with_itself_lost_nothing(both):
     assert found.columns["detail"].eq("same").all()
 
 
-def test_recoded_values_vary_in_nothing_and_lose_the_entropy_within_groups():
+def test_recoded_values_lose_only_the_entropy_within_groups():
     before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "sex": list("fmfmfm")})
     found = gpupif.compare(before, before.assign(age=["30-39"] * 3 + ["40-49"] * 3))
     age = found.columns.loc["age"]
@@ -134,7 +134,7 @@ def test_recoded_values_vary_in_nothing_and_lose_the_entropy_within_groups():
     assert (found.utility.classes, found.utility.average_class_size, found.utility.k) == (4, 1.5, 1)
 
 
-def test_numbers_with_noise_are_held_against_the_numbers_they_were():
+def test_noisy_numbers_are_compared_with_the_original_numbers():
     before = pd.DataFrame({"pay": [10.0, 20.0, 30.0, 40.0], "x": list("aabb")})
     found = gpupif.compare(before, before.assign(pay=[11.0, 19.0, 33.0, 40.0]))
     assert found.columns.loc["pay", "detail"] == "perturbed"
@@ -191,7 +191,7 @@ def test_rows_taken_away_are_suppressed_rows():
     assert "after_wildcard" not in found.risk
 
 
-def test_precision_from_levels_that_are_found_and_from_a_plan():
+def test_precision_is_the_same_from_found_levels_and_from_a_plan():
     before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "zip": ["12", "13", "21", "22", "31", "32"]})
     hierarchies = {"age": {"widths": [10, 20]}, "zip": {"digits": 2}}
     plan = gpupif.Plan([gpupif.treatments.Recode("age", level=1)], hierarchies=hierarchies)
@@ -206,7 +206,7 @@ def test_precision_from_levels_that_are_found_and_from_a_plan():
     assert found.columns.loc["zip", "precision"] == pytest.approx(1 - 1 / 6)
 
 
-def test_types_without_values_in_common_are_known_by_their_texts():
+def test_values_of_different_types_are_compared_by_their_texts():
     before = pd.DataFrame({"age": [31, 34, 34], "x": list("abb")})
     found = gpupif.compare(before, before.assign(age=["31", "34", "*"]))
     assert found.columns.loc["age", "cells_changed"] == 1

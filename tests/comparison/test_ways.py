@@ -129,7 +129,7 @@ def test_streams_are_read_once(both, expected):
     assert found(*map(Stream, both), **PLACES) == expected[0]
 
 
-def test_threads_and_order_of_rows_change_nothing(both, expected):
+def test_threads_and_order_of_rows_change_no_figure(both, expected):
     before, after = both
     with gpupif.config(threads=1):
         assert found(before, after, **PLACES) == expected[0]

@@ -100,6 +100,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD.items())
-def test_bad_criteria_are_said(text, message):
+def test_bad_criteria_are_refused(text, message):
     with pytest.raises(gpupif.InputError, match=message):
         Criterion.of(text)

@@ -68,7 +68,7 @@ def measured(table, texts):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
-def test_coarser_values_never_hurt(seed):
+def test_coarser_values_never_worsen_criteria_that_only_improve(seed):
     rng = np.random.default_rng(seed)
     table = table_of(rng, int(rng.integers(6, 40)))
     if table["ill"].nunique() < 2:
@@ -82,7 +82,7 @@ def test_coarser_values_never_hurt(seed):
 
 
 @pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 18), ("delta<=1", 545)])
-def test_coarser_values_may_hurt_the_others(text, seed):
+def test_coarser_values_may_worsen_the_other_criteria(text, seed):
     """The specification says so of PIF and mean Rényi; delta: values that a class lacks do not count."""
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(10, 200))
@@ -99,7 +99,7 @@ def test_coarser_values_may_hurt_the_others(text, seed):
     assert after > before + 1e-6
 
 
-def test_coarser_values_may_hurt_surprise():
+def test_coarser_values_may_worsen_surprise():
     """Where half of those without a value stand beside few that have it as often as all do."""
     others = [f"v{number}" for number in range(30)]
     rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
@@ -122,7 +122,7 @@ VALUES = ["k>=2", "uniques<=3", "distinct_l>=2", "alpha<=0.5", "pif90<=3", "max 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_values_are_as_defined(seed):
+def test_values_of_criteria_follow_their_definition(seed):
     table = table_of(np.random.default_rng(seed), 40)
     _, found = measured(table, [*VALUES, "known=2: k>=2"])
     rows = table.to_dict("records")
@@ -167,7 +167,7 @@ def test_counted_rows_can_be_grouped_and_left_out():
     assert not without.is_distinct
 
 
-def test_too_little_memory_is_said(monkeypatch):
+def test_too_little_memory_for_counted_rows_is_an_error(monkeypatch):
     from gpupif.criteria import counted
 
     monkeypatch.setattr(counted, "MEMORY_SHARE", 0.0)

@@ -101,13 +101,13 @@ def test_codes_of_every_width_are_packed(cardinality):
         np.testing.assert_array_equal(keys[word] >> np.uint64(shift) & np.uint64(mask), codes[column].astype("uint64"))
 
 
-def test_a_device_too_small_for_a_row_is_said():
+def test_a_device_too_small_for_a_row_is_an_error():
     codes, _ = table(False)
     with pytest.raises(gpupif.errors.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
         answers(CudaEngine(libraries=[FewBytes(0)]), codes, None)
 
 
-def test_a_device_that_fails_is_said(monkeypatch):
+def test_a_failing_device_is_an_error_with_its_reason(monkeypatch):
     class Broken(DeviceLibrary):
         failures = (ZeroDivisionError,)
 
@@ -183,7 +183,7 @@ def test_special_uniques_are_found_though_the_memory_runs_out(monkeypatch, rows)
     assert found.contributions.equals(wanted.contributions)
 
 
-def test_a_device_that_is_missing_is_said(monkeypatch):
+def test_a_missing_device_is_an_error(monkeypatch):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: gpupif.gpu.status.CudaStatus(reason="there is none"))
     assert choose_engine(DeviceRequest("auto")).device == "cpu"
     frame = census(20)

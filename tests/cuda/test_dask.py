@@ -60,7 +60,7 @@ def test_risk_of_partitions_on_the_device_is_that_of_the_cpu():
     assert found.worst == alone.worst
 
 
-def test_auto_is_the_device_where_there_is_one():
+def test_auto_takes_the_device_if_it_exists():
     frame = gpupif.datasets.census(40)
     lazy = dd.from_map(lambda one: one, [frame], meta=frame.iloc[:0], enforce_metadata=False)
     scores = gpupif.score(lazy, "cig").cig.compute()

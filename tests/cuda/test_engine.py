@@ -133,7 +133,7 @@ def test_memory_may_run_out_anywhere(once, share):
     assert outcomes[-1] == "scores"
 
 
-def test_memory_of_the_host_that_runs_out_is_not_taken_for_the_devices():
+def test_used_up_memory_of_the_host_is_not_taken_for_the_device_s():
     class Host(DeviceLibrary):
         def launch(self, *_):
             np.empty(1 << 62, np.uint8)
@@ -165,7 +165,7 @@ def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
     assert staging.upload(array).dtype == array.dtype
 
 
-def test_a_device_that_fails_is_one_clear_error():
+def test_a_failing_device_is_one_clear_error():
     class LostDevice(DeviceLibrary):
         failures = (ArithmeticError,)
 
@@ -194,7 +194,7 @@ def test_codes_on_the_device_give_scores_on_the_device(measure):
         np.testing.assert_array_equal(result.values[measure], expected)
 
 
-def test_scores_that_are_too_large_for_the_device():
+def test_scores_too_large_for_the_device_are_an_error():
     class Full(DeviceLibrary):
         def upload(self, array):
             if array.dtype == np.float64:
@@ -206,7 +206,7 @@ def test_scores_that_are_too_large_for_the_device():
         score(CudaEngine(libraries=[Full()], share=0), DeviceFrame(frame))
 
 
-def test_same_bits_however_much_memory_there_is():
+def test_any_amount_of_memory_gives_the_same_bits():
     frame = census(150, columns=6)
     engines = [CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0), CudaEngine(libraries=[SmallDevice(40)])]
     scores = [score(engine, frame, accuracies={"age": 0.9}) for engine in engines]
@@ -217,20 +217,20 @@ def test_same_bits_however_much_memory_there_is():
 
 @pytest.mark.parametrize(("devices", "home"), [([0, 1], 0), ([1, 0], 0), ([0], 0)])
 @pytest.mark.parametrize("share", [0, 1])
-def test_scores_lie_where_the_table_does(devices, home, share):
+def test_scores_are_on_the_device_of_the_table(devices, home, share):
     scores = score(CudaEngine(devices, share=share), DeviceFrame(census(20)))
     assert {scores.array(measure).device_number for measure in MEASURES} == {home}
     assert_same(scores, score(CpuEngine(), census(20)))
 
 
-def test_a_table_on_a_device_that_was_not_asked_for():
+def test_a_table_on_another_device_than_the_requested_is_refused():
     with pytest.raises(
         InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use gpupif\.config\(device='cuda:0'\) or 'cuda'"
     ):
         score(CudaEngine([1], device="cuda:1"), DeviceFrame(census(20)))
 
 
-def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_path):
+def test_scores_of_a_file_stay_on_the_host_if_the_device_is_too_small(tmp_path):
     class Full(DeviceLibrary):
         def empty(self, shape, dtype):
             if shape == (10, 60):

@@ -55,7 +55,7 @@ ENGINES = {
     st.lists(st.integers(0, 40), max_size=4),
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_parts_make_no_difference(values, cuts):
+def test_parts_of_a_column_are_encoded_as_the_whole(values, cuts):
     library = Frames()
     array = pa.array(values)
     edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
@@ -76,7 +76,7 @@ def test_parts_make_no_difference(values, cuts):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
+def test_a_frame_on_the_device_gets_scores_as_such_a_frame(tmp_path, monkeypatch, engine):
     frame = census(60).assign(tenure=lambda table: table["tenure"].astype("string").mask(table.index % 7 == 0))
     frame["sex"] = frame["sex"].astype("category")
     frame.index = pd.Index(range(100, 160), name="person")
@@ -150,7 +150,7 @@ def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeyp
     pd.testing.assert_frame_equal(*tables, check_exact=True, check_dtype=ending != "csv")
 
 
-def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
+def test_scores_of_a_file_stay_on_the_device_until_read(tmp_path):
     source = tmp_path / "t.parquet"
     census(50).to_parquet(source)
     with gpupif.config(device="cuda"):
@@ -166,7 +166,7 @@ def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
 @pytest.mark.parametrize(
     ("error", "said"), [(RuntimeError("device\nlost"), "device lost"), (MemoryError(), "out of mem")]
 )
-def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatch, error, said):
+def test_a_device_that_fails_while_it_writes_leaves_no_file(tmp_path, monkeypatch, error, said):
     class Broken(Frames):
         def frame(self, columns, index=None):
             raise error
@@ -179,7 +179,7 @@ def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("fails_at", ["first", "last"])
-def test_a_full_disk_while_the_device_writes_leaves_nothing(tmp_path, monkeypatch, fails_at):
+def test_a_full_disk_while_the_device_writes_leaves_no_new_file(tmp_path, monkeypatch, fails_at):
     scores = gpupif.score(to_device(census(50)))
     path = tmp_path / "scores.parquet"
     scores.to_parquet(path)
@@ -283,7 +283,7 @@ def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
         assert_same_scores(found, gpupif.score(frame))
 
 
-def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
+def test_scores_are_read_only(tmp_path):
     source = tmp_path / "t.parquet"
     census(20).to_parquet(source)
     with gpupif.config(device="cuda"):

@@ -125,7 +125,7 @@ def test_more_than_a_stack_holds_is_an_error():
         launch(fill_stack, np.array([8300]), np.zeros(1))
 
 
-def test_empty_arrays_have_nothing():
+def test_reading_an_empty_array_is_an_error():
     empty = np.zeros(0)
     launch(copy_from, np.zeros(0, int), empty, empty)
     with pytest.raises(DeviceCodeError, match=r"0 bytes beyond the end of argument 1"):
@@ -139,13 +139,13 @@ def test_writing_to_a_read_only_array_is_an_error():
         launch(copy_to, np.arange(3), np.ones(3), out)
 
 
-def test_arrays_that_overlap_are_one_piece_of_memory():
+def test_overlapping_arrays_share_their_memory():
     whole = np.arange(6.0)
     launch(copy_to, np.arange(3), whole[:3], whole[2:])
     assert whole.tolist() == [0, 1, 0, 1, 0, 5]
 
 
-def test_an_error_leaves_all_as_it_was():
+def test_kernels_run_again_after_an_error():
     test_reading_outside_all_arrays_is_an_error()
     test_reading_beyond_the_end_is_an_error("float64", 5, 0)
     out = np.zeros(4)

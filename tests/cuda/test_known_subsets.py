@@ -243,14 +243,14 @@ def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share):
 
 
 @pytest.mark.parametrize("engine", [CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0)])
-def test_scores_lie_where_the_table_does(engine):
+def test_scores_are_on_the_device_of_the_table(engine):
     scores = score(engine, DeviceFrame(census(15, columns=3)))
     for measure in FEW:
         assert scores.array(measure).device_number == scores.mean.array(measure).device_number == 0
         assert isinstance(scores[measure], DeviceFrame)
 
 
-def test_scores_that_are_too_large_for_the_device():
+def test_scores_too_large_for_the_device_are_an_error():
     class Full(DeviceLibrary):
         def upload(self, array):
             if array.dtype == np.float64:

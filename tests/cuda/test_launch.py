@@ -84,7 +84,7 @@ def test_arrays_of_any_shape_are_packed_as_numba_does(shape):
     np.testing.assert_array_equal(ours[told], numbas[told])
 
 
-def test_steps_that_are_never_made_do_not_matter():
+def test_strides_of_single_items_are_packed_as_contiguous():
     for shape, strides, expected in (((1, 3), (800, 8), [24, 8]), ((0,), (5,), [8]), ((3, 1), (8, 800), [8, 8])):
         array = StandIn(np.zeros(shape))
         array.strides = strides
@@ -106,7 +106,7 @@ def test_steps_that_are_never_made_do_not_matter():
         (1 << 63, "expected a whole number of 64 bits with a sign, got 9223372036854775808"),
     ],
 )
-def test_arguments_that_no_kernel_takes(argument, message):
+def test_arguments_that_no_kernel_takes_are_refused(argument, message):
     with pytest.raises(TypeError, match=message):
         pack((argument,))
 
@@ -133,7 +133,7 @@ def compiled():
 
 @pytest.mark.slow
 @each_kernel
-def test_a_kernel_has_as_many_parameters_as_there_are_words(compiled, kernel, signature):
+def test_a_kernel_has_a_parameter_for_each_packed_word(compiled, kernel, signature):
     code = compiled(kernel, signature).ptx()
     declared = re.search(r"\.visible \.entry (\w+)\((.*?)\)", code, re.DOTALL)
     assert declared[1] == compiled(kernel, signature).name
@@ -281,7 +281,7 @@ def test_code_of_another_kernel_is_not_taken(tmp_path, compilations):
 
 
 @pytest.mark.parametrize("folder", ["", "/proc/none"])
-def test_without_a_folder_nothing_is_kept(compilations, folder):
+def test_no_kernel_is_cached_without_a_folder(compilations, folder):
     assert same_code(number_rows(folder), number_rows(folder))
     assert compilations == ["number_rows", "number_rows"]
 
@@ -423,7 +423,7 @@ def test_an_error_of_the_driver_is_raised_with_its_name(driver, call):
     launch(rows.number_rows, arguments, 1, 32, 0, CAPABILITY)
 
 
-def test_the_driver_is_asked_for_nothing_else():
+def test_launches_call_only_known_functions_of_the_driver():
     """What stands behind `driver.` in the launches is in the installed bindings."""
     called = set(re.findall(r"driver\.(cu\w+)\(", Path(cuda_launch.__file__).read_text()))
     assert called == {name for name in vars(Driver) if name.startswith("cu")}

@@ -153,7 +153,7 @@ def test_a_large_table_takes_the_typical_bytes_of_a_row():
     assert table_bytes(large(1000, "host")) - table_bytes(large(500, "host")) == 500 * TYPICAL_ROW_BYTES
 
 
-def test_words_of_a_sum_are_those_of_the_kernels():
+def test_the_words_of_a_sum_are_as_many_as_in_the_kernels():
     assert SUM_WORDS == PARTS
 
 
@@ -226,7 +226,7 @@ def test_a_table_that_goes_through_the_host_says_so_and_why():
     assert apart.through_host == ""
 
 
-def test_distinct_rows_that_the_host_found_say_so():
+def test_scores_say_that_the_host_found_the_distinct_rows():
     frame = census(12, columns=3)
     assert score(CudaEngine(), frame, known=1).through_host == ""
     scores = score(CudaEngine(share=0), frame, known=1)

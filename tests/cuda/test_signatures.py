@@ -119,7 +119,7 @@ def test_properties_of_the_libraries_exist(module, name):
     assert found(module, name) is not None
 
 
-def test_every_function_of_the_array_library_that_is_called_is_there():
+def test_every_function_called_of_the_array_library_exists():
     """What stands behind `xp.` in the engine's own text; NumPy takes its place without a GPU."""
     package = Path(gpupif.__file__).parent
     called = {
@@ -303,7 +303,7 @@ def test_cudf_takes_its_memory_from_the_pool_of_cupy(monkeypatch):
     assert memory._taken == {}
 
 
-def test_arrays_of_frames_lie_in_the_pool_of_cupy_too(monkeypatch):
+def test_arrays_of_frames_are_in_the_pool_of_cupy_too(monkeypatch):
     """While a table is read and numbered; after `import cudf` each would be asked of the driver otherwise."""
     monkeypatch.setattr(cupy.cuda, "Device", OneDevice)
     monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
@@ -334,7 +334,7 @@ class OneDevice:
         return None
 
 
-def test_a_frame_is_worked_on_where_its_memory_lies(monkeypatch):
+def test_a_frame_is_processed_on_the_device_of_its_memory(monkeypatch):
     """Whichever device is the current one; the driver says where a pointer points to."""
 
     class Column:
@@ -361,7 +361,7 @@ def test_a_frame_is_worked_on_where_its_memory_lies(monkeypatch):
         assert here.beside(nowhere) is here
 
 
-def test_the_columns_of_a_frame_say_where_their_memory_is():
+def test_columns_of_a_frame_give_the_address_of_their_memory():
     column = as_column(np.arange(7).view(HostArray))
     assert column.data().ptr
     assert column.null_mask() is None
@@ -406,7 +406,7 @@ def test_the_pool_keeps_some_memory_and_the_next_library_works_on_the_same_strea
 
 
 @pytest.mark.subprocess
-def test_importing_cudf_changes_nothing_for_arrays_of_the_user():
+def test_importing_cudf_leaves_the_allocator_of_the_user():
     script = """
 import cupy
 from gpupif.gpu.cudf_frames import import_cudf

@@ -87,7 +87,7 @@ CANNOT_BE_CUT = {
 
 @pytest.mark.parametrize("population", [None, CENSUS])
 @pytest.mark.parametrize(("arguments", "says", "instead"), CANNOT_BE_CUT.values(), ids=CANNOT_BE_CUT)
-def test_rows_that_have_to_be_in_one_part_are_limited(arguments, says, instead, population, monkeypatch):
+def test_rows_that_must_be_in_one_partition_have_a_limit(arguments, says, instead, population, monkeypatch):
     table = sparse(CENSUS, 2)
     people = None if population is None else gpupif.Population(population, "count")
     scores = gpupif.score(cut(table, [20]), population=people, **arguments)

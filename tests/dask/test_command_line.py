@@ -215,7 +215,7 @@ class TestCommandLine:
         if "-o" in here:
             assert pq.read_table(places["there"]).equals(pq.read_table(places["out"]))
 
-    def test_a_new_table_is_looked_at_and_its_roles_taken(self, client, tmp_path, run):
+    def test_a_cluster_inspects_a_table_and_uses_its_roles(self, client, tmp_path, run):
         table, roles = tmp_path / "in.parquet", tmp_path / "roles.toml"
         gpupif.datasets.census(500, columns=5).to_parquet(table, row_group_size=100)
         here = json.loads(run("inspect", table, "--json").out)
@@ -265,7 +265,7 @@ class TestCommandLine:
         monkeypatch.setattr(files, "PARTITION_ROWS", 10)
         assert list(files._grouped([4, 5, 2, 30, 1, 1])) == [(0, 1), (2,), (3,), (4, 5)]
 
-    def test_a_failed_run_leaves_nothing(self, client, folder, tmp_path):
+    def test_a_failed_run_leaves_no_files(self, client, folder, tmp_path):
         priors = {"sex": {"nobody": 1.0}}
         with pytest.raises(gpupif.errors.PriorError, match="'sex'"):
             on_cluster(folder, tmp_path / "out", scheduler=client.scheduler.address, priors=priors)
@@ -308,7 +308,7 @@ class TestCommandLine:
                 on_cluster(*arguments, **more)
         assert not out.exists()
 
-    def test_without_dask_the_error_names_the_extra(self, folder, tmp_path, monkeypatch):
+    def test_an_error_names_the_extra_if_dask_is_missing(self, folder, tmp_path, monkeypatch):
         monkeypatch.setattr(connect, "find_spec", lambda name: None)
         with pytest.raises(gpupif.errors.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
             on_cluster(folder, tmp_path / "out", workers=1)

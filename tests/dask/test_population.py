@@ -68,7 +68,7 @@ LACKING = {
 
 @pytest.mark.parametrize(("values", "edges"), LACKING.values(), ids=LACKING)
 @pytest.mark.parametrize("asks", ["score", "risk"])
-def test_rows_that_a_population_lacks_are_named_as_in_memory(asks, values, edges):
+def test_an_error_names_the_lacking_row_as_in_memory(asks, values, edges):
     def ask(table, people):
         if asks == "risk":
             return gpupif.risk(table, ["x", "y"], population=people)
@@ -107,13 +107,13 @@ def test_both_tables_are_read_once():
     assert sorted(calls) == [(of, number) for of in ("people", "table") for number in (0, 1)]
 
 
-def test_the_first_row_that_is_lacking_where_equal_rows_have_other_weights():
+def test_the_first_lacking_row_is_named_among_equal_rows():
     table = pd.DataFrame({"age": ["old"] * 4, "people": [1.0, 0.0, 0.0, 2.0]})
     with pytest.raises(gpupif.InputError, match=r"lacks 2 of the table's 4 rows, the first row 2 \(from 0\)"):
         gpupif.score(cut(table, []), "cig", population=cut(table[["age"]].head(2), []), weights="people").cig.compute()
 
 
-def test_the_value_that_is_lacking_is_the_same_one_wherever_the_table_is():
+def test_memory_and_dask_name_the_same_lacking_value():
     table, people = pd.DataFrame({"member": [None, True, False]}), pd.DataFrame({"member": [None]})
     for move in (lambda frame: frame, lambda frame: cut(frame, [])):
         with pytest.raises(gpupif.InputError, match="column 'member' has False nowhere in it, which is in 1 of"):

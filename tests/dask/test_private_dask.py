@@ -34,7 +34,7 @@ def test_a_shuffle_of_dask_has_the_expected_parameters():
 
 
 @pytest.mark.parametrize("method", ["tasks", "disk"])
-def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
+def test_parcels_arrive_in_the_partition_that_they_name(method, dask_in_one_thread):
     """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
     graph, parts = Graph(), range(3)
     sent = [

@@ -56,7 +56,7 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
 @pytest.mark.slow
 @given(table=tables(), dtype=st.sampled_from(["float64", "float32"]), edge=st.integers(0, 24))
 @FEW
-def test_float32_is_rounded_where_the_scores_arrive(table, dtype, edge):
+def test_scores_in_float32_have_the_bits_of_memory(table, dtype, edge):
     frame = frame_of(table)
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame, ["wcig", "cohort_size"], dtype=dtype)
@@ -123,7 +123,7 @@ def test_columns_of_any_type_are_scored_as_in_memory(kind):
         assert_same(gpupif.score(cut(frame, [2, 4])), gpupif.score(frame))
 
 
-def test_categories_that_differ_by_partition_or_are_unknown():
+def test_categories_may_differ_by_partition_or_be_unknown():
     frame = pd.DataFrame({"x": list("abcabd"), "y": [0, 0, 1, 1, 1, 0]})
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame)
@@ -132,7 +132,7 @@ def test_categories_that_differ_by_partition_or_are_unknown():
     assert_same(gpupif.score(cut(frame, [3]).astype({"x": "category"})), expected)
 
 
-def test_types_that_differ_by_partition():
+def test_types_may_differ_by_partition():
     def lazy(*parts):
         frames = [pd.DataFrame({"x": pd.Series(part, dtype=object), "y": range(len(part))}) for part in parts]
         return of_parts(frames), pd.concat(frames)
@@ -267,7 +267,7 @@ class TestBadInput:
         with pytest.raises(gpupif.errors.ColumnTypeError, match="'b'"):
             gpupif.score(cut(lists, [1])).cig.compute()
 
-    def test_a_measure_that_was_not_scored(self):
+    def test_a_measure_that_was_not_scored_is_refused(self):
         scores = gpupif.score(cut(self.frame, [1]), "csf")
         with pytest.raises(gpupif.InputError, match="'cig' was not scored"):
             _ = scores.cig
@@ -371,7 +371,7 @@ class TestSkew:
         over, _ = shares(gpupif.datasets.census(40_000).assign(always="x"), 8)
         assert over.max() < 2
 
-    def test_an_attacker_who_knows_nothing_makes_one_cohort_of_few_distinct_rows(self):
+    def test_an_attacker_who_knows_nothing_needs_few_shuffled_rows(self):
         frame = gpupif.datasets.census(40_000)
         _, sizes = shares(frame, 8, known=[])
         # Each value of each column once for each partition, at most.

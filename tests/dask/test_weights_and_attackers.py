@@ -31,7 +31,7 @@ def test_weights_of_many_rows_have_the_bits_of_memory():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("heavy", [0.0, 0.5])
-def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
+def test_rows_of_weight_zero_do_not_change_the_order_of_sums(heavy, monkeypatch):
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
     frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))

@@ -47,7 +47,7 @@ def test_old_scores_in_the_folder_are_replaced(tmp_path):
 
 
 @pytest.mark.every_engine
-def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
+def test_scores_name_the_device_once_they_are_computed(tmp_path):
     with gpupif.config(device="auto"):
         ran = choose_engine(requested_device()).device
         scores, others = make(50, 3), make(50, 3)

@@ -97,7 +97,7 @@ def test_threads_and_chunks_do_not_matter(monkeypatch):
         np.testing.assert_array_equal(one, datasets._codes(70_000, 3, 12))
 
 
-def test_seeds_differ():
+def test_different_seeds_give_unrelated_tables():
     first, second = codes_of(census(20_000, seed=0)), codes_of(census(20_000, seed=1))
     assert (first[0] != second[0]).mean() > 0.8
     assert not (first == second).all(axis=1).any()
@@ -114,7 +114,7 @@ def test_whole_numbers_of_numpy_count():
 
 
 @pytest.mark.parametrize("columns", [1, 10, 60])
-def test_column_count(columns):
+def test_the_table_has_the_requested_number_of_columns(columns):
     table = census(50, columns=columns)
     assert table.shape == (50, columns)
     assert tuple(table.columns[:10]) == TEN[:columns]
@@ -186,7 +186,7 @@ def test_arrival_is_after_birth_and_only_abroad(people):
         assert people.age[people.year_of_arrival == period].min() == youngest
 
 
-def test_old_and_young_differ(people):
+def test_occupations_and_tenure_differ_by_age(people):
     old, adult = people[people.age >= 75], people[people.age.between(30, 50)]
     assert share(old.occupation == "Retired") > 0.9
     assert share(adult.occupation == "Retired") == 0
@@ -196,7 +196,7 @@ def test_old_and_young_differ(people):
     assert share(old.health.isin(["Bad", "Very bad"])) > 2 * share(adult.health.isin(["Bad", "Very bad"]))
 
 
-def test_sexes_differ(people):
+def test_occupations_and_marital_status_differ_by_sex(people):
     women, men = people[people.sex == "Female"], people[people.sex == "Male"]
     assert 0.49 < len(women) / len(people) < 0.53
     assert share(women.marital_status == "Widowed") > 1.5 * share(men.marital_status == "Widowed")

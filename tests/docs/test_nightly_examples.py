@@ -60,7 +60,7 @@ def test_the_service_knows_the_exit_codes():
     assert not_again == {EXIT_CODES[Status.FAILED], EXIT_CODES[Status.REFUSED]}
 
 
-def test_the_service_may_write_where_the_configuration_says():
+def test_the_service_may_write_to_the_configured_folders():
     service = unit("gpupif-nightly.service")
     settings = configuration("risk.toml")
     assert settings.run.state == f"/var/lib/{service['Service', 'StateDirectory']}"
@@ -108,7 +108,7 @@ def test_cron_sends_no_mail_if_all_gates_hold(code, tmp_path):
     assert (ended.stdout, ended.stderr) == ("" if code == 0 else said, "")
 
 
-def test_the_dag_fails_where_a_gate_does_and_skips_where_another_run_is_on():
+def test_the_dag_fails_with_a_gate_and_skips_during_another_run():
     tree = ast.parse(text("airflow_dag.py"))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert {"DAG", "BashOperator"} <= imported

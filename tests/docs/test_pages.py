@@ -93,7 +93,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @each_page
-def test_links_lead_somewhere(page):
+def test_links_of_a_page_have_a_target(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in link:
@@ -124,7 +124,7 @@ def test_architecture_has_every_part():
     assert sorted(parts) == sorted(init.parent.name for init in (ROOT / "gpupif").glob("*/__init__.py"))
 
 
-def test_readme_is_one_screen():
+def test_the_readme_has_at_most_120_lines():
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 
 

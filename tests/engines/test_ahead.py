@@ -66,7 +66,7 @@ def test_no_process_starts_if_all_kernels_are_cached(monkeypatch):
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("program", ["import sys; sys.exit(3)", "import time; time.sleep(60)"])
-def test_processes_that_fail_or_hang_hold_nobody_up(monkeypatch, program):
+def test_compiling_processes_that_fail_or_hang_delay_no_run(monkeypatch, program):
     started = []
 
     class Recorded(subprocess.Popen):
@@ -100,7 +100,7 @@ def test_a_refused_process_is_no_error(monkeypatch):
 
 
 @pytest.mark.subprocess
-def test_the_other_processes_find_the_modules_of_this_one():
+def test_compiling_processes_find_the_modules_of_their_parent():
     """Wherever they run: with what is on this process's path."""
     command = ahead._COMMAND.format(path=sys.path, question="scores", measures=["nothing"])
     done = subprocess.run([sys.executable, "-c", command], cwd="/", capture_output=True, text=True, check=False)
@@ -138,7 +138,7 @@ ahead.compile_needed("scores", [])
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["__del__", "write_whole"])
-def test_a_process_told_to_end_ends_and_leaves_no_half_file(tmp_path, moment):
+def test_a_terminated_compiling_process_leaves_no_partial_file(tmp_path, moment):
     command = [sys.executable, "-P", "-c", TOLD_TO_END, moment, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == ((143, "") if moment == "__del__" else (0, ""))

@@ -152,7 +152,7 @@ def test_the_grouping_of_rows_is_the_one_asked_for(machine):
 
 
 @pytest.mark.parametrize("word", ["cudf", "rotation"])
-def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
+def test_a_grouping_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
     with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
         assert choose_engine(requested_device()).device == "cpu"
@@ -240,7 +240,7 @@ def test_the_cpu_takes_over_if_the_only_gpu_fails(machine):
         assert choose_engine(DeviceRequest("auto")).device == "cpu"
 
 
-def test_a_context_is_opened_only_where_work_goes(machine):
+def test_a_context_is_opened_only_on_devices_in_use(machine):
     tried = machine([H200, H200, H200])
     assert shown_gpus().devices == [0, 1, 2]
     assert tried == []

@@ -55,7 +55,7 @@ def test_levels_nest_and_end_in_one_group(drawn):
 
 
 @given(hierarchies_and_values(), st.data())
-def test_a_value_has_its_group_whatever_the_others(drawn, data):
+def test_the_group_of_a_value_does_not_depend_on_other_values(drawn, data):
     hierarchy, values = drawn
     some = data.draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
     for level in range(1, hierarchy.height + 1):

@@ -27,7 +27,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_arx_files_know_values_by_their_texts(folder):
+def test_arx_files_match_values_by_their_texts(folder):
     for given in (folder / "age.csv", str(folder / "age.csv")):
         hierarchy = open_hierarchy("age", given)
         assert hierarchy.height == 3
@@ -46,7 +46,7 @@ def test_a_file_serves_as_hierarchy_and_as_distance(folder):
     np.testing.assert_allclose(by_file, by_dictionary, rtol=1e-14)
 
 
-def test_the_top_is_added_where_it_is_lacking(folder):
+def test_the_top_is_added_if_it_is_lacking(folder):
     assert open_hierarchy("sex", folder / "sex.json").height == 1
     assert open_hierarchy("t", {"A": ["x"], "B": ["x"]}).height == 1
     assert open_hierarchy("t", {"A": "x", "B": "*"}).height == 2
@@ -74,7 +74,7 @@ def test_hierarchies_are_read_from_json_and_yaml(tmp_path, ending):
     assert gpupif.read_hierarchies(tmp_path / f"h.{ending}") == open_hierarchies({"age": {"widths": [5, 10]}})
 
 
-def test_a_plan_serves_too(tmp_path):
+def test_hierarchies_are_read_from_a_plan(tmp_path):
     plan = gpupif.Plan([], {"age": {"widths": [5]}})
     plan.save(tmp_path / "plan.toml")
     assert gpupif.read_hierarchies(tmp_path / "plan.toml") == plan.hierarchies

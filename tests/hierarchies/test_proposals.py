@@ -55,7 +55,7 @@ def test_proposed_widths_follow_the_range_of_numbers(numbers, widths):
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=2, unique=True), st.integers(1, 9))
-def test_round_widths_nest(numbers, times):
+def test_proposed_round_widths_nest(numbers, times):
     widths = round_widths(np.array(numbers), np.full(len(numbers), times))
     assert open_hierarchy("x", {"widths": widths}).height <= 5
     assert {f"{width:e}"[0] for width in widths} <= {"1", "2", "5"}

@@ -34,13 +34,13 @@ def urls(tmp_path_factory):
     return {"duckdb": in_duckdb(TABLE, folder / "p.duckdb"), "sqlite": in_sqlite(TABLE, folder / "p.sqlite")}
 
 
-def test_values_of_duckdb_are_those_of_the_table(urls):
+def test_duckdb_gives_the_values_of_the_table(urls):
     with open_query(urls["duckdb"], ALL) as table:
         assert table.schema.equals(TABLE.schema)
         assert values_of(table) == TABLE.to_pydict()
 
 
-def test_values_of_sqlite_are_those_that_it_stores(urls):
+def test_sqlite_gives_the_values_that_it_stores(urls):
     expected = {name: [stored_in_sqlite(value) for value in values] for name, values in TABLE.to_pydict().items()}
     with open_query(urls["sqlite"], ALL) as table:
         assert values_of(table) == expected
@@ -49,7 +49,7 @@ def test_values_of_sqlite_are_those_that_it_stores(urls):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_scores_are_those_of_the_table(urls, database, on_cpu):
+def test_a_query_gets_the_scores_of_its_table(urls, database, on_cpu):
     with open_query(urls[database], ALL) as table:
         scores = gpupif.score(table, columns=SCORED).cig
         seen = gpupif.inspect(table)
@@ -58,7 +58,7 @@ def test_scores_are_those_of_the_table(urls, database, on_cpu):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_batches_are_bounded_and_come_anew(urls, database):
+def test_batches_are_bounded_and_can_be_read_again(urls, database):
     with open_query(urls[database], ALL) as table:
         for rows in (1, 7, 60, 1000):
             sizes = [batch.num_rows for batch in table.batches(rows)]
@@ -176,7 +176,7 @@ def test_paths_begin_in_the_folder(tmp_path, urls):
             assert values_of(table) == {"n": [60]}
 
 
-def test_files_that_are_not_there_are_not_made(tmp_path):
+def test_a_missing_database_file_is_not_created(tmp_path):
     for scheme in ("duckdb", "sqlite"):
         with pytest.raises(TableReadError, match=r"none\.db: no such file"):
             open_query(f"{scheme}:///none.db", ALL, folder=tmp_path)
@@ -293,7 +293,7 @@ SECRETS = st.text(st.sampled_from("abcXYZ019-_.~ !$'()*+,:@/=[]|<>äß€%"), mi
 
 
 @given(SECRETS, st.sampled_from(["login", "option", "ODBC"]))
-def test_secrets_are_never_told(secret, place):
+def test_secrets_of_an_address_are_never_shown(secret, place):
     encoded = quote(secret, safe="")
     url = {
         "login": f"postgresql://me:{encoded}@host:1/people",
@@ -320,7 +320,7 @@ def test_addresses_are_shown_without_secrets():
     )
 
 
-def test_users_are_not_told_where_they_are_quoted():
+def test_quoted_names_of_users_are_hidden():
     address = parse_address("postgresql://custodian:x@host/people")
     assert address.redact('role "custodian" of custodians') == 'role "***" of custodians'
     assert address.name == "database postgresql at host/people"
@@ -401,7 +401,7 @@ def test_intervals_are_spans_of_time(values, start):
 
 
 @given(st.lists(st.none() | st.decimals(allow_nan=True, allow_infinity=True, places=4), min_size=1))
-def test_decimals_are_the_same_text_where_they_are_equal(values):
+def test_equal_decimals_have_the_same_text(values):
     texts = [None if value is None else format(value, "f") for value in values]
     told = decimals(pa.array(texts, pa.string()), pa.string()).to_pylist()
     assert told == [None if value is None else decimal_text(value) for value in values]

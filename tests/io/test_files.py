@@ -47,7 +47,7 @@ def test_only_needed_columns_are_read(file):
     assert_same_scores(gpupif.score(file, ALL, **arguments), gpupif.score(FRAME, ALL, **arguments))
 
 
-def test_index_that_pandas_stores_in_a_file_is_no_column(tmp_path):
+def test_an_index_stored_by_pandas_is_no_column(tmp_path):
     frame = FRAME.set_axis(range(8, 0, -1)).iloc[[0, 1, 2, 4, 3, 5, 6, 7]]
     frame.to_parquet(tmp_path / "t.parquet")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "t.parquet").names
@@ -96,7 +96,7 @@ def test_csv_files_may_have_line_breaks_in_names_and_a_long_head(tmp_path):
     assert_same_scores(gpupif.score(tmp_path / "t.csv", columns=names), gpupif.score(wide[names]))
 
 
-def test_csv_texts_become_numbers_only_where_they_read_the_same_back(tmp_path):
+def test_csv_texts_become_numbers_only_if_they_are_written_the_same(tmp_path):
     texts = {
         "zip": ["01234", "1234", "1234"],
         "price": ["1.50", "2.00", "2.00"],

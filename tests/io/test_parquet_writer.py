@@ -84,7 +84,7 @@ def test_a_written_file_is_read_back_with_the_same_bits(several, codec, nullable
     known=st.booleans(),
     first=st.booleans(),
 )
-def test_multiples_of_a_column_are_as_if_written_themselves(values, factor, known, first):
+def test_multiples_of_a_column_are_written_as_plain_columns(values, factor, known, first):
     repeated = repeated_module.find_repeated(values) if known else None
     own, multiple = pa.array(values) if repeated is None else repeated, Multiple(0 if first else 1, factor)
     names = ["own", "multiple"] if first else ["multiple", "own"]
@@ -107,7 +107,7 @@ def test_dictionary_codes_are_encoded_once_for_all_multiples(monkeypatch):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_other_readers_find_the_same(codec, tmp_path, small_groups):
+def test_other_readers_read_the_same_values(codec, tmp_path, small_groups):
     generator = np.random.default_rng(3)
     table = pa.table(
         {
@@ -166,7 +166,7 @@ def test_files_are_no_larger_than_those_of_arrow(different):
 
 @pytest.mark.parametrize("kind", ["f8", "f4", "i4"])
 @pytest.mark.parametrize("rows", [1, 7, 64, 1_000, 20_000])
-def test_a_dictionary_is_taken_where_it_is_smaller(kind, rows):
+def test_a_dictionary_is_used_if_it_is_smaller(kind, rows):
     size = np.dtype(kind).itemsize
 
     def room(different):
@@ -180,7 +180,7 @@ def test_a_dictionary_is_taken_where_it_is_smaller(kind, rows):
         assert (repeated_module.find_repeated(values) is not None) == (different <= most)
 
 
-def test_a_dictionary_is_not_taken_where_values_get_smaller_without():
+def test_no_dictionary_is_used_if_plain_values_compress_better():
     """Values that lie beside equal ones: as many as a dictionary would save room for, were nothing compressed."""
     values = np.repeat(np.random.default_rng(5).random(60_000), 5)
     table = pa.table({"a": values})

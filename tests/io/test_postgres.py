@@ -53,7 +53,7 @@ def url(people, request):
     return people.url()
 
 
-def test_values_are_those_of_the_table(url):
+def test_a_query_gives_the_values_of_the_table(url):
     with open_query(url, ALL) as table:
         assert values_of(table) == TABLE.to_pydict()
         assert table.schema.field("paid").type == pa.decimal128(10, 2)
@@ -62,7 +62,7 @@ def test_values_are_those_of_the_table(url):
         assert table.watermark("empty") is None
 
 
-def test_scores_are_those_of_the_table(url, on_cpu):
+def test_a_query_gets_the_scores_of_its_table(url, on_cpu):
     columns = ["sex", "age", "born", "paid", "is_owner", "empty"]
     with open_query(url, ALL) as table:
         scores = gpupif.score(table, columns=columns).cig
@@ -128,7 +128,7 @@ def test_a_query_that_writes_is_refused_by_the_database(url, people):
         connection.commit()
 
 
-def test_all_that_is_read_is_of_one_moment(url, people):
+def test_a_query_reads_one_state_of_the_database(url, people):
     with open_query(url, ALL) as table, connected(people.url()) as other, other.cursor() as cursor:
         assert table.watermark("row") == "59"
         cursor.execute("INSERT INTO people (row) VALUES (60)")

@@ -80,7 +80,7 @@ def test_no_other_folder_is_removed_if_files_cannot_be_locked(tmp_path, monkeypa
         assert not folder.exists()
 
 
-def test_a_folder_of_ours_that_somebody_gave_the_name_of_one_that_was_left_is_not_removed(tmp_path):
+def test_an_own_folder_with_the_name_of_a_leftover_is_not_removed(tmp_path):
     with temporary_folder(tmp_path) as folder:
         name = real_path(folder).name
     (tmp_path / name).mkdir()

@@ -45,7 +45,7 @@ def read_back(path):
 
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_written_scores_read_back(tmp_path, monkeypatch, ending, dtype):
+def test_written_scores_are_read_back(tmp_path, monkeypatch, ending, dtype):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 3)
     scores = gpupif.score(FRAME, ALL, columns=["yes", "größe"], dtype=dtype)
     told = []
@@ -135,7 +135,7 @@ INDEXES = {
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 @pytest.mark.parametrize("keep_input", [False, True])
-def test_index_survives(tmp_path, index, keep_input):
+def test_the_index_is_written_and_read_back(tmp_path, index, keep_input):
     frame = FRAME[["a;b", "größe"]].set_axis(index)
     scores = gpupif.score(frame, "cig")
     scores.to_parquet(tmp_path / "scores.parquet", keep_input=keep_input)
@@ -167,7 +167,7 @@ def folder(request, tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("before", [None, b"what stood here before"])
 @pytest.mark.parametrize("fails", [OSError(errno.ENOSPC, "No space left"), RuntimeError("?"), KeyboardInterrupt()])
-def test_failed_write_leaves_all_as_it_was(folder, ending, before, fails):
+def test_a_failed_write_leaves_the_old_file(folder, ending, before, fails):
     path = folder / f"scores.{ending}"
     if before:
         path.write_bytes(before)
@@ -225,7 +225,7 @@ gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpi
 @pytest.mark.subprocess
 @pytest.mark.parametrize("way", ["unnamed", "named"])
 @pytest.mark.parametrize("before", [None, b"what stood here before"])
-def test_killed_process_leaves_all_as_it_was(tmp_path, way, before):
+def test_a_killed_process_leaves_the_old_file(tmp_path, way, before):
     """Where the file system has no unnamed files a hidden file stays: nobody is left to remove it."""
     path = tmp_path / "scores.parquet"
     if before:
@@ -274,7 +274,7 @@ def test_parquet_at_a_bad_place_is_refused(tmp_path, name, message):
     assert [file.name for file in tmp_path.iterdir()] == ["folder.parquet"]
 
 
-def test_output_that_comes_into_being_meanwhile_is_kept(tmp_path):
+def test_an_output_made_during_the_write_is_kept(tmp_path):
     path = tmp_path / "scores.parquet"
     with pytest.raises(OutputError, match="meanwhile"):
         write_table(BIG, path, lambda rows: path.write_bytes(b"somebody's"), overwrite=False)

@@ -54,7 +54,7 @@ def refused(load, tmp_path):
     return said
 
 
-def test_the_least_there_can_be(load, tmp_path):
+def test_a_configuration_needs_only_an_input(load, tmp_path):
     config = load(INPUT)
     assert config.settings.input.path == "people.csv"
     assert config.settings.score.measures == ["cig", "csf"]
@@ -304,7 +304,7 @@ def test_all_mistakes_are_said_at_once_a_line_each(refused, text, lines):
         assert found.endswith((".", "?"))
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_bad_configuration_files_are_refused(tmp_path):
     with pytest.raises(gpupif.InputError, match=r"none.toml: could not be read: No such file .* init TABLE writes one"):
         load_config(tmp_path / "none.toml")
     with pytest.raises(gpupif.InputError, match="could not be read: Is a directory"):
@@ -374,7 +374,7 @@ def test_the_last_of_several_overrides_holds(load):
         (3, "--set: expected text, KEY=VALUE"),
     ],
 )
-def test_keys_that_cannot_be_set(load, override, words):
+def test_keys_that_cannot_be_set_are_refused(load, override, words):
     with pytest.raises(gpupif.InputError) as raised:
         load(GATE, override)
     assert words in str(raised.value)
@@ -386,7 +386,7 @@ def test_mistakes_of_the_file_are_not_blamed_on_overrides(refused):
     assert [line.partition(":")[0] for line in said] == ["run.devise", "--set run.devices"]
 
 
-def test_names_of_gates():
+def test_gates_without_a_name_get_one():
     gates = [
         {"kind": "pif", "percentile": 95.0},
         {"kind": "pif", "percentile": 99.5},
@@ -410,7 +410,7 @@ def test_a_missing_pydantic_is_named(monkeypatch):
         importlib.import_module("gpupif.nightly")
 
 
-def test_help_says_nothing_of_the_environment(tmp_path, monkeypatch):
+def test_the_signature_shows_no_value_of_the_environment(tmp_path, monkeypatch):
     assert inspect.signature(load_config).parameters["environ"].default is None
     monkeypatch.setenv("TABLE_OF_TEST", "people.csv")
     file = tmp_path / "risk.toml"

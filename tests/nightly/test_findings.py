@@ -90,7 +90,7 @@ def test_gates_have_the_same_results_in_memory_and_on_disk(folder, options):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("kept", [{"scores": "cells", "where": "csf > 0.5"}, {"scores": "all"}], ids=["cells", "all"])
-def test_scores_that_are_kept(folder, on_disk, kept):
+def test_gates_have_the_same_results_if_scores_are_kept(folder, on_disk, kept):
     settings = settings_of({"keep": kept})
     found, gates = measured(folder, settings, on_disk, folder / "kept.parquet")
     expected, _ = measured(folder, settings_of(), on_disk=False)

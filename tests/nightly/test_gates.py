@@ -184,7 +184,7 @@ def test_the_worst_of_all_is_named():
 
 
 @pytest.mark.parametrize("measure", ["csf", "cohort_size"])
-def test_limits_hold_for_all_of_several_values(measure):
+def test_limits_hold_for_each_of_several_values(measure):
     pairs = {(column, one): cells(measure, column, one).mean() for column in COLUMNS for one in ATTACKERS}
     low, high = min(pairs, key=pairs.get), max(pairs, key=pairs.get)
     assert pairs[low] < pairs[high]
@@ -201,7 +201,7 @@ def test_limits_hold_for_all_of_several_values(measure):
         assert limit in result.why
 
 
-def test_a_change_is_that_of_the_worst():
+def test_the_change_of_a_gate_is_that_of_the_worst_value():
     gate = {"kind": "mean", "measure": "csf", "min": 0.0, "max_fall": 0.0}
     lowest, highest = min(means := each(np.mean, "csf")), max(means)
     before = values_before(verdicts(gate))
@@ -265,7 +265,7 @@ def test_only_gates_on_the_input_measure_no_risk():
     assert [name for name, kind in GATES.items() if kind.part is Part.INPUT] == list(INPUT_KINDS)
 
 
-def test_changes():
+def test_a_gate_says_by_how_much_its_value_changed():
     assert judged(3.0, max_rise=1.5).why == "It rose by 2 since the last good run, by more than max_rise, 1.5."
     assert judged(9.0, max_fall=1.5).why == "It fell by 4 since the last good run, by more than max_fall, 1.5."
     assert judged(None, max_rise=0.0).why == "There is no good run before to compare with."
@@ -299,7 +299,7 @@ def test_a_gate_with_an_unknown_value_fails(value):
     assert result.why == "The value is not known: it is not defined."
 
 
-def test_scores_that_are_not_defined_fail():
+def test_a_gate_on_undefined_scores_fails():
     gates = [gate_of("mean", measure="csf"), gate_of("mean", measure="csf", column="sex")]
     frame = pd.DataFrame(TABLE | {"age": [None] * ROWS})
     scores = gpupif.score(frame, ["csf"], COLUMNS, known=["town"], missing="wildcard")
@@ -308,7 +308,7 @@ def test_scores_that_are_not_defined_fail():
     assert results[0].why == "The value of column 'age' is not known: no cell has a score."
 
 
-def test_classes_that_overlap_are_not_counted():
+def test_overlapping_classes_leave_their_number_unknown():
     frame = pd.DataFrame(TABLE | {"age": [None, *TABLE["age"][1:]]})
     risk = gpupif.risk(frame, QUASI_IDENTIFIERS, missing="wildcard", groups=0)
     result, other = evaluate([gate_of("classes"), gate_of("k")], Findings(ROWS, risk=risk), None)
@@ -387,7 +387,7 @@ def test_a_gate_is_known_by_what_it_measures():
     assert of_k[1] != again[1]
 
 
-def test_names():
+def test_gates_are_named_by_what_they_measure():
     gates = [
         {"kind": "pif", "percentile": 99.5},
         {"kind": "percentile", "measure": "cig", "percentile": 95, "column": "age", "attacker": "neighbour"},
@@ -497,7 +497,7 @@ def test_gates_that_do_not_fit_the_configuration_are_refused(gate, sections, sai
         resolve_gates(settings_of(gate | {"max": 1.0}, **sections))
 
 
-def test_measures_by_other_names():
+def test_gates_accept_other_names_of_a_measure():
     gate = {"kind": "mean", "measure": "renyi_2", "max": 1.0}
     (one,) = resolve_gates(settings_of(gate | {"measure": "renyi_2.0"}, score=SCORE))
     assert one.settings.measure == "renyi_2"

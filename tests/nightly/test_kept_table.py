@@ -368,7 +368,7 @@ def test_a_full_disk_leaves_the_old_parts(folder, tmp_path, monkeypatch):
     assert verify_state(state) == []
 
 
-def test_nobody_else_may_read_it(folder, tmp_path):
+def test_only_the_owner_may_read_the_kept_table(folder, tmp_path):
     before = os.umask(0)
     try:
         keep(folder, tmp_path / "state")
@@ -405,7 +405,7 @@ def test_schema_has_all_columns_with_the_types_of_the_files(folder, tmp_path):
         assert table.schema == {"number": "int64", "text": "string", "amount": "double"}
 
 
-def test_input_beside_the_scores_is_as_the_files_have_it(folder, tmp_path):
+def test_the_input_beside_scores_is_that_of_the_files(folder, tmp_path):
     with KeptTable.of_files(folder.path, tmp_path / "state") as table:
         kept = score_on_disk(table, tmp_path / "kept", keep_input=True)
         gpupif.score(table).write(tmp_path / "kept.parquet", keep_input=True)
@@ -421,7 +421,7 @@ def test_missing_values_are_refused_by_their_row(folder, tmp_path):
                 compute(table, columns=["number", "text"], known=["text"], missing="error")
 
 
-def test_file_that_changes_while_it_is_read(folder, tmp_path, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_an_error(folder, tmp_path, monkeypatch):
     real = PartStore.write
 
     def write(self, *given):
@@ -484,7 +484,7 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_batches_are_a_table_too(tmp_path, monkeypatch):
+def test_batches_of_a_query_make_a_kept_table(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_source, "CHUNK_ROWS", 2)
     state, file = tmp_path / "state", tmp_path / "table.parquet"
     FRAME.to_parquet(file, index=False)
@@ -525,7 +525,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_every_function_takes_it_in_place_of_a_path(folder, tmp_path, question, on_disk):
+def test_every_function_takes_a_kept_table_in_place_of_a_path(folder, tmp_path, question, on_disk):
     with KeptTable.of_files(folder.path, tmp_path / "state") as table:
         found, expected = (in_few_rows(question, one) if on_disk else question(one) for one in (table, folder.path))
     assert found == expected

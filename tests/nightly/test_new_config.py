@@ -90,7 +90,7 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     assert names[5:] == ["k", "new values of age", "distinct l"]
 
 
-def test_no_limit_is_proposed_that_all_rows_meet(tmp_path):
+def test_no_limit_is_proposed_on_a_share_of_unique_rows_of_one(tmp_path):
     """Where every row is unique a limit on their share says nothing."""
     pd.DataFrame({"age": range(60), "sex": ["f", "m"] * 30}).to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path / "t.csv", tmp_path / "risk.toml")
@@ -112,7 +112,7 @@ def test_no_limit_is_proposed_that_all_rows_meet(tmp_path):
         ("data/people.parquet", "other/risk.toml", None),
     ],
 )
-def test_paths_are_relative_to_the_file_where_they_lie_beneath_it(table, tmp_path, given, place, written):
+def test_paths_beneath_the_file_are_written_relative_to_it(table, tmp_path, given, place, written):
     (tmp_path / "other").mkdir()
     init(given, place)
     config = load_config(place)
@@ -133,7 +133,7 @@ def test_paths_and_separators_with_special_signs_are_kept(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("columns", [["id"], ["religion"], ["source"], ["id", "religion", "pweight"]])
-def test_tables_of_which_little_is_scored(tmp_path, columns):
+def test_a_table_with_few_scored_columns_gets_a_configuration(tmp_path, columns):
     """Without quasi-identifiers, or without anything to score."""
     TABLE[columns].to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path / "t.csv", tmp_path / "risk.toml")
@@ -145,7 +145,7 @@ def test_tables_of_which_little_is_scored(tmp_path, columns):
     resolve_gates(settings)
 
 
-def test_no_value_of_the_table_is_in_it(table, tmp_path):
+def test_a_new_configuration_has_no_value_of_the_table(table, tmp_path):
     frame = TABLE.assign(age=RANDOM.permutation([1234567, 7654321] * 50), religion=["Qwx", "Vvy"] * 50)
     frame.to_parquet(table)
     init(table)

@@ -28,7 +28,7 @@ def told(folder, outcome=None, **settings):
     )
 
 
-def test_every_setting_is_a_way():
+def test_every_setting_has_a_way_to_report():
     assert set(REPORTS) | {"log", "webhooks"} == set(TellSettings.model_fields)
 
 
@@ -46,7 +46,7 @@ def test_every_configured_report_is_written(tmp_path):
     assert 'nightly="people"' in (tmp_path / "people.prom").read_text("utf-8")
 
 
-def test_files_are_for_their_owner_unless_he_lets_others_read_them(tmp_path):
+def test_new_reports_are_their_owners_alone_and_old_ones_keep_rights(tmp_path):
     shared = tmp_path / "people.prom"
     shared.write_text("old")
     shared.chmod(0o644)
@@ -80,7 +80,7 @@ def test_a_report_that_cannot_be_written_does_not_stop_the_others(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_a_folder_that_may_not_be_written_to(tmp_path):
+def test_a_folder_without_rights_to_write_is_a_problem(tmp_path):
     tmp_path.chmod(0o500)
     (problem,) = told(tmp_path, json_file="run.json")
     assert "cannot be written to" in problem

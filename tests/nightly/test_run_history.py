@@ -38,7 +38,7 @@ def state(tmp_path):
     return tmp_path
 
 
-def test_runs_in_a_word(state):
+def test_the_history_has_the_status_and_figures_of_each_run(state):
     first, second, third, last = read_history(state).runs
     assert (first.rows, first.pif_95, first.gates_passed, first.gates_failed, first.seconds) == (1000, 1.5, 2, 0, 3.5)
     # The worst attacker; a gate that is unknown failed.
@@ -66,7 +66,7 @@ def test_the_history_is_given_as_json_csv_frame_and_table(state):
         assert text in shown
 
 
-def test_runs_that_were_removed_are_there(state):
+def test_removed_runs_stay_in_the_history(state):
     with Record.open(state, writable=True) as record:
         record.remove([2], pd.Timestamp("2026-04-01", tz="UTC").to_pydatetime())
     second = read_history(state).runs[1]

@@ -155,7 +155,7 @@ def test_a_permanent_error_is_not_tried_again(status):
     assert len(server.got) == 1
 
 
-def test_attempts_end(monkeypatch):
+def test_attempts_end_after_the_configured_retries(monkeypatch):
     monkeypatch.setattr("urllib3.util.retry.time.sleep", lambda seconds: None)
     with serving(503) as server:
         assert told(server.url, retries=2) == ["tell.webhooks[0]: not delivered, it answered 503."]
@@ -215,7 +215,7 @@ def test_a_webhook_that_cannot_be_reached_is_named_with_its_reason(url, reason):
     assert problem == [f"tell.webhooks[0]: not delivered, {reason}."]
 
 
-def test_a_header_that_is_none():
+def test_a_header_with_a_line_break_is_a_problem():
     with serving(200) as server:
         (problem,) = told(server.url, headers={"Authorization": f"{SECRET}\nX: y"})
     assert "it could not be posted (ValueError); look at its url and headers" in problem
@@ -254,7 +254,7 @@ def test_a_failing_webhook_does_not_stop_the_others():
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl, which makes the certificate, is not here")
 @pytest.mark.subprocess
-def test_a_certificate_of_nobody_is_not_trusted(tmp_path):
+def test_a_self_signed_certificate_is_not_trusted(tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]

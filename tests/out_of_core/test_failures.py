@@ -70,7 +70,7 @@ def touch_after(monkeypatch, name, file):
     ],
 )
 @pytest.mark.parametrize("keep_input", [False, True])
-def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):
+def test_a_file_that_changes_during_the_run_is_an_error(tmp_path, monkeypatch, name, keep_input):
     source = census_folder(tmp_path / "in", rows=100)
     touch_after(monkeypatch, name, source / "002.parquet")
     with in_pieces(30, 40), pytest.raises(TableReadError, match=r"002\.parquet: the file changed"):
@@ -145,7 +145,7 @@ def test_a_disk_that_fills_up_is_an_error_and_leaves_no_files(tmp_path, monkeypa
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
-def test_columns_of_csv_files_in_another_order(tmp_path):
+def test_csv_files_may_have_their_columns_in_another_order(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("b,a\nx,1\ny,2\n")
     scores = gpupif.score_files(tmp_path / "*.csv", tmp_path / "out", "prior")

@@ -93,7 +93,7 @@ def expected(census):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [5, 1])
-def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
+def test_repeated_rows_need_not_fit_into_memory(census, expected, tmp_path, groups, monkeypatch):
     """Scored one scored column after the other, or all at once; read in chunks, and written in files of other sizes."""
     calls = []
     real = one_part.score_attacker
@@ -125,13 +125,13 @@ def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monke
     assert nothing_left(tmp_path)
 
 
-def test_a_limit_that_is_real(census, expected, tmp_path):
+def test_a_real_memory_limit_gives_the_same_scores(census, expected, tmp_path):
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(census, tmp_path / "out.parquet", FEW, known=2)
     assert_same(scores, expected)
 
 
-def test_more_different_rows_than_fit(census, expected, tmp_path):
+def test_more_distinct_rows_than_fit_are_refused(census, expected, tmp_path):
     limit = expected.distinct_rows - 1
     says = (
         rf"memory_limit: .* any 2 columns, .* more than {limit:,} of the 300 rows, which take [\d.]+ KiB, .* Raise it"
@@ -236,7 +236,7 @@ def test_arguments_that_any_known_does_not_allow_are_refused(census, tmp_path, a
     assert nothing_left(tmp_path)
 
 
-def test_names_that_collide(tmp_path):
+def test_colliding_names_of_columns_are_refused(tmp_path):
     frame = gpupif.datasets.census(20, columns=3).assign(cig_mean_age=1)
     source = write_parts(tmp_path / "in", frame)
     with pytest.raises(OutputError, match="two columns would be called 'cig_mean_age'"):
@@ -272,7 +272,7 @@ def test_the_command_line_scores_any_known_columns_beyond_memory(run, folder):
     more=st.floats(1, 1000),
 )
 @settings(max_examples=60, deadline=None)
-def test_no_more_memory_is_shared_than_there_is(distinct, scored_columns, combinations, widest, threads, more):
+def test_shares_of_memory_stay_within_the_memory(distinct, scored_columns, combinations, widest, threads, more):
     needs = AnyKnownNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
     memory = int(more * needs.least(distinct))
     shares = share_memory(needs, distinct, scored_columns, threads, memory)

@@ -28,7 +28,7 @@ def test_too_little_disk_is_an_error_before_the_work(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
-def test_disk_that_is_planned_for(tmp_path):
+def test_the_planned_disk_covers_the_stored_scores(tmp_path):
     """Scores of all cells count where they are stored on the way to some of them."""
     source = census_folder(tmp_path / "in", rows=100)
     several = {"attackers": {"near": ["age"], "far": ["sex"]}}
@@ -101,12 +101,12 @@ def test_sizes_are_parsed_with_their_units(text, size):
 
 
 @pytest.mark.parametrize("size", ["", "GiB", "-1GB", "1XB", 0, -5, True, 1.5, None, "1e9", 5j, float("inf")])
-def test_sizes_that_are_none(size):
+def test_bad_sizes_are_refused(size):
     with pytest.raises(InputError, match="memory_limit: expected a size"):
         memory.parse_size("memory_limit", size)
 
 
-def test_memory_that_a_cgroup_leaves(tmp_path):
+def test_the_memory_that_a_cgroup_leaves_is_found(tmp_path):
     inner = tmp_path / "v2" / "user" / "job"
     inner.mkdir(parents=True)
     for folder, most in ((inner, "max"), (inner.parent, "1000"), (tmp_path / "v2", "5000")):

@@ -21,7 +21,7 @@ from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_
 from tests.helpers.runs_that_fail import MEASURES, half_done
 
 
-def test_two_runs_to_one_output(tmp_path):
+def test_a_second_run_to_the_same_output_is_refused(tmp_path):
     source = census_folder(tmp_path / "in", rows=100)
     folder = store.work_folder(tmp_path / "out", tmp_path)
     other = store.Store(folder, folder)
@@ -103,7 +103,7 @@ def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, 
     assert nothing_left(tmp_path)
 
 
-def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
+def test_scores_that_a_killed_run_had_moved_are_restored(tmp_path):
     source = census_folder(tmp_path / "in", rows=40)
     gpupif.score_files(source, tmp_path / "out", "csf")
     work = store.work_folder(tmp_path / "out", tmp_path)
@@ -196,7 +196,7 @@ def test_keep_input_works_for_files_without_rows(tmp_path):
     ("names", "says"),
     [(["_a.parquet", "b.parquet"], "pass over names such as _a"), (["a.parquet", "a.pq"], "scores in a.parquet")],
 )
-def test_names_of_score_files(tmp_path, names, says):
+def test_colliding_names_of_score_files_are_refused(tmp_path, names, says):
     (tmp_path / "in").mkdir()
     for name in names:
         FRAME.to_parquet(tmp_path / "in" / name)
@@ -214,7 +214,7 @@ def test_a_temporary_folder_that_is_the_output_is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_output_that_is_no_unicode(tmp_path):
+def test_the_output_may_have_a_name_that_is_no_unicode(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     ended = subprocess.run([*COMMAND, "score", source, "-o", os.fsencode(tmp_path) + b"/o\xff", "-q"], check=False)
     assert ended.returncode == 0

@@ -35,7 +35,7 @@ def census_files(place, strangers=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [12, 150])
-def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
+def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, part_rows, monkeypatch):
     """Frequent rows, in the sample and the population, and parts too small for what they are given."""
     chance = np.random.default_rng(1)
     frame = CENSUS.copy()
@@ -53,7 +53,7 @@ def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
 
 
 @pytest.mark.slow
-def test_rows_that_are_lacking(tmp_path):
+def test_lacking_rows_are_named_as_in_memory(tmp_path):
     source, people = census_files(tmp_path, strangers=True)
     arguments = {"population": people, "columns": ["age", "sex"]}
     with pytest.raises(InputError) as expected:
@@ -137,7 +137,7 @@ def test_a_run_resumed_with_another_population_is_refused(tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_files_that_change_meanwhile(tmp_path, monkeypatch):
+def test_files_that_change_during_the_run_are_an_error(tmp_path, monkeypatch):
     source, people = census_files(tmp_path)
     real = parts.PartScorer.score
     file = people / "000.parquet"

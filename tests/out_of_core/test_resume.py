@@ -41,7 +41,7 @@ def test_a_resumed_run_repeats_no_finished_step(tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
+def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_groups")
@@ -56,7 +56,7 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
 @pytest.mark.parametrize(
     ("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["riskiest", "weighted", "any"]
 )
-def test_cells_go_on(tmp_path, monkeypatch, known, by):
+def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatch, known, by):
     """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
     asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
@@ -104,7 +104,7 @@ def test_a_run_resumed_with_other_options_is_refused(tmp_path, monkeypatch, what
         assert gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True).rows == 100
 
 
-def test_resumed_with_another_order_of_many_values(tmp_path, monkeypatch):
+def test_a_run_resumed_with_another_order_of_values_is_refused(tmp_path, monkeypatch):
     """Arrays of more than a thousand values do not show all of them."""
     source = census_folder(tmp_path / "in", rows=100)
     order = np.arange(2_000)

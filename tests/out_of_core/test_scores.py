@@ -109,7 +109,7 @@ def test_each_input_file_has_a_score_file_and_all_read_as_one(tmp_path, small):
 
 
 @pytest.mark.slow
-def test_folders_that_hold_columns_are_kept(tmp_path, small):
+def test_folders_that_hold_columns_are_kept_in_the_output(tmp_path, small):
     for sex in "fm":
         (tmp_path / "in" / f"sex={sex}").mkdir(parents=True)
         FRAME.to_parquet(tmp_path / "in" / f"sex={sex}" / "part.parquet", index=False)
@@ -250,7 +250,7 @@ NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, -0.25, 1.0, 1.0000000000000002, 3.
     pieces=st.integers(1, 4),
 )
 @settings(deadline=None)
-def test_percentiles_are_those_of_numpy(numbers, wanted, pieces):
+def test_percentiles_have_the_values_of_numpy(numbers, wanted, pieces):
     expected = np.percentile(numbers, wanted).tolist()
     cut = np.array_split(np.array(numbers), pieces)
     assert percentiles(lambda: [(part, ONCE) for part in cut], wanted) == expected

@@ -40,7 +40,7 @@ def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, output, mom
     ("number", "moment"),
     [(signal.SIGTERM, 4), (signal.SIGTERM, 40), (signal.SIGTERM, 120), (signal.SIGINT, 60), (signal.SIGHUP, 80)],
 )
-def test_signals_leave_nothing(tmp_path, number, moment):
+def test_an_interrupted_run_leaves_no_files(tmp_path, number, moment):
     source = census_folder(tmp_path / "in", rows=150)
     codes, said = die(number, [moment], source, "-o", tmp_path / "out", "-q", "--temp", tmp_path, "--overwrite")
     assert codes == [128 + number, 0]
@@ -49,7 +49,7 @@ def test_signals_leave_nothing(tmp_path, number, moment):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_signals_come_too_late(tmp_path, monkeypatch, resume):
+def test_signals_after_publishing_do_not_stop_the_run(tmp_path, monkeypatch, resume):
     """When the scores are in place, all that is left to do is done."""
     source = census_folder(tmp_path / "in", rows=150)
     real = ScoreWriter.publish
@@ -67,7 +67,7 @@ def test_signals_come_too_late(tmp_path, monkeypatch, resume):
     assert_same(scores, gpupif.score(source, MEASURES))
 
 
-def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch, capfd):
+def test_a_signal_after_the_scores_says_that_they_are_written(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=150)
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])

@@ -23,7 +23,7 @@ THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [2, 20, 90])
-def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, monkeypatch):
+def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, part_rows, monkeypatch):
     frame = gpupif.datasets.census(120, columns=6)
     chance = np.random.default_rng(1)
     for name in frame:
@@ -88,7 +88,7 @@ def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [30, 150, 400])
-def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(tmp_path, part_rows):
+def test_rows_of_weight_zero_do_not_change_the_order_of_sums(tmp_path, part_rows):
     """Values that appear first in rows of nobody, in cohorts of many values: sums in another order differ."""
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})

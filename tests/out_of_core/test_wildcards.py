@@ -23,7 +23,7 @@ def with_gaps(rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
+def test_repeated_rows_need_not_fit_into_memory(tmp_path, weights, monkeypatch):
     frame = with_gaps(400)
     different = len(frame.drop_duplicates())
     source = write_parts(tmp_path / "in", frame.assign(w=1 + frame.index % 4 / 4), [130])

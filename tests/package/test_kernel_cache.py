@@ -70,7 +70,7 @@ def test_a_damaged_cache_file_is_compiled_again(make, tmp_path):
         assert compiled(again) == (0, 1)
 
 
-def test_code_for_other_options_is_not_mistaken_for_it(make, monkeypatch):
+def test_cached_code_for_other_options_is_not_used(make, monkeypatch):
     """A subroutine, say, which has no way in for Python: to call it would end the process."""
     make()(1)
     monkeypatch.setattr(jit, "OPTIONS", {**jit.OPTIONS, "no_cpython_wrapper": True})
@@ -131,7 +131,7 @@ def test_a_subroutine_is_kept_for_kernels_of_other_processes(tmp_path):
     assert (compiled(outer), compiled(again)) == ((1, 0), (0, 1))
 
 
-def test_another_process_that_hangs_is_not_waited_for_without_end(make, tmp_path, monkeypatch):
+def test_a_hanging_process_is_waited_for_only_a_while(make, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "MOST_WAITED", 0.05)
     make()(1)
     file = only_file(tmp_path)
@@ -144,7 +144,7 @@ def test_another_process_that_hangs_is_not_waited_for_without_end(make, tmp_path
     os.close(other)
 
 
-def test_a_lock_that_a_process_left_when_it_was_killed_holds_nobody_up(make, tmp_path):
+def test_a_lock_of_a_killed_process_delays_no_other(make, tmp_path):
     make()(1)
     file = only_file(tmp_path)
     file.unlink()

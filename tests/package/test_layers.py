@@ -92,7 +92,7 @@ def test_every_part_has_a_layer():
     assert {layer(name) for name in modules() if name} == set(LEVEL)
 
 
-def test_imports_go_down(imports):
+def test_modules_import_only_from_lower_layers(imports):
     up = {
         (one, other)
         for one, other in imports

@@ -31,7 +31,7 @@ def cache_folder(before="", **environment):
 
 
 @pytest.mark.slow
-def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
+def test_a_cache_folder_that_others_may_write_to_is_not_used(tmp_path):
     """Numba runs the code that it finds there."""
     good = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
     assert good.startswith(str(tmp_path / "c"))
@@ -66,7 +66,7 @@ def test_old_cache_folders_of_other_versions_are_removed(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(tmp_path):
+def test_only_the_first_run_on_a_machine_says_that_it_compiles(tmp_path):
     table = tmp_path / "table.csv"
     census(100, columns=3).to_csv(table, index=False)
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}

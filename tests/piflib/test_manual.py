@@ -70,7 +70,7 @@ def test_piflib_keeps_index_and_repeated_names():
     assert list(cigs.columns) == ["x", "x", "y"]
 
 
-def test_piflib_priors_and_accuracies_by_position_and_by_name():
+def test_piflib_takes_priors_and_accuracies_by_position_and_by_name():
     priors = {0: {1: 0.4, 2: 0.6}, 2: {"blue": 0.2, "green": 0.3, "red": 0.4, "cyan": 0.1}}
     accuracies = {1: 0.5, 2: 0.75}
     table = {name: column.tolist() for name, column in DEPENDENT.items()}
@@ -86,7 +86,7 @@ def test_piflib_priors_and_accuracies_by_position_and_by_name():
             np.testing.assert_allclose(result, pd.DataFrame(expected[measure]), atol=1e-12)
 
 
-def test_piflib_refuses_what_piflib_ignores():
+def test_bad_arguments_that_piflib_ignores_are_refused():
     with pytest.raises(ColumnNotFoundError, match="'Z'"):
         piflib.compute_cigs(DEPENDENT, {"Z": {1: 1.0}})
     with pytest.raises(PriorError, match=r"sum to 0\.9"):

@@ -158,7 +158,7 @@ def test_a_criterion_that_should_rise_is_improved_by_a_rise():
     assert by_change(found)["a", None]["k"] == 1
 
 
-def test_a_level_that_is_the_same_as_dropping_is_not_tried():
+def test_a_level_equal_to_dropping_is_not_tried():
     table = pd.DataFrame({"a": list("aabbccdd"), "b": [1, 2, 3, 4] * 2})
     found = advise(table, {"a": TREE, "b": {"widths": [10, 20]}})
     assert set(by_change(found)) == {("a", None), ("a", 1), ("b", None)}
@@ -175,13 +175,13 @@ def test_the_text_says_if_no_change_lowers_the_risk(capsys):
     assert "less risk by" not in str(found)
 
 
-def test_a_level_that_is_the_same_as_to_drop_is_not_listed():
+def test_a_level_equal_to_dropping_in_the_table_is_not_listed():
     table = pd.DataFrame({"a": list("aabbcc"), "b": list("cdcdcd")})
     found = advise(table, {"a": {"values": {"a": ["ab", "all", "*"], "b": ["ab", "all", "*"], "c": ["c", "all", "*"]}}})
     assert set(by_change(found)) == {("a", 1), ("a", None), ("b", None)}
 
 
-def test_the_column_that_a_criterion_is_of_is_not_dropped():
+def test_the_column_of_a_criterion_is_not_dropped():
     table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "ill": list("efff")})
     found = advise(table, {}, "mean cig(ill)")
     assert ("ill", None) not in by_change(found)
@@ -192,7 +192,7 @@ def test_the_column_that_a_criterion_is_of_is_not_dropped():
     assert advise(table[["a"]], {}).changes["do"].ne("drop").all()
 
 
-def test_attackers_who_know_any_few_columns():
+def test_changes_are_advised_against_any_known_columns():
     """Of a table with a column less they know as many as there are."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "c": list("eefff")})
     found = by_change(advise(table, {}, "known=2: max csf"))
@@ -207,7 +207,7 @@ def test_attackers_who_know_any_few_columns():
     assert found["a", None]["neighbour: pif95"] == expected
 
 
-def test_attackers_who_know_further_columns():
+def test_changes_are_advised_against_attackers_who_know_further_columns():
     """What is known of a column that is no quasi-identifier stays as it is."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "zip": list("eefff")})
     expected = {column: gpupif.score(table, "cig", [column], known=["zip"]).fig() for column in "ab"}
@@ -241,7 +241,7 @@ def test_the_result_is_given_as_json_and_text(tmp_path):
     assert set(found.seconds) == {"read and count", "advise"}
 
 
-def test_columns_are_told_apart():
+def test_the_remaining_columns_become_quasi_identifiers():
     table = gpupif.datasets.pif_example()
     few = advise(table, columns=["gender", "name"])
     assert few.columns == ["gender", "name"]
@@ -252,7 +252,7 @@ def test_columns_are_told_apart():
     assert rest.before["k"] == gpupif.models.k_anonymity(table, ["gender", "eye_color"])
 
 
-def test_nearly_unique_columns_are_told_of():
+def test_a_warning_names_nearly_unique_columns():
     table = pd.DataFrame({"id": np.arange(60), "b": np.arange(60) % 3})
     with pytest.warns(NearlyUniqueWarning, match="'id'"):
         found = advise(table)

@@ -85,7 +85,7 @@ def test_the_plan_with_suppressed_rows_is_the_best(seed):
         assert gpupif.risk(left, NAMES).k >= 3
 
 
-def test_no_level_is_put_above_a_root():
+def test_no_level_is_added_above_a_root():
     table, hierarchies = people(1)
     named = {
         name: {value: (*path[:-1], "All") for value, path in groups.items()} for name, groups in hierarchies.items()
@@ -160,7 +160,7 @@ def test_the_treated_table_has_the_reported_risk():
     assert {name: node.values[name] for name in value} == value
 
 
-def test_frontier_has_nothing_dominated():
+def test_the_frontier_has_no_dominated_plan():
     table, hierarchies = people(0)
     found = gpupif.protect(table[NAMES], ["k>=2", "pif90<=3.5"], hierarchies=given(hierarchies))
     points = [(one.loss, -one.values["k>=2"], one.values["pif90<=3.5"]) for one in found.frontier]
@@ -189,7 +189,7 @@ def test_cells_are_suppressed_in_place_of_rows():
     assert (rows.suppressed_cells, rows.rows_with_cells, cells.rows_with_cells) == (0, None, None)
 
 
-def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
+def test_rows_are_suppressed_if_cells_would_be_in_too_many_rows():
     table, hierarchies = people(0)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
     criteria = ["k>=3", "max csf<=0.5"]
@@ -202,7 +202,7 @@ def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
     assert f"would have been suppressed in {cells.rows_with_cells} rows, more than may be" in str(cells)
 
 
-def test_the_worse_of_two_readings_is_said():
+def test_the_worse_of_two_readings_is_reported():
     """A hole that matches every value has many rows like it, and one that is a value of its own few."""
     table, hierarchies = people(1)
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), suppress=0.15, cells=True)
@@ -221,7 +221,7 @@ ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
     [("t(S)<=0.2", "memory"), ("t(S)<=0.2", "file"), ("t(S)<=0.2", "Dask"), ("basic_beta(S)<=0.2", "memory")],
 )
 @pytest.mark.usefixtures("on_cpu")
-def test_rows_that_are_left_may_have_one_sensitive_value(cells, criterion, kind, tmp_path):
+def test_remaining_rows_may_have_a_single_sensitive_value(cells, criterion, kind, tmp_path):
     from dask import dataframe as dd
 
     table = ONE_VALUE_LEFT
@@ -247,7 +247,7 @@ def test_a_sensitive_attribute_of_one_value_has_closeness_zero():
         gpupif.protect(table.assign(S=1), ["k>=3", "t<=0.2"], **arguments)
 
 
-def test_rows_are_suppressed_where_no_cells_reach_a_criterion():
+def test_rows_are_suppressed_if_no_cells_reach_a_criterion():
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyzw", "*")}}, "sensitive": "S", "suppress": 0.7}
     rows = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], **arguments)
     cells = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], cells=True, **arguments)
@@ -335,13 +335,13 @@ UNREACHABLE = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), UNREACHABLE)
-def test_unreachable_criteria_say_why(arguments, message):
+def test_an_error_says_why_criteria_cannot_be_met(arguments, message):
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(table, hierarchies=given(hierarchies), **arguments)
 
 
-def test_large_lattices_do_not_blame_the_time(monkeypatch):
+def test_an_unreachable_criterion_in_a_large_lattice_is_not_blamed_on_time(monkeypatch):
     monkeypatch.setattr(searching, "MOST_NODES", 10)
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=r"criteria: no treatment meets them\. 'k>=100'"):
@@ -350,7 +350,7 @@ def test_large_lattices_do_not_blame_the_time(monkeypatch):
         gpupif.protect(table, "pif95<=-1", hierarchies=given(hierarchies))
 
 
-def test_attributes_that_the_attacker_knows_are_not_learnt():
+def test_known_attributes_do_not_count_as_learnt():
     table, hierarchies = people(0)
     arguments = {"hierarchies": given(hierarchies), "quasi_identifiers": NAMES, "sensitive": ["ill", "pay"]}
     table = table.assign(pay=np.arange(len(table)) % 30)
@@ -361,7 +361,7 @@ def test_attributes_that_the_attacker_knows_are_not_learnt():
     assert found.risk[0].value == node.values["known=sex,ill: alpha<=0.4"]
 
 
-def test_columns_that_have_numbers_as_names():
+def test_columns_may_have_numbers_as_names():
     table, hierarchies = people(0)
     numbered = table[NAMES].rename(columns={"age": 7})
     other = given({7 if name == "age" else name: one for name, one in hierarchies.items()})
@@ -421,13 +421,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_bad_input_is_said(arguments, message):
+def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(people(0)[0], **arguments)
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.29, 29), (0.07, 7), (0.001, 0)])
-def test_share_of_rows_is_as_written(share, rows):
+def test_the_share_of_suppressed_rows_is_exact(share, rows):
     from gpupif.protection.request import ProtectRequest
 
     asked = dict.fromkeys(

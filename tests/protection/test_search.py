@@ -55,7 +55,7 @@ def brute(costs, checks):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_search_finds_the_best_of_all(seed, selects):
+def test_the_search_finds_the_best_of_all_nodes(seed, selects):
     rng = np.random.default_rng(seed)
     heights = rng.integers(1, 5, rng.integers(1, 6)).tolist()
     costs = costs_of(rng, heights)
@@ -141,7 +141,7 @@ def searching_parts(costs):
     return parts
 
 
-def test_large_lattices_without_a_node_are_proved_so_at_the_top(monkeypatch):
+def test_a_large_lattice_without_a_solution_is_decided_at_the_top(monkeypatch):
     monkeypatch.setattr(searching, "MOST_NODES", 300)
     found = Search([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6])).run()
     assert found.node is None
@@ -175,7 +175,7 @@ def test_time_limit_gives_the_gap():
     assert found.bound <= 6 <= found.loss
 
 
-def test_no_window_is_laid_out_when_the_time_is_over(monkeypatch):
+def test_no_window_is_built_after_the_time_limit(monkeypatch):
     class Slow(Checks):
         def is_met(self, node):
             search.deadline = 0

@@ -222,7 +222,7 @@ def folded_alike():
 @pytest.mark.parametrize("weights", [None, "people"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("place", ["memory", "files", pytest.param("dask", marks=pytest.mark.dask)])
-def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype, weights, folded_alike, tmp_path):
+def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weights, folded_alike, tmp_path):
     """Unknown scores too: who cannot say anything of a cell hides nothing that another learns; so does nobody."""
     frame, asked = folded_alike
     asked |= {"dtype": dtype, "weights": weights}
@@ -254,7 +254,7 @@ def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype, weight
 
 
 @pytest.mark.parametrize("by", ["cig", "cohort_size", "class_size", "entropy", "prior"])
-def test_the_same_is_the_worst_by_name_and_of_any(by, folded_alike):
+def test_the_worst_attacker_is_the_same_by_name_and_of_any_known(by, folded_alike):
     frame, asked = folded_alike
     asked |= {"weights": "people"}
     named = gpupif.score(frame, attackers={"age": ["age"], "sex": ["sex"]}, **asked).top(90, by)
@@ -395,7 +395,7 @@ def test_top_cells_are_refused_if_the_table_changed_since(tmp_path):
         found.top(3)
 
 
-def test_options_of_dask_go_with_dask(tmp_path):
+def test_options_of_dask_are_refused_without_dask(tmp_path):
     with pytest.raises(gpupif.InputError, match="write_index: goes with scores of a Dask frame only"):
         in_memory().to_parquet(tmp_path / "scores.parquet", write_index=False)
     assert not list(tmp_path.iterdir())

@@ -139,7 +139,7 @@ def test_every_way_selects_the_same_cells(way, name, dtype):
     pd.testing.assert_frame_equal(found, found_in(MEMORY, given, asked, dtype), check_exact=True)
 
 
-def test_ties_are_cut_by_row_and_column(way):
+def test_ties_are_ordered_by_row_and_column(way):
     """All cells are as risky as each other, over many pieces and parts."""
     table = frame_of({name: list("ab" * 20) for name in "yxz"})
     found = way.score(table, "cig", known=["x"], cells={"top": 7})
@@ -375,7 +375,7 @@ def test_bad_conditions_are_refused(run, folder, options, limit):
     assert contents(folder) == before
 
 
-def test_outputs_that_cells_have_not(run, folder):
+def test_bad_outputs_for_cells_are_refused(run, folder):
     for options, said in (
         (["-o", "cells", "--top", "3"], "cells (--where, --top) are written to one file"),
         (["--top", "3"], "--output: expected the name of a file or folder"),
@@ -396,7 +396,7 @@ def test_outputs_that_cells_have_not(run, folder):
 @pytest.mark.parametrize(
     "asked", [{"where": "cig > 2"}, {"top": 7}, {"where": "cig > 1e3"}], ids=["where", "top", "none"]
 )
-def test_folders_that_dask_writes(tmp_path, asked):
+def test_dask_writes_a_folder_of_cells(tmp_path, asked):
     import dask.dataframe as dd
 
     table = TABLE.set_index(pd.Index([f"p{number}" for number in range(len(TABLE))], name="person"))
@@ -421,7 +421,7 @@ def test_folders_that_dask_writes(tmp_path, asked):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
-def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
+def test_cells_of_a_dask_frame_keep_their_labels():
     """Each cell has its own, also where some batches of all are looked at."""
     import dask.dataframe as dd
 
@@ -430,7 +430,7 @@ def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
 
 
 @pytest.mark.parametrize("unit", ["s", "us", "ns"])
-def test_durations_have_one_text(unit):
+def test_durations_have_the_text_of_pandas_in_every_library(unit):
     """That of pandas, from whatever library the table comes."""
     numbers = [0, 1, -1, 86_399, 90_061, -86_401, {"s": 9, "us": 1_500_000, "ns": 1_000_000_001}[unit]]
     table = pd.DataFrame({"a": np.array(numbers, f"timedelta64[{unit}]"), "b": list("xyxyxyx")})
@@ -444,14 +444,14 @@ def test_durations_have_one_text(unit):
         assert gpupif.score(frame, "cig", columns=["a"]).cells().to_pandas()["value"].tolist() == expected, kind
 
 
-def test_polars_that_is_not_installed(monkeypatch):
+def test_a_missing_polars_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     cells = gpupif.score(pd.DataFrame({"a": list("xxy")}), "cig").cells()
     with pytest.raises(InputError, match=r"to_polars: .* not installed: pip install 'gpupif\[polars\]'"):
         cells.to_polars()
 
 
-def test_the_first_rows_are_a_whole_number_of_them():
+def test_the_number_of_first_rows_must_be_whole():
     cells = gpupif.score(pd.DataFrame({"a": list("xxy")}), "cig").cells()
     assert len(cells.head(0)) == 0
     assert len(cells.head(2)) == 2

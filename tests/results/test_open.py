@@ -283,7 +283,7 @@ GONE = {
 
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("change", GONE.values(), ids=GONE)
-def test_scores_are_never_those_of_a_file_that_took_their_place(tmp_path, change, opened):
+def test_scores_are_refused_if_their_file_was_replaced(tmp_path, change, opened):
     source, file = tmp_path / "in.parquet", tmp_path / "out.parquet"
     TABLE.to_parquet(source)
     with gpupif.config(memory_limit="8GiB"):
@@ -306,7 +306,7 @@ def test_scores_are_never_those_of_a_file_that_took_their_place(tmp_path, change
     assert scores.fig().tolist() == fig
 
 
-def test_scores_that_are_replaced_while_they_are_read(tmp_path):
+def test_scores_replaced_while_they_are_read_are_an_error(tmp_path):
     file = tmp_path / "out.parquet"
     gpupif.score(TABLE, "cig").to_parquet(file)
     batches = gpupif.open_scores(file).cig.to_batches()
@@ -381,7 +381,7 @@ def test_a_value_that_is_no_path_is_refused(path, said):
         gpupif.open_scores(path)
 
 
-def test_a_folder_of_files_of_several_runs(tmp_path):
+def test_a_folder_with_files_of_several_runs_is_refused(tmp_path):
     for seed, name in enumerate(("a", "b")):
         gpupif.score(gpupif.datasets.census(20, columns=3, seed=seed), "cig").to_parquet(tmp_path / f"{name}.parquet")
     with pytest.raises(InputError, match=r"expected the files of one run.*a\.parquet and b\.parquet say different"):

@@ -136,7 +136,7 @@ def test_the_summary_has_the_figures_of_the_definition(scores):
     assert set(document["stages"]) == {"encode", "score"}
 
 
-def test_summary_drawn(scores):
+def test_the_printed_summary_has_its_figures_and_bars(scores):
     text = str(scores.summary())
     for expected in ("8 rows x 3 columns", "6 distinct rows", "device cpu", "PIF 95", "Riskiest cells", "(missing)"):
         assert expected in text
@@ -174,12 +174,12 @@ def test_risks_are_printed_as_risk_prints_them():
     assert "4 classes with 10 rows" in counted
 
 
-def test_a_value_is_shown_as_it_stands_in_the_table():
+def test_a_value_is_shown_as_in_the_table():
     table = pd.DataFrame({"income": [133_000.25, 11_000.5] * 30, "sex": ["f", "m"] * 30})
     assert "133000.25" in str(gpupif.score(table).summary())
 
 
-def test_columns_that_the_others_give_away_are_named():
+def test_the_summary_names_columns_that_others_give_away():
     table = pd.DataFrame({"a": [*range(30)] * 2, "b": [*range(30)] * 2, "sex": ["f"] * 30 + ["m"] * 30})
     text = " ".join(str(gpupif.score(table).summary()).split())
     assert "gives away nearly every value of a, b" in text
@@ -277,7 +277,7 @@ def test_an_attacker_may_know_no_columns_or_all_others():
     assert set(nothing.weights.values()) == {1.0}
 
 
-def test_cells_per_second_are_those_of_the_stage(scores):
+def test_cells_per_second_follow_from_the_seconds_of_a_stage(scores):
     stages = scores.summary().to_dict()["stages"]
     for stage in stages.values():
         assert math.isclose(stage["cells_per_second"] * stage["seconds"], 24)

@@ -53,7 +53,7 @@ def test_arrays_beyond_the_arena_come_from_elsewhere(size):
     assert array.sum() == 21_000
 
 
-def test_a_reservation_that_is_refused_leaves_arrays_from_elsewhere():
+def test_arrays_come_from_elsewhere_if_the_reservation_is_refused():
     arena = Arena(1 << 60)
     array = arena.empty(10, np.int64)
     array[:] = 1

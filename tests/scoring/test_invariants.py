@@ -25,7 +25,7 @@ pytestmark = pytest.mark.every_engine
 @pytest.mark.slow
 @given(table=tables(), seed=st.integers(0, 99))
 @SHARED_FIXTURES
-def test_permuting_rows_permutes_scores(engine, table, seed):
+def test_permuted_rows_have_permuted_scores(engine, table, seed):
     frame = frame_of(table)
     order = np.random.default_rng(seed).permutation(len(frame))
     scores, permuted = (gpupif.score(f, list(MEASURES)) for f in (frame, frame.iloc[order]))
@@ -123,7 +123,7 @@ def test_more_partitions_than_a_radix_pass_takes_give_the_same_scores():
 
 
 @pytest.mark.parametrize("missing", ["category", "wildcard"])
-def test_priors_and_accuracies_of_columns_that_are_only_known_play_no_role(missing):
+def test_priors_and_accuracies_of_known_columns_do_not_matter(missing):
     table = gpupif.datasets.census(40, seed=1)[["age", "sex", "region"]]
     if missing == "wildcard":
         table.loc[::5, "sex"] = None

@@ -63,7 +63,7 @@ def test_a_warning_comes_if_the_only_known_column_is_scored():
     assert warned(FRAME, columns=["sex"], known=["age"]) == []
 
 
-def test_an_unknown_column_is_an_error_without_a_warning_before():
+def test_an_unknown_column_is_refused_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_refused(ColumnNotFoundError, ["'agee'"], FRAME, columns=["agee"])

@@ -72,7 +72,7 @@ def test_a_search_without_room_follows_the_definition(table, data):
     assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
 
 
-def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
+def test_a_memory_limit_changes_no_result(tmp_path, monkeypatch):
     frame = gpupif.datasets.census(4000)
     arguments = {"max_size": 4, "contributions": True, "sampling_fraction": 0.1}
     wanted = suda(frame, **arguments)
@@ -165,7 +165,7 @@ def test_codes_that_do_not_fit_give_the_same_bits(counting_engine, tmp_path, mon
 
 
 @pytest.mark.parametrize("limit", [None, "2GiB"])
-def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
+def test_too_little_memory_is_an_error_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
     monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
     monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
@@ -259,7 +259,7 @@ def test_a_search_too_large_for_dask_is_refused(monkeypatch):
         suda(cut(table, [9]), 26)
 
 
-def test_a_full_disk_is_said(tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_and_leaves_no_files(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 

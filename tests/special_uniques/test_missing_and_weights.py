@@ -141,7 +141,7 @@ def test_a_missing_value_matches_as_its_option_says():
 
 
 @LACKING
-def test_complete_tables_are_as_ever(missing):
+def test_options_for_missing_values_do_not_matter_to_complete_tables(missing):
     wanted = suda(EXAMPLE, contributions=True)
     found = suda(EXAMPLE, contributions=True, missing=missing)
     assert found.score.equals(wanted.score)
@@ -226,7 +226,7 @@ def test_every_way_refuses_options_that_are_not_defined(way, options, words):
         way(suda, frame, 2, columns=["a", "b"], **options)
 
 
-def test_combinations_that_match_need_memory_too(tmp_path, monkeypatch):
+def test_combinations_matched_by_missing_values_need_memory_too(tmp_path, monkeypatch):
     rows_of("xa", "yb", "-c").to_parquet(tmp_path / "t.parquet")
     monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
     words = "3 minimal sample uniques and combinations that missing values match"
@@ -250,7 +250,7 @@ def test_the_command_finds_special_uniques_with_weights_and_missing_values(folde
     assert told.err.startswith("gpupif: error: --missing wildcard: not defined for DIS and DIS-SUDA scores")
 
 
-def test_rows_that_are_told_apart_by_missing_values_are_said_to_be(folder, run):
+def test_the_summary_counts_rows_told_apart_by_missing_values(folder, run):
     rows_of("xa", "xb", "-b").to_csv(folder / "t.csv", index=False)
     told = run("suda", "t.csv", "--missing", "wildcard")
     assert "3 rows, 3 unique on all columns with missing values as one value more, 1 singled out" in told.out
@@ -267,7 +267,7 @@ def test_weights_of_a_file_of_roles_are_left_out_with_wildcards(folder, run):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_rows_that_fit_but_not_the_search_are_counted(monkeypatch, way):
+def test_combinations_are_counted_if_only_the_rows_fit(monkeypatch, way):
     frame = gpupif.datasets.census(60)[["sex", "region", "education"]]
     monkeypatch.setattr("gpupif.special_uniques.search.fits", lambda *_: False)
     assert_same(way(suda, frame, 3, contributions=True), suda(frame, 3, contributions=True))

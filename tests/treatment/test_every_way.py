@@ -79,7 +79,7 @@ def test_any_threads_and_pieces_treat_a_table_the_same(threads, rows):
 
 
 @pytest.mark.parametrize("do", [do for do in PLANS if do not in TOGETHER])
-def test_columns_that_are_not_named_stay_as_they_are(do):
+def test_columns_without_a_treatment_stay_as_they_are(do):
     done = gpupif.treat(TABLE, PLANS[do], key=KEY)
     changed = {name for one in done.record.treatments for name, cells in one.changed.items() if cells}
     same = [name for name in done.table if name not in changed]
@@ -94,13 +94,13 @@ def test_columns_that_are_not_named_stay_as_they_are(do):
                 assert np.shares_memory(done.table[name].to_numpy(), TABLE[name].to_numpy())
 
 
-def test_the_table_that_came_in_stays_as_it_is():
+def test_the_given_table_is_not_changed():
     table = TABLE.copy(deep=True)
     gpupif.treat(table, PLANS["all"], key=KEY)
     pd.testing.assert_frame_equal(table, TABLE)
 
 
-def test_counts_of_changed_cells_are_those_of_the_values():
+def test_the_record_counts_the_cells_that_changed():
     for do in ("recode", "randomized_response", "jitter"):
         if do not in PLANS:
             continue
@@ -160,7 +160,7 @@ def test_a_plan_that_leaves_no_rows_gives_the_same_in_every_way(way):
     assert len(found.table) == 0
 
 
-def test_errors_are_said_of_the_treatment_they_are_of(way):
+def test_errors_name_the_treatment_that_failed(way):
     """Also where rows are treated only when a later one asks for values, or when they are written."""
     table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
     for later in ([gpupif.treatments.Rare("zip", below=3)], [gpupif.treatments.Rare("born", below=3)]):

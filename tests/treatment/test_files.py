@@ -202,7 +202,7 @@ def test_an_interrupted_run_leaves_no_files(tmp_path, number):
     assert nothing_left(tmp_path)
 
 
-def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
+def test_a_run_resumed_with_another_plan_or_key_is_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
 
     def fail(*_):
@@ -238,7 +238,7 @@ def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::gpupif.errors.SeedWarning")
-def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_path, monkeypatch):
+def test_a_run_resumed_with_other_files_or_seed_is_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "people.csv").write_text("zip3,people\n021,900000\n941,15000\n100,20001\n")
     (tmp_path / "sex.csv").write_text("f;person;*\nm;person;*\n")
@@ -283,7 +283,7 @@ def test_suppression_plans_its_memory(tmp_path):
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
+def test_row_groups_of_the_output_fit_into_the_memory_limit(tmp_path):
     pd.DataFrame({"a": range(200_000)}).to_parquet(tmp_path / "in.parquet", row_group_size=5_000)
     with gpupif.config(memory_limit=resident_bytes() + RESERVE + (8 << 20)):
         gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", [gpupif.treatments.Cap("a")])
@@ -292,7 +292,7 @@ def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 200_000
 
 
-def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tmp_path, monkeypatch):
+def test_scores_for_a_condition_are_read_in_chunks_within_the_limit(tmp_path, monkeypatch):
     """A million rows of them at once were half as much again as the limit of 500 MB."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
@@ -332,7 +332,7 @@ def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatc
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_the_memory_limit_holds_where_treatments_score(tmp_path):
+def test_the_memory_limit_holds_for_treatments_that_score(tmp_path):
     gpupif.datasets.census(1_500_000).to_parquet(tmp_path / "in.parquet")
     scored = '[[treatment]]\ndo = "suppress_rows"\nwhere = "csf > 12"\nknown = ["region", "sex"]\n'
     (tmp_path / "plan.toml").write_text(2 * scored)

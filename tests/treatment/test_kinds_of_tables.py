@@ -45,7 +45,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("dtype", KEPT)
-def test_a_suppressed_cell_leaves_the_type(dtype):
+def test_a_suppressed_cell_does_not_change_the_type(dtype):
     table = column(dtype)
     found = gpupif.treat(table, [RareAway("x", 2)]).table["x"]
     # Which pandas calls what it has for `str` differs by its version.
@@ -55,7 +55,7 @@ def test_a_suppressed_cell_leaves_the_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "Int16", "category", "int32[pyarrow]", "object"])
-def test_other_values_of_the_old_kind_leave_the_type(dtype):
+def test_other_values_of_the_same_kind_do_not_change_the_type(dtype):
     found = gpupif.treat(column(dtype), [Shifted("x")]).table["x"]
     assert found.dtype == (dtype if dtype != "category" else found.cat.as_unordered().dtype)
     assert plain(found) == [value + 1 for value in VALUES]
@@ -123,7 +123,7 @@ def test_names_and_index_may_be_of_any_kind():
     assert gpupif.treat(dates, [Shifted(7), Shifted(day)]).table.to_numpy().tolist() == [[2, 4], [3, 5]]
 
 
-def test_rows_that_go_take_their_labels_with_them():
+def test_removed_rows_take_their_labels_with_them():
     table = pd.DataFrame({"x": VALUES, "y": pd.Categorical(list("aaabcccc"))}, index=range(100, 108))
     done = gpupif.treat(table, [RiskyAway("x", 2.0, rows=True, known=("y",))])
     assert list(done.table.index) == [100, 101, 102, 104, 105, 106, 107]

@@ -148,7 +148,7 @@ def with_unused():
 ONE_CHANGES = [Bins("number", 10)]
 
 
-def test_categories_that_no_row_has_go_from_pandas():
+def test_unused_categories_are_removed_from_pandas():
     given = with_unused()
     arrow = pa.DictionaryArray.from_arrays([0, 0] * 20, ["x", SECRET])
     given["arrow"] = pd.arrays.ArrowExtensionArray(pa.chunked_array([arrow]))
@@ -167,7 +167,7 @@ def test_categories_that_no_row_has_go_from_pandas():
     assert SECRET not in found.index.levels[0].categories
 
 
-def test_categories_that_no_row_has_go_from_pyarrow():
+def test_unused_categories_are_removed_from_pyarrow():
     given = pa.Table.from_pandas(with_unused())
     inner = pa.DictionaryArray.from_arrays([0, 0, 1, 1], ["x", "y", SECRET])
     lists = pa.ListArray.from_arrays(pa.array([0, 2, *[4] * 39], pa.int32()), inner)
@@ -187,7 +187,7 @@ def test_categories_that_no_row_has_go_from_pyarrow():
     assert found.to_pandas()["grade"].cat.categories.tolist() == ["low", "mid", "high"]
 
 
-def test_categories_that_no_row_has_go_from_polars():
+def test_unused_categories_are_removed_from_polars():
     pl = pytest.importorskip("polars")
     given = pl.from_pandas(with_unused()).with_columns(
         pl.col("grade").cast(pl.Enum(["low", SECRET, "mid", "high"])),
@@ -208,7 +208,7 @@ def test_categories_that_no_row_has_go_from_polars():
 @pytest.mark.parametrize("removed", [False, True])
 @pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
 @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in"])
-def test_categories_that_no_row_has_go_from_files(tmp_path, monkeypatch, source, output, removed):
+def test_unused_categories_are_removed_from_files(tmp_path, monkeypatch, source, output, removed):
     monkeypatch.setattr("gpupif.treatment.treated_source.PIECE_ROWS", 3)
     monkeypatch.setattr("gpupif.treatment.writer.GROUP_ROWS", 7)
     given = pa.Table.from_pandas(with_unused())
@@ -237,7 +237,7 @@ def test_categories_that_no_row_has_go_from_files(tmp_path, monkeypatch, source,
 
 
 @pytest.mark.dask
-def test_categories_that_no_row_has_go_from_dask():
+def test_unused_categories_are_removed_from_dask():
     import dask
 
     from tests.helpers.dask_frames import cut

@@ -154,7 +154,7 @@ def test_a_saved_plan_is_the_expected_document(tmp_path):
     assert gpupif.Plan([]).to_dict() == {"treatment": []}
 
 
-def test_a_name_may_stand_alone():
+def test_a_single_column_may_be_given_without_a_list():
     for given_ in (everything(columns="sex"), gpupif.Plan([Everything("age", columns="sex")]).to_dict()):
         plan = gpupif.Plan.from_dict(given_)
         assert plan.treatments == (Everything("age", columns=["sex"]),)
@@ -162,7 +162,7 @@ def test_a_name_may_stand_alone():
     assert list(gpupif.treat(pd.DataFrame(table), [gpupif.treatments.Drop("sex")]).table) == ["age"]
 
 
-def test_plans_are_equal_where_they_do_the_same():
+def test_plans_that_do_the_same_are_equal():
     plan = gpupif.Plan([Everything("age", level=1, columns=["a"])], AGES)
     assert plan == gpupif.Plan(
         [Everything("age", level=1, columns=("a",), share=0.5)], {"age": {"widths": (5, 10.0, 20)}}
@@ -351,7 +351,7 @@ def test_yaml_needs_its_library(tmp_path, monkeypatch):
     assert not (tmp_path / "p.yml").exists()
 
 
-def test_every_treatment_has_types_that_a_plan_checks():
+def test_a_plan_can_check_the_types_of_every_treatment():
     from gpupif.treatment.kinds import TREATMENTS
     from gpupif.treatment.plan_fields import SECRETS, types_of
 
@@ -363,7 +363,7 @@ def test_every_treatment_has_types_that_a_plan_checks():
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
-def test_a_plan_may_say_that_nothing_is_done(tmp_path, ending):
+def test_a_plan_may_have_no_treatments(tmp_path, ending):
     plan = gpupif.Plan([], AGES)
     plan.save(tmp_path / f"plan.{ending}")
     assert gpupif.Plan.load(tmp_path / f"plan.{ending}") == plan

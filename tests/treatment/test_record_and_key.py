@@ -44,7 +44,7 @@ def test_the_record_lists_the_changes_of_each_treatment(done):
     assert record["seconds"]["treat"] > 0
 
 
-def test_a_public_record_has_no_counts_that_reveal(done):
+def test_a_public_record_has_no_revealing_counts(done):
     record = done.record.public().to_dict()
     assert set(record) == {"versions", "treatments", "hierarchies"}
     for one in record["treatments"]:
@@ -53,7 +53,7 @@ def test_a_public_record_has_no_counts_that_reveal(done):
     assert done.record.to_dict()["rows"] == len(TABLE)
 
 
-def test_a_public_record_tells_nothing_of_how_often_values_are():
+def test_a_public_record_does_not_reveal_frequencies_of_values():
     """What is kept of an epsilon with replacements by the prior is a function of the rarest value's share."""
     plan = [
         gpupif.treatments.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
@@ -105,7 +105,7 @@ def test_the_record_prints_as_a_table(done):
     assert "100 %" not in public
 
 
-def test_the_record_is_saved_whole_and_replaces_nothing(done, tmp_path):
+def test_the_record_is_saved_whole_and_replaces_no_file(done, tmp_path):
     done.record.save(tmp_path / "record.json")
     assert json.loads((tmp_path / "record.json").read_text()) == done.record.to_dict()
     assert done.record.to_json() == (tmp_path / "record.json").read_text().rstrip("\n")
@@ -115,7 +115,7 @@ def test_the_record_is_saved_whole_and_replaces_nothing(done, tmp_path):
     assert "rows" not in json.loads((tmp_path / "record.json").read_text())
 
 
-def test_estimates_are_those_of_the_step_that_randomised_a_column(done):
+def test_estimates_come_from_the_step_that_randomised_the_column(done):
     found = done.estimates("sex")
     assert found["value"].tolist() == ["f", "m"]
     shares = done.table["sex"].value_counts(normalize=True)
@@ -133,7 +133,7 @@ needs_random = pytest.mark.skipif(RANDOM is None, reason="no random treatment is
 
 
 @needs_random
-def test_a_plan_that_draws_needs_a_key():
+def test_a_plan_with_random_draws_needs_a_key():
     with pytest.raises(InputError, match=r"key: .*randomized_response.*32 bytes"):
         gpupif.treat(TABLE, RANDOM)
     with pytest.raises(InputError, match="key, seed"):
@@ -175,7 +175,7 @@ def test_the_key_is_written_nowhere(tmp_path):
 
 
 @needs_random
-def test_a_seed_warns():
+def test_a_seed_gives_a_warning():
     with pytest.warns(SeedWarning):
         found = gpupif.treat(TABLE, RANDOM, seed=7)
     with pytest.warns(SeedWarning):

@@ -108,7 +108,7 @@ def test_years_are_pooled_as_dates_are():
     assert by_default.table["born"].tolist() == [f"{this - 90} or before", str(this - 89)]
 
 
-def test_a_plan_that_is_saved_does_the_same(tmp_path):
+def test_a_saved_plan_treats_the_table_the_same(tmp_path):
     for ending in ("toml", "json"):
         path = tmp_path / f"plan.{ending}"
         plan().save(path)

@@ -34,7 +34,7 @@ def test_gpupif_chooses_options_that_are_not_set():
     assert resources().memory > 2**20
 
 
-def test_blocks_are_nested_and_leave_nothing():
+def test_nested_blocks_restore_the_outer_options():
     with gpupif.config(device="cpu", memory_limit="8GiB", progress=False) as outer:
         assert outer == resources() == Resources(device="cpu", memory_limit=2**33, progress=False)
         assert outer.memory == 2**33
@@ -250,7 +250,7 @@ def test_documentation_of_an_unknown_parameter_is_an_error():
     assert documented_as(source)(function).__doc__ is None
 
 
-def test_temporary_files_of_a_folder_by_its_name(tmp_path, monkeypatch):
+def test_the_path_auto_is_a_folder_and_the_word_auto_the_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "auto").mkdir()
     with gpupif.config(temp=Path("auto")):

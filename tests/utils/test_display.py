@@ -59,7 +59,7 @@ def test_errors_and_warnings_are_escaped():
     assert str(caught[0].message) == printable(HOSTILE)
 
 
-def test_a_line_is_text_and_nothing_else(capsys):
+def test_a_printed_line_has_no_control_signs(capsys):
     draw_line(standard_output(), HOSTILE)
     assert capsys.readouterr().out == f"{printable(HOSTILE)}\n"
 
@@ -113,7 +113,7 @@ def kinds(base=Displayable):
     return {kind for one in base.__subclasses__() for kind in ({one} | kinds(one))}
 
 
-def test_every_result_prints_itself(results, capsys):
+def test_every_result_prints_without_control_signs(results, capsys):
     assert {type(one) for one in results} == {kind for kind in kinds() if kind.__module__.startswith("gpupif.")}
     for one in results:
         one.print()

@@ -56,7 +56,7 @@ def test_sums_beyond_the_largest_float_are_infinite(device):
     number=st.integers(1, 10**10),
     random=st.randoms(),
 )
-def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
+def test_sums_are_exact_in_any_order_and_any_parts(drawn, cuts, number, random):
     kind, several = drawn
     numbers = np.array(several, kind)
     plain = [float(one) for one in numbers]
@@ -101,7 +101,7 @@ def test_the_sum_of_no_numbers_is_empty():
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(SPECIAL[:3]) | st.floats(0, 40), min_size=1, max_size=30), st.integers(0, 30))
-def test_figures_of_parts_are_those_of_the_whole(numbers, cut):
+def test_figures_of_parts_add_up_to_those_of_the_whole(numbers, cut):
     """Also once they were stored."""
     scores = np.array(numbers)
     values, times = np.unique(scores, return_counts=True)

@@ -55,7 +55,7 @@ def test_new_folders_and_files_are_their_owners_alone(tmp_path, mask):
     assert [file.read_bytes() for file in files] == [b"secret more", b"", b"done"]
 
 
-def test_a_group_that_folders_hand_on_is_kept(tmp_path):
+def test_the_group_of_a_shared_folder_is_kept(tmp_path):
     """Outputs in an office's shared folder belong to its group: those in a work folder must get it, too."""
     tmp_path.chmod(0o2775)
     with umask(0o277):
@@ -92,7 +92,7 @@ def test_an_existing_folder_that_is_not_ours_alone_is_refused(tmp_path, monkeypa
     assert (victim / "diary").read_text() == "dear diary"
 
 
-def test_rights_of_a_folder_that_is_there_stay(tmp_path):
+def test_an_existing_folder_keeps_its_rights(tmp_path):
     tmp_path.chmod(0o755)
     private_folder(tmp_path)
     assert mode(tmp_path) == 0o755
@@ -148,7 +148,7 @@ def test_own_links_are_followed(tmp_path, monkeypatch):
         pass
 
 
-def test_links_that_go_round_are_refused(tmp_path):
+def test_circular_links_are_refused(tmp_path):
     (tmp_path / "one").symlink_to("other")
     (tmp_path / "other").symlink_to("one")
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
@@ -180,14 +180,14 @@ def test_published_files_get_the_usual_rights_of_new_files(tmp_path, mask):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "scores"]
 
 
-def test_rights_are_handed_on_by_files_alone(tmp_path):
+def test_only_files_pass_on_their_rights(tmp_path):
     """All rights are there on a link: who puts one in the place of an output would have it opened to everybody."""
     (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
 
 
-def test_rights_are_handed_on_by_own_files_alone(tmp_path, monkeypatch):
+def test_only_own_files_pass_on_their_rights(tmp_path, monkeypatch):
     """A file that another user plants, open to everybody, would have the output that replaces it opened as well."""
     (tmp_path / "scores.csv").touch()
     (tmp_path / "scores.csv").chmod(0o666)

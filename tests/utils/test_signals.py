@@ -147,7 +147,7 @@ cli.main()
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("where", ["in main", "after main"])
-def test_a_process_that_hangs_while_it_cleans_up_ends(where):
+def test_a_process_that_hangs_in_its_clean_up_is_ended(where):
     ended = subprocess.run([sys.executable, "-P", "-c", HANGING, where], timeout=30, check=False)
     assert ended.returncode == -signal.SIGALRM
 
@@ -185,7 +185,7 @@ def until_interrupted(work):
             work()
 
 
-def test_a_signal_at_any_acquisition_of_the_lock_of_llvmlite_leaves_it_free(raising):
+def test_a_signal_while_llvmlite_takes_its_lock_leaves_the_lock_free(raising):
     lock, moment, count = llvm.ffi.lib._lock, 0, 0
 
     def acquired():
@@ -261,7 +261,7 @@ def collect_garbage():
 
 
 @pytest.mark.parametrize("swallow", [drop_object, drop_generator, drop_finalized, drop_referred, collect_garbage])
-def test_a_signal_where_python_swallows_exceptions_is_not_lost(raising, swallow):
+def test_a_signal_is_not_lost_if_python_swallows_its_exception(raising, swallow):
     turns = []
 
     def work():
@@ -327,7 +327,7 @@ def test_a_signal_in_a_frame_without_a_module_is_raised(raising):
 
 
 @pytest.mark.parametrize("then", ["held back", "ignored"])
-def test_a_signal_that_waits_for_the_compiler_may_be_held_back_or_ignored_by_then(raising, then):
+def test_a_signal_delayed_by_the_compiler_may_then_be_held_back_or_ignored(raising, then):
     raising()
     done = []
     code = "def compile_something(work):\n    work()\n"
@@ -353,7 +353,7 @@ def test_a_signal_that_waits_for_the_compiler_may_be_held_back_or_ignored_by_the
     assert done == ["all"]
 
 
-def test_a_signal_while_a_lock_is_being_taken_leaves_it_free(raising):
+def test_a_signal_while_a_lock_is_taken_leaves_the_lock_free(raising):
     """`Condition.__enter__` is Python code: an exception in it comes before the block that gives the lock back."""
 
     class Lock:
@@ -375,7 +375,7 @@ def test_a_signal_while_a_lock_is_being_taken_leaves_it_free(raising):
     assert is_free(Lock.lock)
 
 
-def test_signals_are_ignored_once_one_was_raised(raising):
+def test_signals_are_ignored_after_the_first(raising):
     raising()
     cleaned = []
 
@@ -392,7 +392,7 @@ def test_signals_are_ignored_once_one_was_raised(raising):
     assert cleaned == ["all"]
 
 
-def test_a_signal_that_was_held_back_raises_where_that_ends(raising):
+def test_a_held_back_signal_is_raised_at_the_end_of_the_block(raising):
     raising()
     done = []
 

@@ -73,7 +73,7 @@ def test_blocks_are_those_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
     st.one_of(st.integers(0, 5000), st.integers(2**35 - 700, 2**35 + 700), st.integers(0, 2**62)),
     st.integers(0, 600),
 )
-def test_numbers_are_those_of_the_definition(key, nonce, start, rows):
+def test_drawn_numbers_follow_their_definition(key, nonce, start, rows):
     found = Draws(key, nonce).of_rows(start, rows)
     asked = sorted({0, 1, rows // 3, rows // 2, rows - 2, rows - 1} & set(range(rows)))
     assert [int(found[place]) for place in asked] == [number_of_row(key, nonce, start + place) for place in asked]
@@ -81,14 +81,14 @@ def test_numbers_are_those_of_the_definition(key, nonce, start, rows):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 3000), st.lists(st.integers(0, 1500), max_size=5))
-def test_any_cut_draws_the_same(start, sizes):
+def test_any_cut_of_the_rows_draws_the_same_numbers(start, sizes):
     draws = Draws(KEY, NONCE)
     edges = np.cumsum([start, *sizes]).tolist()
     pieces = [draws.of_rows(first, size) for first, size in zip(edges, sizes, strict=False)]
     assert np.concatenate([*pieces, np.empty(0, np.uint64)]).tolist() == draws.of_rows(start, sum(sizes)).tolist()
 
 
-def test_any_number_of_threads_draws_the_same():
+def test_any_number_of_threads_draws_the_same_numbers():
     rows = 200_001
     with gpupif.config(threads=1):
         alone = Draws(KEY, NONCE).of_rows(3, rows)

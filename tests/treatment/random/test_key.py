@@ -91,7 +91,7 @@ def test_new_keys_are_saved_for_their_owner_alone(tmp_path):
     assert gpupif.treatments.Key.of(file) == key
 
 
-def test_a_seed_warns_and_its_digest_tells_nothing():
+def test_a_seed_gives_a_warning_and_a_digest_without_information():
     with pytest.warns(SeedWarning, match="found by trying seeds"):
         one = gpupif.treatments.Key.from_seed(1)
     with pytest.warns(SeedWarning):

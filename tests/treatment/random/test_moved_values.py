@@ -94,7 +94,7 @@ def test_relative_noise_scales_with_the_value_or_the_deviation():
     )
 
 
-def test_whole_and_decimal_numbers_stay_so():
+def test_whole_and_decimal_numbers_keep_their_types():
     found = after([7, None, 8] * 100, Noise("x", 2.5))
     assert found.type == pa.int64()
     assert found[1].as_py() is None
@@ -130,7 +130,7 @@ def test_texts_that_are_numbers_move_as_decimals(treatment):
 @pytest.mark.parametrize(("treatment", "values", "kind"), TREATMENTS)
 @settings(max_examples=6, deadline=None)
 @given(cuts=st.lists(st.integers(0, 900), max_size=4))
-def test_any_cut_moves_the_same(treatment, values, kind, cuts):
+def test_any_cut_of_the_rows_moves_values_the_same(treatment, values, kind, cuts):
     assert after(values * 200, treatment, kind, cuts).to_pylist() == after(values * 200, treatment, kind).to_pylist()
 
 
@@ -189,7 +189,7 @@ SHIFT = ShiftDates(["in", "out"], person="person", days=30)
 
 
 @pytest.mark.parametrize("texts", [False, True])
-def test_intervals_of_a_person_stay(texts):
+def test_intervals_between_dates_of_a_person_stay(texts):
     table = visits(texts=texts)
     found = treated(table, SHIFT, KEY, cuts=[17, 200])
     assert found.schema == table.schema

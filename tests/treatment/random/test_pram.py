@@ -61,7 +61,7 @@ def test_every_cell_has_the_value_that_the_definition_draws():
 @pytest.mark.parametrize("pram", [Pram("x", MATRIX, missing="keep"), Pram("x", invariant=0.6, missing="category")])
 @settings(max_examples=8, deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=4))
-def test_any_cut_draws_the_same(pram, cuts):
+def test_any_cut_of_the_rows_draws_the_same_values(pram, cuts):
     table = letters(2000, missing=60)
     assert treated(table, pram, KEY, cuts)["x"].to_pylist() == treated(table, pram, KEY)["x"].to_pylist()
 
@@ -117,7 +117,7 @@ def test_an_invariant_matrix_is_the_product_of_two_stages():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda row: sum(row) > 0), st.integers(0, 5))
-def test_thresholds_add_up(row, state):
+def test_thresholds_of_a_state_stand_for_its_probabilities(row, state):
     """Of each state the entries are in order, begin at 0, and stand for the probabilities to 2^-50."""
     row = np.array(row) / sum(row)
     state = state % len(row)
@@ -167,7 +167,7 @@ def test_a_matrix_that_cannot_be_inverted_gives_no_estimates():
             prepared(letters(100), pram, KEY).estimates("x", values_after(letters(100), "x"))
 
 
-def test_records_of_invariant_matrices_tell_shares():
+def test_records_of_invariant_matrices_reveal_shares():
     assert prepared(letters(100), Pram("x", MATRIX), KEY).revealing() == ()
     assert prepared(letters(100), Pram("x", MATRIX), KEY).record() == {
         "values": 3,

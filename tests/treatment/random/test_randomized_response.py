@@ -83,7 +83,7 @@ RESPONSES = [
 @pytest.mark.parametrize("response", RESPONSES)
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(0, 3000), max_size=4))
-def test_any_cut_draws_the_same(response, cuts):
+def test_any_cut_of_the_rows_draws_the_same_values(response, cuts):
     table = people(3000, missing=50)
     assert treated(table, response, KEY, cuts)["drug"].to_pylist() == treated(table, response, KEY)["drug"].to_pylist()
 
@@ -111,7 +111,7 @@ def test_the_expected_share_of_values_is_kept(keep):
     assert abs(same - expected) < 5 * math.sqrt(expected * (1 - expected) / rows)
 
 
-def test_keys_places_and_columns_draw_anew():
+def test_another_key_place_or_column_draws_other_values():
     table, response = people(1000), RandomizedResponse("drug", keep=0)
     found = treated(table, response, KEY)["drug"].to_pylist()
     assert treated(table, response, KEY)["drug"].to_pylist() == found
@@ -183,7 +183,7 @@ def test_epsilon_is_not_above_the_requested_one(epsilon, replaced):
     assert step.record()["epsilon"] == pytest.approx(math.log(exact), abs=1e-15)
 
 
-def test_epsilon_of_replacement_by_the_prior_is_that_of_the_rarest_value():
+def test_epsilon_of_prior_replacement_follows_from_the_rarest_value():
     for response, size in (
         (RandomizedResponse("drug", keep=0.3, replaced="prior"), 4),
         (RandomizedResponse("drug", keep=0.3, replaced="prior", missing="category"), 5),

@@ -72,7 +72,7 @@ def naive_swap(table, share):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1])
-def test_rows_are_those_of_the_definition(share):
+def test_swapped_rows_follow_the_definition(share):
     table = people(800, 60)
     found, alone = naive_swap(table, share)
     assert treated(table, Swap(["row"], ["town", "sex"], share), KEY)["row"].to_pylist() == found
@@ -80,13 +80,13 @@ def test_rows_are_those_of_the_definition(share):
     assert alone or share == 1
 
 
-def test_all_take_part_and_nobody_keeps_theirs():
+def test_a_full_swap_gives_every_row_another_value():
     table = people()
     found = treated(table, Swap(["row"], ["town", "sex"], 1), KEY)
     assert not (found["row"].to_numpy() == table["row"].to_numpy()).any()
 
 
-def test_about_the_share_takes_part():
+def test_about_the_requested_share_of_rows_is_swapped():
     found = prepared(people(20_000, 3), Swap(["row"], ["town"], 0.3), KEY).record()["rows_swapped"]
     assert abs(found - 6000) < 5 * math.sqrt(20_000 * 0.3 * 0.7)
 

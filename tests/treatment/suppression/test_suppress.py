@@ -106,7 +106,7 @@ class TestCriteria:
         rows = tuples(after)
         assert naive.holds(rows, [((0, 1), 3), ((0, 2), 3), ((1, 2), 3), ((1,), 5), ((0, 1, 2), 2)])
 
-    def test_columns_that_are_known_and_stay_as_they_are(self):
+    def test_known_columns_that_are_not_named_stay_as_they_are(self):
         table = people(60)
         after = treat(table, gpupif.treatments.Suppress(["age", "home"], k=2, quasi_identifiers=COLUMNS))
         pd.testing.assert_series_equal(after["sex"], table["sex"])
@@ -155,7 +155,7 @@ class TestCriteria:
         assert values_of(after, criteria, sensitive=["pay"])[0].is_met
         pd.testing.assert_series_equal(after["pay"], table["pay"])
 
-    def test_missing_values_stay_and_importance_decides(self):
+    def test_missing_values_stay_and_importance_chooses_the_column(self):
         table = people(40)
         table.loc[:5, "age"] = np.nan
         light = treat(table, gpupif.treatments.Suppress(COLUMNS, k=4, importance={"age": 0.1}))

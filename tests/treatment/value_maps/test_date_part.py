@@ -71,7 +71,7 @@ def test_a_value_that_is_no_date_is_refused_or_suppressed(values, written):
 
 
 @given(st.lists(st.dates(), min_size=1))
-def test_a_year_is_that_of_the_calendar(days):
+def test_every_date_has_the_year_of_the_calendar(days):
     assert treated_values([str(day) for day in days], DatePart("x", "year")) == [day.year for day in days]
     written = [f"{day.month}/{day.day}/{day.year:04}" for day in days]
     assert treated_values(written, DatePart("x", "year", format="%m/%d/%Y")) == [day.year for day in days]

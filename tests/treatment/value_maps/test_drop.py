@@ -18,7 +18,7 @@ def test_only_the_named_columns_are_dropped():
     assert treated(TABLE, Drop("name")) == {"age": [1, 2], "sex": ["f", None]}
 
 
-def test_a_level_of_an_index_goes_and_the_others_stay():
+def test_a_level_of_an_index_can_be_dropped_alone():
     index = pd.MultiIndex.from_arrays([["Ann", "Bo"], [7, 8], [1, 2]], names=["name", None, "case"])
     table = pd.DataFrame({"age": [1, 2]}, index)
     after = gpupif.treat(table, [Drop("name")]).table

@@ -114,7 +114,7 @@ def test_several_threads_relabel_as_numpy_does():
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
-def test_a_plan_has_them_all(ending, tmp_path):
+def test_every_treatment_comes_back_from_a_saved_plan(ending, tmp_path):
     """What can stand in a document comes back the same."""
     treatments = [one for one in OF_NUMBERS if getattr(one, "mapping", None) is None or ending == "json"]
     plan = Plan([DeclaredColumns(["x", "y"]), Drop(["y"]), *treatments, *OTHERS])
@@ -124,7 +124,7 @@ def test_a_plan_has_them_all(ending, tmp_path):
     assert [type(one) for one in found.treatments] == [type(one) for one in plan.treatments]
 
 
-def test_every_treatment_says_its_word_once():
+def test_every_treatment_is_registered_by_its_word():
     assert {"drop", "recode", "cap", "top_code", "bottom_code", "rare", "date_part", "zip3", "round"} <= set(TREATMENTS)
     assert {"pseudonym", "microaggregate", "declared_columns"} <= set(TREATMENTS)
     assert all(word == kind.do for word, kind in TREATMENTS.items())

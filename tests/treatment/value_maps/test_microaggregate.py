@@ -30,7 +30,7 @@ def groups_of(values, found):
     return groups
 
 
-def test_groups_that_are_near_to_each_other():
+def test_near_values_are_grouped():
     values = [1, 2, 3, 100, 101, 102, None]
     assert treated_values(values, Microaggregate("x", 3)) == [2.0, 2.0, 2.0, 101.0, 101.0, 101.0, None]
     assert treated_values(values, Microaggregate("x", 3, "median")) == [2.0, 2.0, 2.0, 101.0, 101.0, 101.0, None]

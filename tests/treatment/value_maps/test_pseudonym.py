@@ -59,7 +59,7 @@ def test_digits_are_undone_by_libffx_alone():
     assert [cipher.decrypt(text.replace("-", "")) for text in found] == [text.replace("-", "") for text in plain]
 
 
-def test_whole_numbers_are_padded_where_they_are_asked_to_be():
+def test_whole_numbers_are_padded_to_the_requested_length():
     found = pseudonyms([7, 123, 99999999, None], length=8)
     cipher = FF1(KEY.secret("pseudonym ff1 x"), radix=10)
     assert [cipher.decrypt(text) for text in found[:3]] == ["00000007", "00000123", "99999999"]

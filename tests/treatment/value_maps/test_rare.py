@@ -25,7 +25,7 @@ def test_values_in_few_rows_become_other():
     assert treated_type([1, 1, 2, 3], Rare("x", below=2, label=-1)) == pa.int64()
 
 
-def test_a_pool_that_is_rare_itself_takes_in_the_next_rarest():
+def test_a_rare_pool_takes_in_the_next_rarest_value():
     values = ["a"] * 9 + ["c"] * 4 + ["b"] * 4 + ["d"]
     assert Counter(treated_values(values, Rare("x", below=3))) == {"a": 9, "c": 4, "other": 5}
     assert Counter(treated_values(["a"] * 9 + ["d"], Rare("x", below=3))) == {"other": 10}

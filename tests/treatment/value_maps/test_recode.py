@@ -24,7 +24,7 @@ from tests.helpers.treated import treated, treated_type, treated_values
 DAY = datetime.date
 
 
-def test_a_mapping_knows_values_by_themselves_or_by_their_texts():
+def test_a_mapping_matches_values_or_their_texts():
     by_value = Recode("x", mapping={1: "low", 2: "low", 3: "high"})
     by_text = Recode("x", mapping={"1": "low", "2": "low", "3": "high"})
     expected = ["high", "low", None, "low"]
@@ -51,7 +51,7 @@ def test_the_type_of_a_column_follows_from_its_mapping():
     assert treated_values(["a", "b"], Recode("x", mapping={"a": 1, "b": 2})) == [1, 2]
 
 
-def test_none_in_a_mapping_suppresses():
+def test_a_mapping_to_none_suppresses_the_value():
     assert treated_values(["a", "b"], Recode("x", mapping={"a": "c", "b": None})) == ["c", None]
     assert treated_values([1, 2], Recode("x", mapping={1: None, 2: None})) == [None, None]
 
@@ -66,7 +66,7 @@ def test_a_value_without_a_place_is_refused_suppressed_or_kept():
     assert treated_values([1, 2], Recode("x", mapping={1: 7}, unmapped="keep")) == [7, 2]
 
 
-def test_a_value_that_is_in_no_row_any_more_needs_no_place():
+def test_an_unused_category_needs_no_place_in_a_mapping():
     """Its label may be there still, of rows that were taken away or cells that were suppressed."""
     first = Recode("x", mapping={"a": "a", "b": None})
     column = pd.Categorical(["a", "a"], categories=["a", "b"])
@@ -114,7 +114,7 @@ def test_edges_are_compared_exactly():
     st.lists(st.integers(-60, 60), min_size=2, max_size=6, unique=True).map(sorted),
     st.sampled_from(["int8", "int64", "float32", "float64", "str"]),
 )
-def test_bins_are_those_of_their_definition(values, edges, kind):
+def test_bins_follow_their_definition(values, edges, kind):
     found = treated_values(pd.Series(values).astype(kind), Recode("x", edges=edges, unmapped="suppress"))
     bins = list(pairwise(edges))
     assert found == [next((f"[{a}, {b})" for a, b in bins if a <= value < b), None) for value in values]
@@ -193,7 +193,7 @@ def test_all_cells_are_alike_at_the_top():
     assert treated_values(["3", "x"], Recode("x", level=2, unmapped="suppress"), hierarchies=hierarchies) == ["*", None]
 
 
-def test_the_top_is_called_as_its_hierarchy_calls_it():
+def test_the_top_has_the_name_that_its_hierarchy_gives():
     hierarchies = open_hierarchies({"x": {"a": ["A", "All"], "b": ["B", "All"]}})
     values = ["a", "b", None]
     assert treated_values(values, Recode("x", level=1), hierarchies=hierarchies) == ["A", "B", None]
@@ -213,7 +213,7 @@ def test_a_value_without_a_group_is_refused_suppressed_or_kept():
     assert treated_values(values, kept, hierarchies=hierarchies) == ["A", "c", "A", None]
 
 
-def test_a_level_that_there_is_not_is_refused_with_the_plan():
+def test_a_plan_with_a_missing_level_is_refused():
     with pytest.raises(InputError, match="from 0 to 2"):
         Plan([Recode("x", level=3)], hierarchies={"x": {"widths": [5]}})
     with pytest.raises(InputError, match="column 'x' has no hierarchy"):
