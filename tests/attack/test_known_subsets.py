@@ -128,7 +128,7 @@ def test_engines_and_their_settings_give_the_same_bits(engine):
 
 
 def test_numbering_by_slots_and_by_keys_gives_the_same_numbers():
-    """Numbering by slots and by keys gives the same numbers, again and again."""
+    """The numbers are the same again and again."""
     frame = gpupif.datasets.census(500, columns=5)
     codes = [pd.factorize(frame[name])[0].astype(np.uint32) for name in frame]
     prior = [np.bincount(values) for values in codes]
@@ -171,7 +171,7 @@ SOME_COUNT_NOBODY = pd.DataFrame(
 @pytest.mark.parametrize(("weights", "unit"), [("w", 1.0), ("half", 0.25)])
 @pytest.mark.parametrize("measure", ["cohort_size", "class_size"])
 def test_a_cohort_of_nobody_is_the_worst_only_if_all_are(engine, measure, weights, unit):
-    """The first row's a, and the last row's a and b, nobody has."""
+    """No other row has the first row's a, nor the last row's a and b."""
     asked = {"measures": [measure, "reidentification_risk"], "columns": ["c"], "weights": weights}
     some = gpupif.score(SOME_COUNT_NOBODY, known=AnyKnown(1, among=["a", "b"]), **asked)
     named = gpupif.score(SOME_COUNT_NOBODY, attackers={"a": ["a"], "b": ["b"]}, **asked)
@@ -398,7 +398,7 @@ def test_any_known_keeps_the_columns_that_it_was_made_with():
     assert len({known, AnyKnown(1, among=["age", "sex"]), AnyKnown(1)}) == 2
 
 
-def test_one_subset_is_printed_in_the_singular():
+def test_a_single_subset_is_printed_in_the_singular():
     table = gpupif.datasets.census(50, columns=3)
     scores = gpupif.score(table, "cig", ["age"], known=AnyKnown(1, among=["sex"]))
     assert repr(scores.subsets) == "1 subset of 1 column for each column"

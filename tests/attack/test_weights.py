@@ -124,7 +124,7 @@ def test_order_of_rows_does_not_matter(engine, table, data, seed):
 @given(table=tables(), data=st.data())
 @FEW
 def test_weighted_shares_are_correctly_rounded_sums(engine, table, data):
-    """Priors and sizes are the correctly rounded sums, but for what is below 2^-60 of all."""
+    """Priors and sizes are correctly rounded sums, except for weights below 2^-60 of their sum."""
     weights = some_weights(data.draw, len(next(iter(table.values()))))
     scores = score(table, weights, ["prior", "cohort_size"])
     expected = as_defined(table, weights)

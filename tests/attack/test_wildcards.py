@@ -202,7 +202,7 @@ def test_distances_count_only_between_known_values(engine):
 
 
 def test_suppressed_values_are_learnt_from_the_rest_of_the_cohort(engine):
-    """All of a cohort have one value: it is learnt of the person too whose value was suppressed."""
+    """If a cohort has one value, it is learnt also of a person whose value was suppressed."""
     table = pd.DataFrame({"town": ["a", "a", "a", "b", "b", None], "ill": ["yes", "yes", None, "no", "yes", None]})
     scores = gpupif.score(table, ["cig", "csf"], columns=["ill"], known=["town"], missing="wildcard")
     assert scores.cig["ill"][2] == scores.cig["ill"][0] == pytest.approx(-math.log2(3 / 4))

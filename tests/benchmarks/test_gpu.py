@@ -95,7 +95,7 @@ def test_memory_is_kept_or_given_back_after_each_call():
     assert library.released == 3 + 2
 
 
-def test_without_cudf_the_rest_is_measured(monkeypatch):
+def test_the_other_groupings_are_measured_without_cudf(monkeypatch):
     monkeypatch.setattr(gpu, "is_device", lambda library: library.xp is not np)
     one = bench(Budget(1e6))._replace(groupings=("rotation",))
     monkeypatch.setattr(gpu, "COPIED_BYTES", 1 << 16)
@@ -205,7 +205,7 @@ def test_goals_are_checked_on_the_faster_grouping_with_kept_memory():
 
 
 def test_columns_on_the_device_resemble_a_census():
-    """Made without a library of random numbers, which a light install lacks."""
+    """The columns are made without a library of random numbers, which a light install lacks."""
     library = DeviceLibrary()
     functions = {name: getattr(np, name) for name in dir(np) if name != "random"}
     library.xp = SimpleNamespace(**functions)

@@ -209,7 +209,7 @@ def test_an_accuracy_with_a_decimal_comma_is_refused(run, folder):
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_closed_stream_does_not_stop_the_command(run, monkeypatch, stream):
-    """Python has None in its place."""
+    """Python has None in place of a closed stream."""
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", "people.csv", "-o", "scores.parquet"])
     monkeypatch.setattr(sys, stream, None)
     cli.main()

@@ -157,7 +157,7 @@ def test_information_kept_of_protected_tables_is_a_share(before, remove):
 
 @pytest.mark.parametrize("remove", [True, False])
 def test_non_uniform_entropy_loss_is_that_of_arx(remove):
-    """As ARX has it: n H(X | G) of all rows at their level, and the entropy of the suppressed rows at that level.
+    """ARX adds n H(X | G) of all rows at their level and the entropy of the suppressed rows at that level.
 
     The value 47 is released nowhere: its group follows from the hierarchy.
     """

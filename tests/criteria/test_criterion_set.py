@@ -83,7 +83,7 @@ def test_coarser_values_never_worsen_criteria_that_only_improve(seed):
 
 @pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 18), ("delta<=1", 545)])
 def test_coarser_values_may_worsen_the_other_criteria(text, seed):
-    """The specification says so of PIF and mean Rényi; delta: values that a class lacks do not count."""
+    """The specification says so for PIF and mean Rényi; delta does not count values that a class lacks."""
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(10, 200))
     columns = {}
@@ -100,7 +100,7 @@ def test_coarser_values_may_worsen_the_other_criteria(text, seed):
 
 
 def test_coarser_values_may_worsen_surprise():
-    """Where half of those without a value stand beside few that have it as often as all do."""
+    """Half of the rows without a value are merged with few rows that have it as often as all rows do."""
     others = [f"v{number}" for number in range(30)]
     rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
     rows += [("r", "u")] * 700 + [("r", name) for name in others * 10]

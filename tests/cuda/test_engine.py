@@ -244,7 +244,7 @@ def test_scores_of_a_file_stay_on_the_host_if_the_device_is_too_small(tmp_path):
     assert_same(scores, score(CpuEngine(), census(60)))
 
 
-def test_memory_is_shared_by_the_streams_of_a_device_and_given_back_beyond_a_limit():
+def test_streams_of_a_device_share_memory_and_release_it_beyond_a_limit():
     class Stream(DeviceLibrary):
         trimmed = most = 0
 
@@ -268,7 +268,7 @@ def test_memory_is_shared_by_the_streams_of_a_device_and_given_back_beyond_a_lim
     assert largest[1] < largest[0]
 
 
-def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
+def test_every_stream_works_with_any_number_of_cores(monkeypatch):
     monkeypatch.setenv("GPUPIF_NUM_THREADS", "1")
     waiting, begun = threading.Barrier(2, timeout=20), set()
 

@@ -212,7 +212,7 @@ for module, name in ((cohorts, "score_cells"), (cohorts, "add_cells"), (rows, "m
 
 
 @pytest.mark.subprocess
-def test_code_is_found_again_whatever_was_compiled_before():
+def test_compiled_code_is_found_again_after_any_other_code():
     found = []
     for step, seed in (("1", "0"), ("-1", "1")):
         command = [sys.executable, "-c", SHOWN, str(ROOT), step]

@@ -424,7 +424,7 @@ def test_an_error_of_the_driver_is_raised_with_its_name(driver, call):
 
 
 def test_launches_call_only_known_functions_of_the_driver():
-    """What stands behind `driver.` in the launches is in the installed bindings."""
+    """Every function called as `driver.` is in the installed bindings."""
     called = set(re.findall(r"driver\.(cu\w+)\(", Path(cuda_launch.__file__).read_text()))
     assert called == {name for name in vars(Driver) if name.startswith("cu")}
     assert all(callable(getattr(bindings, name)) for name in called)

@@ -120,7 +120,7 @@ def test_properties_of_the_libraries_exist(module, name):
 
 
 def test_every_function_called_of_the_array_library_exists():
-    """What stands behind `xp.` in the engine's own text; NumPy takes its place without a GPU."""
+    """The functions are found as `xp.` in the text of the engine; NumPy replaces CuPy without a GPU."""
     package = Path(gpupif.__file__).parent
     called = {
         node.attr
@@ -304,7 +304,7 @@ def test_cudf_takes_its_memory_from_the_pool_of_cupy(monkeypatch):
 
 
 def test_arrays_of_frames_are_in_the_pool_of_cupy_too(monkeypatch):
-    """While a table is read and numbered; after `import cudf` each would be asked of the driver otherwise."""
+    """After `import cudf` the driver would otherwise be asked for each array while a table is read."""
     monkeypatch.setattr(cupy.cuda, "Device", OneDevice)
     monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
     before = rmm.mr.get_per_device_resource(3)
@@ -335,7 +335,7 @@ class OneDevice:
 
 
 def test_a_frame_is_processed_on_the_device_of_its_memory(monkeypatch):
-    """Whichever device is the current one; the driver says where a pointer points to."""
+    """Any device may be the current one; the driver says on which device a pointer is."""
 
     class Column:
         def __init__(self, data, mask=None, children=()):
@@ -368,7 +368,7 @@ def test_columns_of_a_frame_give_the_address_of_their_memory():
     assert column.children() == []
 
 
-def test_the_pool_keeps_some_memory_and_the_next_library_works_on_the_same_stream(monkeypatch):
+def test_the_pool_keeps_some_memory_and_streams_are_used_again(monkeypatch):
     free, freed = [0], []
     pool = SimpleNamespace(free_bytes=lambda: free[0], free_all_blocks=lambda: freed.append("device"))
     pinned = SimpleNamespace(free_all_blocks=lambda: freed.append("host"))

@@ -55,7 +55,7 @@ def test_the_worst_and_the_mean_have_the_bits_of_memory(frame, expected, tmp_pat
 
 
 def test_any_known_takes_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
-    """Folded for one scored column after the other where there is room for no more."""
+    """Scored columns are combined one after the other if there is no room for more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
     shares, real = [], one_partition.share_memory
     monkeypatch.setattr(

@@ -35,7 +35,7 @@ def test_a_shuffle_of_dask_has_the_expected_parameters():
 
 @pytest.mark.parametrize("method", ["tasks", "disk"])
 def test_parcels_arrive_in_the_partition_that_they_name(method, dask_in_one_thread):
-    """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
+    """The column of partitions is not hashed, and the number of partitions stays."""
     graph, parts = Graph(), range(3)
     sent = [
         graph.one("sent", pack, [Parcel(to, one, 0, np.full(one + 1, to, np.uint64)) for to in parts], number=one)

@@ -101,7 +101,7 @@ def test_a_refused_process_is_no_error(monkeypatch):
 
 @pytest.mark.subprocess
 def test_compiling_processes_find_the_modules_of_their_parent():
-    """Wherever they run: with what is on this process's path."""
+    """The processes get this process's path, and may run in any folder."""
     command = ahead._COMMAND.format(path=sys.path, question="scores", measures=["nothing"])
     done = subprocess.run([sys.executable, "-c", command], cwd="/", capture_output=True, text=True, check=False)
     assert "expected some of cig" in done.stderr.splitlines()[-1]

@@ -95,7 +95,7 @@ def test_logarithms_of_zero_infinity_and_nan_are_as_in_ieee_754():
 
 
 @pytest.mark.parametrize("least", [0.25, 2.0**-60, 2.0**-61, 1e-300, 2.3e-308])
-def test_priors_have_logarithms_however_small_they_are(least):
+def test_priors_of_any_size_have_logarithms(least):
     logs, bits = log2_of_probabilities(np.array([0.5, least]))
     assert logs[0] == -(1 << bits)
     assert abs(logs[1] - exact_log2(least) * 2**bits) < 0.51
@@ -209,7 +209,7 @@ def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values)
 
 @pytest.mark.slow
 @LONG
-def test_scores_are_right(rows, groups, values):
+def test_scores_are_right_to_the_stated_error(rows, groups, values):
     """Against true logarithms: two units in the last place, or 2^-54 bits where terms cancel."""
     table = long_table(rows, groups, values)
     measures = ["cig", "entropy", "pointwise_information"]

@@ -66,7 +66,7 @@ def test_the_given_separator_is_used(tmp_path, separator):
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize(("quoted", "other"), [("1,5", "2"), ("1;5", "x y"), ("a,b;c|d", "")])
-def test_separator_is_found_whatever_the_values(tmp_path, separator, quoted, other):
+def test_the_separator_is_found_for_any_values(tmp_path, separator, quoted, other):
     file = tmp_path / "t.csv"
     rows = [["name", "value"], [f'"{quoted}"', other or "3"], [f'"{quoted}{quoted}"', other]]
     file.write_text("\n".join(separator.join(row) for row in rows))

@@ -181,7 +181,7 @@ def test_a_dictionary_is_used_if_it_is_smaller(kind, rows):
 
 
 def test_no_dictionary_is_used_if_plain_values_compress_better():
-    """Values that lie beside equal ones: as many as a dictionary would save room for, were nothing compressed."""
+    """Equal values are adjacent; without compression a dictionary would save room."""
     values = np.repeat(np.random.default_rng(5).random(60_000), 5)
     table = pa.table({"a": values})
     plain = io.BytesIO()

@@ -226,7 +226,7 @@ gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpi
 @pytest.mark.parametrize("way", ["unnamed", "named"])
 @pytest.mark.parametrize("before", [None, b"what stood here before"])
 def test_a_killed_process_leaves_the_old_file(tmp_path, way, before):
-    """Where the file system has no unnamed files a hidden file stays: nobody is left to remove it."""
+    """On a file system without unnamed files a hidden file stays, since no process is left to remove it."""
     path = tmp_path / "scores.parquet"
     if before:
         path.write_bytes(before)

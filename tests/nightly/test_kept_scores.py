@@ -259,7 +259,7 @@ def test_a_full_disk_is_an_error_and_leaves_no_kept_scores(tmp_path, scores):
 
 @pytest.mark.slow
 def test_a_kill_before_any_change_on_the_disk_keeps_the_state_whole(tmp_path, scores):
-    """Runs one after the other, each killed a change later: all is whole at any time, and no good run is lost."""
+    """Each run is killed one change later than the last; no good run is lost."""
 
     def nights(moment):
         kill_at_commits(die_at(str(moment), signal.SIGKILL))

@@ -91,7 +91,7 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
 
 
 def test_no_limit_is_proposed_on_a_share_of_unique_rows_of_one(tmp_path):
-    """Where every row is unique a limit on their share says nothing."""
+    """If every row is unique, a limit on their share cannot fail."""
     pd.DataFrame({"age": range(60), "sex": ["f", "m"] * 30}).to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path / "t.csv", tmp_path / "risk.toml")
     gates = {gate.name: gate.limits for gate in load_config(tmp_path / "risk.toml").settings.gates}
@@ -134,7 +134,7 @@ def test_paths_and_separators_with_special_signs_are_kept(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("columns", [["id"], ["religion"], ["source"], ["id", "religion", "pweight"]])
 def test_a_table_with_few_scored_columns_gets_a_configuration(tmp_path, columns):
-    """Without quasi-identifiers, or without anything to score."""
+    """The table has no quasi-identifiers, or no column to score."""
     TABLE[columns].to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path / "t.csv", tmp_path / "risk.toml")
     settings = load_config(tmp_path / "risk.toml").settings

@@ -95,7 +95,7 @@ def test_runs_without_an_end_are_marked_as_killed(tmp_path):
 
 
 def test_a_state_folder_serves_one_table(tmp_path):
-    """Of that of the last run that came to results: one that was refused may have named another by mistake."""
+    """The table is that of the last run with results; a refused run may have named another by mistake."""
     recorded(tmp_path, outcome(Status.REFUSED, table="poeple"))
     with Record.open(tmp_path, writable=True) as record:
         record.check_table("people")
@@ -193,7 +193,7 @@ def as_a_reader(state, look):
     assert os.waitstatus_to_exitcode(ended) == 0
 
 
-def test_the_record_is_read_where_nothing_can_be_written(readable):
+def test_the_record_is_read_in_a_folder_without_rights_to_write(readable):
     known = recorded(readable, outcome(), outcome(files=FILES))
 
     def look():
@@ -378,7 +378,7 @@ def test_a_record_damaged_as_a_whole_is_put_aside(tmp_path):
 
 
 def test_a_kill_while_a_damaged_record_is_replaced_loses_no_run(tmp_path, long_record, monkeypatch):
-    """Between the moment that it is put aside, and that at which the new one has its name."""
+    """The kill comes after the old record is put aside and before the new one has its name."""
     content, known = long_record
     (tmp_path / RECORD).write_bytes(content[:-4096] + bytes(4096))
     with monkeypatch.context() as patch:

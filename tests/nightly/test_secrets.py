@@ -53,7 +53,7 @@ def load(tmp_path):
 @given(place=st.sampled_from(PLACES), secret=SECRETS)
 @settings(max_examples=100, deadline=None)
 def test_no_secret_is_shown_or_kept(tmp_path_factory, place, secret):
-    """Wherever it stands, whether or not it is of use there."""
+    """A secret may be in any setting, also in settings that do not use it."""
     file = tmp_path_factory.getbasetemp() / "risk.toml"
     file.write_text(place.format(*["${SECRET}"] * 4))
     shown = {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], " ".join(secret.split())}

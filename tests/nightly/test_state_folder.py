@@ -41,7 +41,7 @@ def test_a_killed_run_leaves_no_lock(tmp_path):
 
 
 def test_children_and_programs_of_a_run_do_not_hold_its_lock(tmp_path):
-    """Which live on after it."""
+    """Children and programs live on after the run."""
     before, after = os.pipe()
     came, there = os.pipe()
     with run_lock(tmp_path):

@@ -94,7 +94,7 @@ def expected(census):
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [5, 1])
 def test_repeated_rows_need_not_fit_into_memory(census, expected, tmp_path, groups, monkeypatch):
-    """Scored one scored column after the other, or all at once; read in chunks, and written in files of other sizes."""
+    """Columns are scored one by one or all at once, read in chunks, and written in files of other sizes."""
     calls = []
     real = one_part.score_attacker
     monkeypatch.setattr(

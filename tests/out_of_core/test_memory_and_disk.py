@@ -29,7 +29,7 @@ def test_too_little_disk_is_an_error_before_the_work(tmp_path, monkeypatch):
 
 
 def test_the_planned_disk_covers_the_stored_scores(tmp_path):
-    """Scores of all cells count where they are stored on the way to some of them."""
+    """Scores of all cells count if they are stored before some of them are selected."""
     source = census_folder(tmp_path / "in", rows=100)
     several = {"attackers": {"near": ["age"], "far": ["sex"]}}
 

@@ -36,7 +36,7 @@ def census_files(place, strangers=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [12, 150])
 def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, part_rows, monkeypatch):
-    """Frequent rows, in the sample and the population, and parts too small for what they are given."""
+    """Sample and population have frequent rows, and parts are too small for their rows."""
     chance = np.random.default_rng(1)
     frame = CENSUS.copy()
     for name in frame:

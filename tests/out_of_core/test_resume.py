@@ -57,7 +57,7 @@ def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
     ("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["riskiest", "weighted", "any"]
 )
 def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatch, known, by):
-    """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
+    """The stored scores are kept over a kill; a run with other cells is another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
     asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
     with in_pieces(30, 40), monkeypatch.context() as patch:
@@ -105,7 +105,7 @@ def test_a_run_resumed_with_other_options_is_refused(tmp_path, monkeypatch, what
 
 
 def test_a_run_resumed_with_another_order_of_values_is_refused(tmp_path, monkeypatch):
-    """Arrays of more than a thousand values do not show all of them."""
+    """The text of an array of more than a thousand values does not show all of them."""
     source = census_folder(tmp_path / "in", rows=100)
     order = np.arange(2_000)
     other = np.concatenate([order[:500], order[500:1_500][::-1], order[1_500:]])

@@ -50,7 +50,7 @@ def test_an_interrupted_run_leaves_no_files(tmp_path, number, moment):
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_signals_after_publishing_do_not_stop_the_run(tmp_path, monkeypatch, resume):
-    """When the scores are in place, all that is left to do is done."""
+    """After the scores are in place, the run does what is left to do."""
     source = census_folder(tmp_path / "in", rows=150)
     real = ScoreWriter.publish
     before = [signal.getsignal(number) for number in SIGNALS]

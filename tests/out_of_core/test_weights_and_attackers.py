@@ -89,7 +89,7 @@ def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [30, 150, 400])
 def test_rows_of_weight_zero_do_not_change_the_order_of_sums(tmp_path, part_rows):
-    """Values that appear first in rows of nobody, in cohorts of many values: sums in another order differ."""
+    """Some values appear first in rows of weight zero; sums in another order would differ."""
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
     frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))

@@ -98,7 +98,7 @@ def test_a_planted_place_for_spill_files_is_refused(tmp_path, source, shared, vi
 
 @pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=["", "overwrite", "resume"])
 def test_an_own_folder_renamed_to_a_work_folder_is_not_emptied(source, tmp_path, options):
-    """Who may write to a shared folder may rename what is in it; what is in our folders only we may delete."""
+    """Other users of a shared folder may rename its entries; only we may delete files in our folders."""
     thesis = tmp_path / "thesis"
     thesis.mkdir(0o755)
     (thesis / "chapter").write_bytes(DIARY)
@@ -180,7 +180,7 @@ class Killed(BaseException):
 
 @pytest.mark.slow
 def test_a_kill_during_the_clean_up_leaves_it_to_the_next_run(tmp_path, source, monkeypatch):
-    """The run ends with the next one; where it was killed when nothing was left to do, it had ended."""
+    """The next run ends the killed one, unless it had nothing left to do."""
     output, stores, moments = tmp_path / "out.csv", [], 0
     (tmp_path / "temp").mkdir()
     real_close = Store.close
@@ -226,7 +226,7 @@ def test_a_kill_during_the_clean_up_leaves_it_to_the_next_run(tmp_path, source, 
 
 @pytest.mark.parametrize("late", ["open", "listdir", "flock"])
 def test_a_run_that_begins_while_another_ends_has_its_own_folder(tmp_path, monkeypatch, late):
-    """It works in a folder that has its name, and what it leaves can be resumed."""
+    """The run works in a folder with its own name, and can be resumed."""
     work = work_folder(tmp_path / "out")
     ending, beginning = Store(work, work), Store(work, work)
     ending.open(False, tmp_path / "out")
@@ -252,7 +252,6 @@ def test_a_run_that_begins_while_another_ends_has_its_own_folder(tmp_path, monke
 
 
 def test_a_clean_up_deletes_no_file_of_a_run_that_begins(tmp_path, monkeypatch):
-    """What ends deletes nothing of what begins."""
     work, real = work_folder(tmp_path / "out"), os.listdir
     ending, beginning = Store(work, work), Store(work, work)
     ending.open(False, tmp_path / "out")
@@ -321,7 +320,7 @@ def test_a_readable_work_folder_of_another_version_is_closed_to_others(tmp_path,
 
 
 def test_a_run_goes_on_in_its_folder_if_the_path_is_swapped(tmp_path, source, victim, monkeypatch):
-    """Where others may rename what is ours the run goes on in its own folder, and deletes nothing in theirs."""
+    """Other users may rename the folder; the run goes on in its own folder and deletes no file in theirs."""
     shared, real = tmp_path / "open", Store.mark
     shared.mkdir()
     shared.chmod(0o777)

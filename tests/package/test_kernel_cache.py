@@ -71,7 +71,7 @@ def test_a_damaged_cache_file_is_compiled_again(make, tmp_path):
 
 
 def test_cached_code_for_other_options_is_not_used(make, monkeypatch):
-    """A subroutine, say, which has no way in for Python: to call it would end the process."""
+    """The code of a subroutine has no entry for Python, so that calling it would end the process."""
     make()(1)
     monkeypatch.setattr(jit, "OPTIONS", {**jit.OPTIONS, "no_cpython_wrapper": True})
     assert not make().is_kept_for([1])

@@ -32,7 +32,7 @@ def cache_folder(before="", **environment):
 
 @pytest.mark.slow
 def test_a_cache_folder_that_others_may_write_to_is_not_used(tmp_path):
-    """Numba runs the code that it finds there."""
+    """Numba runs the code that it finds in its cache folder."""
     good = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
     assert good.startswith(str(tmp_path / "c"))
     assert Path(good).stat().st_mode & 0o077 == 0

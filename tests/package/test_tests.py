@@ -44,7 +44,7 @@ def test_folders_hold_tests_or_helpers():
 
 
 def test_an_unmarked_test_starts_no_gpu():
-    """It runs as on a machine with a GPU, where small tables are scored by the CPU."""
+    """The test runs as on a machine with a GPU, and small tables are scored by the CPU."""
     assert status.shown_gpus().usable
     assert gpupif.score(gpupif.datasets.pif_example()).device == "cpu"
     for word in ("auto", "cuda", "cuda:0"):

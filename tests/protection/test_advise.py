@@ -193,7 +193,7 @@ def test_the_column_of_a_criterion_is_not_dropped():
 
 
 def test_changes_are_advised_against_any_known_columns():
-    """Of a table with a column less they know as many as there are."""
+    """If a column is dropped, the attackers know as many columns as are left."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "c": list("eefff")})
     found = by_change(advise(table, {}, "known=2: max csf"))
     assert found["a", None]["known=2: max csf"] == gpupif.score(table[["b", "c"]], "csf", known=1).csf.max(axis=None)
@@ -208,7 +208,7 @@ def test_changes_are_advised_against_any_known_columns():
 
 
 def test_changes_are_advised_against_attackers_who_know_further_columns():
-    """What is known of a column that is no quasi-identifier stays as it is."""
+    """A known column that is no quasi-identifier is not changed."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "zip": list("eefff")})
     expected = {column: gpupif.score(table, "cig", [column], known=["zip"]).fig() for column in "ab"}
     for criterion, attackers in (("known=zip: mean cig", None), ("seller: mean cig", {"seller": ["zip"]})):

@@ -213,7 +213,7 @@ def pieces_of_few_rows(table, folder):
 
 @pytest.mark.usefixtures("on_cpu")
 def test_chunks_are_gathered_until_there_are_enough_rows(tmp_path):
-    """In the first piece alone nothing looks like anything."""
+    """The first chunk alone does not show that a column has identifiers."""
     table = people().drop(columns=["person_id", "household"])
     table.loc[:2, "email"] = "none"
     for kind in pieces_of_few_rows(table, tmp_path):

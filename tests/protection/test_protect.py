@@ -203,7 +203,7 @@ def test_rows_are_suppressed_if_cells_would_be_in_too_many_rows():
 
 
 def test_the_worse_of_two_readings_is_reported():
-    """A hole that matches every value has many rows like it, and one that is a value of its own few."""
+    """A suppressed cell that matches every value has many equal rows, one that is a category has few."""
     table, hierarchies = people(1)
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), suppress=0.15, cells=True)
     after = gpupif.treat(table[NAMES], found.plan).table

@@ -223,7 +223,7 @@ def folded_alike():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("place", ["memory", "files", pytest.param("dask", marks=pytest.mark.dask)])
 def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weights, folded_alike, tmp_path):
-    """Unknown scores too: who cannot say anything of a cell hides nothing that another learns; so does nobody."""
+    """An attacker with an unknown score, or whose cohort has no people, hides no score of another attacker."""
     frame, asked = folded_alike
     asked |= {"dtype": dtype, "weights": weights}
 

@@ -140,7 +140,7 @@ def test_every_way_selects_the_same_cells(way, name, dtype):
 
 
 def test_ties_are_ordered_by_row_and_column(way):
-    """All cells are as risky as each other, over many pieces and parts."""
+    """All cells have the same risk, over many chunks and partitions."""
     table = frame_of({name: list("ab" * 20) for name in "yxz"})
     found = way.score(table, "cig", known=["x"], cells={"top": 7})
     every = MEMORY.score(table, "cig", known=["x"], cells={"where": "cig >= 0"})
@@ -422,7 +422,7 @@ def test_dask_writes_a_folder_of_cells(tmp_path, asked):
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
 def test_cells_of_a_dask_frame_keep_their_labels():
-    """Each cell has its own, also where some batches of all are looked at."""
+    """Each cell has its label, also if only the first batches are read."""
     import dask.dataframe as dd
 
     frame = dd.from_pandas(TABLE.iloc[100:], npartitions=3, sort=False)
@@ -431,7 +431,6 @@ def test_cells_of_a_dask_frame_keep_their_labels():
 
 @pytest.mark.parametrize("unit", ["s", "us", "ns"])
 def test_durations_have_the_text_of_pandas_in_every_library(unit):
-    """That of pandas, from whatever library the table comes."""
     numbers = [0, 1, -1, 86_399, 90_061, -86_401, {"s": 9, "us": 1_500_000, "ns": 1_000_000_001}[unit]]
     table = pd.DataFrame({"a": np.array(numbers, f"timedelta64[{unit}]"), "b": list("xyxyxyx")})
     expected = [str(value) for value in table["a"]]

@@ -41,7 +41,7 @@ def test_means_and_sums_are_rounded_once(engine, missing, dtype, piece_rows, mon
         pytest.param(Pieces((0.1, 0.35, 0.35, 0.9), 11, 40), id="small"),
     ],
 )
-def test_summaries_are_the_same_however_a_table_is_cut(way, pieces):
+def test_any_cut_of_a_table_gives_the_same_summary(way, pieces):
     found = way.score(TABLE, SUMMARISED, pieces)
     expected = MEMORY.score(TABLE, SUMMARISED)
     assert_same_summaries(found.summaries["", ""], expected.summaries["", ""])

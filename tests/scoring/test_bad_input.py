@@ -180,7 +180,7 @@ def test_unknown_measures_are_refused(measures, got):
 
 
 @of_every_kind
-def test_missing_values_where_none_may_be_are_refused(kind):
+def test_missing_values_are_refused_if_none_are_allowed(kind):
     expected = ["column 'sex'", "1 missing", "row 3", "missing='category'"]
     assert_refused(InputError, expected, kind(FRAME), missing="error")
     whole = kind(FRAME.fillna({"sex": "m"}))

@@ -166,7 +166,7 @@ def test_codes_that_do_not_fit_give_the_same_bits(counting_engine, tmp_path, mon
 
 @pytest.mark.parametrize("limit", [None, "2GiB"])
 def test_too_little_memory_is_an_error_before_the_work(monkeypatch, limit):
-    """How many sets, how much memory, and what to do."""
+    """The error names the number of sets, the memory and the remedy."""
     monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
     monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
     for search in ("SearchByPairs", "SearchBySets"):

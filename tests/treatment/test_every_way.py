@@ -161,7 +161,7 @@ def test_a_plan_that_leaves_no_rows_gives_the_same_in_every_way(way):
 
 
 def test_errors_name_the_treatment_that_failed(way):
-    """Also where rows are treated only when a later one asks for values, or when they are written."""
+    """Rows may be treated only when a later treatment needs their values, or when they are written."""
     table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
     for later in ([gpupif.treatments.Rare("zip", below=3)], [gpupif.treatments.Rare("born", below=3)]):
         plan = [gpupif.treatments.Round("age", base=5), gpupif.treatments.Jitter("born", within=10_000), *later]

@@ -293,7 +293,7 @@ def test_row_groups_of_the_output_fit_into_the_memory_limit(tmp_path):
 
 
 def test_scores_for_a_condition_are_read_in_chunks_within_the_limit(tmp_path, monkeypatch):
-    """A million rows of them at once were half as much again as the limit of 500 MB."""
+    """A million rows at once would take 1.5 times the limit of 500 MB."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     store = Store(tmp_path / "work", tmp_path / "work")

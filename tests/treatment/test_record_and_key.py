@@ -54,7 +54,7 @@ def test_a_public_record_has_no_revealing_counts(done):
 
 
 def test_a_public_record_does_not_reveal_frequencies_of_values():
-    """What is kept of an epsilon with replacements by the prior is a function of the rarest value's share."""
+    """With prior replacement the kept share for an epsilon depends on the rarest value's share."""
     plan = [
         gpupif.treatments.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
         gpupif.treatments.Swap(["income"], within=["sex"], share=0.5),

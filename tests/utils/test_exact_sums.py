@@ -102,7 +102,7 @@ def test_the_sum_of_no_numbers_is_empty():
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(SPECIAL[:3]) | st.floats(0, 40), min_size=1, max_size=30), st.integers(0, 30))
 def test_figures_of_parts_add_up_to_those_of_the_whole(numbers, cut):
-    """Also once they were stored."""
+    """The figures are the same after they were stored."""
     scores = np.array(numbers)
     values, times = np.unique(scores, return_counts=True)
     parts = [ColumnFigures.of("class_size", part) for part in (scores[:cut], scores[cut:])]

@@ -181,14 +181,14 @@ def test_published_files_get_the_usual_rights_of_new_files(tmp_path, mask):
 
 
 def test_only_files_pass_on_their_rights(tmp_path):
-    """All rights are there on a link: who puts one in the place of an output would have it opened to everybody."""
+    """A link has all rights; a link in place of an output would open the output to all users."""
     (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
 
 
 def test_only_own_files_pass_on_their_rights(tmp_path, monkeypatch):
-    """A file that another user plants, open to everybody, would have the output that replaces it opened as well."""
+    """A planted file that all users may write to would open the output that replaces it."""
     (tmp_path / "scores.csv").touch()
     (tmp_path / "scores.csv").chmod(0o666)
     give_away(tmp_path / "scores.csv", monkeypatch)

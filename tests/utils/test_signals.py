@@ -354,7 +354,7 @@ def test_a_signal_delayed_by_the_compiler_may_then_be_held_back_or_ignored(raisi
 
 
 def test_a_signal_while_a_lock_is_taken_leaves_the_lock_free(raising):
-    """`Condition.__enter__` is Python code: an exception in it comes before the block that gives the lock back."""
+    """`Condition.__enter__` is Python code: an exception in it comes before the block that releases the lock."""
 
     class Lock:
         lock = threading.Lock()

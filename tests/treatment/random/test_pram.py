@@ -118,7 +118,7 @@ def test_an_invariant_matrix_is_the_product_of_two_stages():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda row: sum(row) > 0), st.integers(0, 5))
 def test_thresholds_of_a_state_stand_for_its_probabilities(row, state):
-    """Of each state the entries are in order, begin at 0, and stand for the probabilities to 2^-50."""
+    """The entries of a state are in order, begin at 0, and differ from the probabilities by at most 2^-50."""
     row = np.array(row) / sum(row)
     state = state % len(row)
     matrix = np.eye(len(row))

@@ -71,7 +71,7 @@ def test_frames_of_all_kinds_are_treated_the_same():
 
 
 def test_threads_and_later_rows_change_no_draw():
-    """Each row is drawn by its place, so that the first rows alone come out the same."""
+    """Each row is drawn by its place, so the first rows alone get the same values."""
     table, treatments = (
         visits(),
         [gpupif.treatments.RandomizedResponse("ward", 0.3), gpupif.treatments.Jitter("beds", 2)],

@@ -115,7 +115,6 @@ def test_several_threads_relabel_as_numpy_does():
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
 def test_every_treatment_comes_back_from_a_saved_plan(ending, tmp_path):
-    """What can stand in a document comes back the same."""
     treatments = [one for one in OF_NUMBERS if getattr(one, "mapping", None) is None or ending == "json"]
     plan = Plan([DeclaredColumns(["x", "y"]), Drop(["y"]), *treatments, *OTHERS])
     plan.save(tmp_path / f"plan.{ending}")

@@ -67,7 +67,7 @@ def test_a_value_without_a_place_is_refused_suppressed_or_kept():
 
 
 def test_an_unused_category_needs_no_place_in_a_mapping():
-    """Its label may be there still, of rows that were taken away or cells that were suppressed."""
+    """A category may be left from removed rows or suppressed cells."""
     first = Recode("x", mapping={"a": "a", "b": None})
     column = pd.Categorical(["a", "a"], categories=["a", "b"])
     assert treated_values(column, Recode("x", mapping={"a": "c"})) == ["c", "c"]
