@@ -65,7 +65,7 @@ DISTANCES = {
 @pytest.mark.parametrize(("kind", "distance"), DISTANCES.values(), ids=DISTANCES)
 @given(data=st.data())
 @settings(deadline=None, max_examples=30)
-def test_oracle_is_the_least_work(kind, distance, data):
+def test_the_distance_of_the_oracle_is_the_least_work(kind, distance, data):
     weights = st.lists(st.integers(0, 5), min_size=len(TREE), max_size=len(TREE)).filter(any)
     posterior, prior = (
         {city: weight / sum(drawn) for city, weight in zip(TREE, drawn, strict=True)}
@@ -121,7 +121,7 @@ def test_emd_is_right_for_cohorts_of_many_values(engine):
     assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive_attack.score(table, **arguments))
 
 
-def test_whole_table_is_no_distance_away(engine):
+def test_the_whole_table_has_distance_zero(engine):
     scores = gpupif.score(gpupif.datasets.census(500), "emd", known=[])
     assert (scores.emd == 0.0).all(axis=None)
 

@@ -47,7 +47,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_kind_of_table_is_the_dictionary(engine, kind):
+def test_every_kind_of_table_gives_the_priors_of_the_dictionary(engine, kind):
     expected = gpupif.score(FRAME, ["cig", "prior"], priors=PRIORS)
     scores = gpupif.score(FRAME, ["cig", "prior"], priors=kind(AGES + SEXES))
     for measure in ("cig", "prior"):

@@ -62,7 +62,7 @@ def test_a_missing_table_of_adult_skips_its_parts(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.slow
-def test_optima_that_differ_from_the_published_ones_are_said(tmp_path, monkeypatch):
+def test_optima_that_differ_from_the_published_ones_are_listed(tmp_path, monkeypatch):
     """The table has nine columns of two values; the benchmark lists how its optima differ from the published ones."""
     folder = tmp_path / "adult_hierarchies"
     folder.mkdir()
@@ -168,7 +168,7 @@ def test_arx_is_compiled_and_run(tmp_path, monkeypatch):
         arx.Arx.compile(checkout, tmp_path / "again")
 
 
-def test_a_missing_jdk_is_said(tmp_path, monkeypatch):
+def test_a_missing_jdk_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="javac is no command here"):
         arx.Arx.compile(tmp_path, tmp_path)

@@ -51,7 +51,7 @@ def test_the_benchmark_runs_and_scores_are_the_same(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
-def test_goals_hold_and_are_missed():
+def test_missed_goals_are_named():
     good = figures("gpupif", 10**6, 2.0), figures("gpupif", 10**7, 22.9), figures("gpupif in memory", 10**7, 15.4)
     assert missed(*good) == []
     assert len(missed(figures("gpupif", 10**6, 2.0, 2.29))) == 0

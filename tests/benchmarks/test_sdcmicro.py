@@ -75,7 +75,7 @@ def test_gpupif_and_sdcmicro_are_asked_the_same_and_compared(tmp_path, table, mo
 
 
 @pytest.mark.subprocess
-def test_sdcmicro_takes_too_long_or_fails(tmp_path, table):
+def test_a_slow_sdcmicro_is_stopped_and_a_failing_one_is_an_error(tmp_path, table):
     slow = SdcMicro(write_rscript(tmp_path, "exec sleep 60"), {})
     assert slow.run(Job("suda", table, tmp_path), 0.2) is None
     broken = SdcMicro(write_rscript(tmp_path, "echo it broke >&2", "exit 1"), {})

@@ -120,7 +120,7 @@ def arguments(line, there):
     return [word.format(t=there / "t.parquet", f=there, n=NAME) for word in line.split()]
 
 
-def test_every_command_is_here():
+def test_every_command_is_tested_with_hostile_text():
     lines = [line for line, _, _ in COMMANDS.values()]
     without_a_table = {"measures", "demo", "info"}
     assert {name for name in NAMES if not any(line.startswith(f"{name} ") for line in lines)} == without_a_table

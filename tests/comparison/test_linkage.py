@@ -62,7 +62,7 @@ def test_linkage_is_computed_if_values_were_perturbed():
     assert gpupif.compare(before, before, linkage="exact").linkage.share == 1.0
 
 
-def test_a_sample_is_of_the_seed_and_near_the_truth(monkeypatch):
+def test_a_sampled_share_follows_from_the_seed_and_is_near_the_truth(monkeypatch):
     before, after = noisy(400)
     exact = gpupif.compare(before, after).linkage
     found = gpupif.compare(before, after, linkage=150, seed=5).linkage

@@ -78,7 +78,7 @@ def test_percentiles_are_reported_for_each_column(before):
     assert np.isnan(own.loc[("sex", "cig", 95), "after"])
 
 
-def test_prints_and_is_json(before):
+def test_a_comparison_prints_and_is_given_as_json(before):
     after = before.assign(age=before["age"].where(before.index % 4 > 0)).drop(columns="sex")
     found = gpupif.compare(before, after, sensitive="ill")
     text = str(found)

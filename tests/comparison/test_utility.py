@@ -170,7 +170,7 @@ def test_a_dropped_column_is_lost_whole():
     assert found.pairs["mutual_information_after"].tolist() == [0.0]
 
 
-def test_suppressed_rows_cost_all_rows_each():
+def test_each_suppressed_row_costs_as_much_as_all_rows():
     before = pd.DataFrame({"a": list("xxxyz"), "b": [1, 1, 1, 2, 3]})
     found = gpupif.compare(before, before.where(before["a"] == "x", None)).utility
     assert (found.classes, found.average_class_size, found.rows_suppressed) == (2, 2.5, 2)
@@ -179,7 +179,7 @@ def test_suppressed_rows_cost_all_rows_each():
     assert gpupif.compare(before, before.where(before["a"] == "x", None), k=2).utility.normalized_class_size == 1.25
 
 
-def test_rows_taken_away_are_suppressed_rows():
+def test_removed_rows_count_as_suppressed_rows():
     before = pd.DataFrame({"id": [7, 8, 9, 10, 11], "a": list("xxxyz"), "b": [1, 1, 1, 2, 3]})
     after = before[before["a"] == "x"].iloc[::-1]
     found = gpupif.compare(before, after, row_id="id")

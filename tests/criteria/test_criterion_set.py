@@ -100,7 +100,7 @@ def test_coarser_values_may_worsen_the_other_criteria(text, seed):
 
 
 def test_coarser_values_may_worsen_surprise():
-    """Half of the rows without a value are merged with few rows that have it as often as all rows do."""
+    """Rows that never have a value are merged with few rows that have it about as often as all rows do."""
     others = [f"v{number}" for number in range(30)]
     rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
     rows += [("r", "u")] * 700 + [("r", name) for name in others * 10]

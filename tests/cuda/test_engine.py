@@ -103,7 +103,7 @@ def test_a_block_too_large_for_the_device_is_one_clear_error():
 
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("once", [True, False])
-def test_memory_may_run_out_anywhere(once, share):
+def test_memory_may_run_out_at_any_allocation(once, share):
     frame = pd.DataFrame({"a": [0, 1, 1, 2, 0, 0], "b": [0, 0, 1, 1, 0, 0]})
     job = {}
 

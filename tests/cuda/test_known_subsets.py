@@ -148,7 +148,7 @@ def test_a_scored_column_that_does_not_fit_is_one_clear_error(share):
 
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("once", [True, False])
-def test_memory_may_run_out_anywhere(once, share):
+def test_memory_may_run_out_at_any_allocation(once, share):
     frame = census(6, columns=2)
     job, sets, expected = question(frame)
     outcomes = []

@@ -111,7 +111,7 @@ def test_arguments_that_no_kernel_takes_are_refused(argument, message):
         pack((argument,))
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numpy_numbers_are_packed_as_numbers():
     packed = pack((np.int64(-3), np.float64(0.5), -3, 0.5))
     assert packed.signature.types == (int64, float64, int64, float64)
     assert bytes(packed) == np.int64(-3).tobytes() + np.float64(0.5).tobytes() + bytes(pack((-3, 0.5)))

@@ -130,7 +130,7 @@ def test_work_that_runs_out_of_memory_is_repeated_with_fewer_keys():
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_memory_may_run_out_anywhere(job, once):
+def test_memory_may_run_out_at_any_allocation(job, once):
     expected, given = job
     outcomes = set()
     for k in (1, 20, 60, 90, *range(120, 400, 37), 10**6):

@@ -166,7 +166,7 @@ def test_bad_populations_are_refused_when_dask_computes(people, match):
 
 
 @pytest.mark.parametrize("use", [gpupif.score, gpupif.risk])
-def test_a_population_of_dask_goes_with_a_table_of_dask(use):
+def test_a_dask_population_is_refused_for_another_kind_of_table(use):
     asked = {"quasi_identifiers": ["age"]} if use is gpupif.risk else {}
     with pytest.raises(gpupif.InputError, match="population: a Dask DataFrame goes with a table that is one"):
         use(SAMPLE[["age", "region"]], population=cut(CENSUS, [50]), **asked)

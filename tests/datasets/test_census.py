@@ -82,7 +82,7 @@ def test_each_code_follows_from_seed_row_and_column():
             assert codes[place, row] == expected
 
 
-def test_fewer_rows_or_columns_are_the_beginning():
+def test_fewer_rows_or_columns_are_the_beginning_of_a_larger_table():
     large = census(100_000, seed=5, columns=24)
     assert census(1000, seed=5, columns=24).equals(large.head(1000))
     assert census(100_000, seed=5).equals(large[list(TEN)])
@@ -106,7 +106,7 @@ def test_different_seeds_give_unrelated_tables():
     assert (first[0] == second[0]).mean() == pytest.approx((sizes**2).sum(), abs=0.01)
 
 
-def test_whole_numbers_of_numpy_count():
+def test_numpy_integers_are_accepted():
     assert census(np.int32(5), seed=np.uint64(9), columns=np.int8(3)).equals(census(5, 9, 3))
 
 

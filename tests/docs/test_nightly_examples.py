@@ -70,7 +70,7 @@ def test_the_service_may_write_to_the_configured_folders():
 
 @pytest.mark.subprocess
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
-def test_systemd_takes_the_units(tmp_path):
+def test_systemd_accepts_the_units(tmp_path):
     for name in ("gpupif-nightly.service", "gpupif-nightly.timer"):
         (tmp_path / name).write_text(text(name).replace("/opt/gpupif/bin/gpupif", sys.executable))
     command = ["systemd-analyze", "verify", "--man=no", *tmp_path.iterdir()]

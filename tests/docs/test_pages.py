@@ -80,7 +80,7 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
 
 
 @each_page
-def test_blocks_are_of_a_known_kind(page):
+def test_code_blocks_of_a_page_are_of_a_known_kind(page):
     fences = re.findall(r"^\s*```(.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
     assert set(fences[0::2]) <= LANGUAGES
     assert set(fences[1::2]) <= {""}

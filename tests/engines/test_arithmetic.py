@@ -194,7 +194,7 @@ def long_table(rows, groups, values):
 
 @pytest.mark.slow
 @LONG
-def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values):
+def test_sums_are_exact_except_for_the_rounding_of_logarithms(rows, groups, values):
     """Two units in the last place of exact fractions of logarithms that are rounded to multiples of 2^-56 bits."""
     table = long_table(rows, groups, values)
     with gpupif.config(progress=False):

@@ -171,7 +171,7 @@ def test_times_go_by_the_clock_of_their_zone():
         (["a", ""], ["a", ""]),
     ],
 )
-def test_values_are_known_by_their_texts(values, texts):
+def test_values_are_matched_by_their_texts(values, texts):
     wanted = ["one", "two"]
     assert groups(dict(zip(texts, wanted, strict=True)), values, 1) == wanted
     assert groups(dict(zip(values, wanted, strict=True)), values, 1) == wanted

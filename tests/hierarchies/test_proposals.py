@@ -61,7 +61,7 @@ def test_proposed_round_widths_nest(numbers, times):
     assert {f"{width:e}"[0] for width in widths} <= {"1", "2", "5"}
 
 
-def test_extremes_do_not_widen():
+def test_extreme_values_do_not_widen_proposed_intervals():
     rows = [*range(100), 10**9]
     assert proposed(rows) == {"widths": [5, 10, 20]}
 

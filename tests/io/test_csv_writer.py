@@ -121,7 +121,7 @@ RAW = pa.array([b"x,y", b'q"z', b"1\n2"])
 
 
 @pytest.mark.parametrize("raw", [RAW, RAW.cast(pa.large_binary()), RAW.cast(pa.binary(3)), RAW.dictionary_encode()])
-def test_bytes_have_no_place_in_csv(raw, tmp_path):
+def test_bytes_are_refused_in_csv(raw, tmp_path):
     scores = gpupif.score(pa.table({"a": [1, 2, 1], "b": [1, 1, 2], "raw": raw}), "cig", ["a"], known=["b"])
     with pytest.raises(gpupif.errors.OutputError, match=r"column 'raw', of type .*binary.*, has no place in CSV"):
         scores.write(tmp_path / "scores.csv", keep_input=True)

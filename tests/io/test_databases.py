@@ -161,7 +161,7 @@ def test_variables_of_python_are_no_tables():
     assert people is TABLE
 
 
-def test_paths_begin_in_the_folder(tmp_path, urls):
+def test_relative_paths_of_databases_begin_in_the_given_folder(tmp_path, urls):
     folder = tmp_path / "a b%#"
     folder.mkdir()
     pa.parquet.write_table(TABLE, folder / "people.parquet")
@@ -438,7 +438,7 @@ def test_python_values_have_the_expected_kind(values, kind):
     assert arrow_column("x", [*values, None], found, 0).null_count == sum(one is None for one in values) + 1
 
 
-def test_values_of_later_rows_have_to_fit():
+def test_values_of_later_rows_must_fit_the_type_of_the_column():
     kind = find_kind("x", [1, 2], (None, None))
     for values, said in (
         [["secret"], "expected int64.* got str in row 8 "],

@@ -51,7 +51,7 @@ def test_a_column_that_does_not_repeat_stays_as_it_is():
     assert find_repeated(column[:0]) is None
 
 
-def test_too_many_open_files_are_no_damage(tmp_path):
+def test_too_many_open_files_are_not_reported_as_damage(tmp_path):
     file = tmp_path / "x.arrow"
     write_batch(file, {"a": np.arange(3)})
     most, limit = resource.getrlimit(resource.RLIMIT_NOFILE), resource.setrlimit

@@ -419,7 +419,7 @@ def test_the_signature_shows_no_value_of_the_environment(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("overrides", "came"), [("run.device=cpu", "one text"), (None, "NoneType"), (3, "int")])
-def test_overrides_are_a_list(tmp_path, overrides, came):
+def test_overrides_must_be_a_list(tmp_path, overrides, came):
     with pytest.raises(gpupif.InputError, match=f"^overrides: expected a list of texts, KEY=VALUE; got {came}"):
         load_config(tmp_path / "risk.toml", overrides)
 

@@ -285,7 +285,7 @@ def test_a_gate_says_by_how_much_its_value_changed():
     assert judged(None, 0.1 + 0.2, max=0.3).why == "0.30000000000000004 is above max, 0.3."
 
 
-def test_infinity_is_a_value():
+def test_an_infinite_value_is_compared_with_the_limits():
     assert judged(None, math.inf, max=1e300).verdict is Verdict.FAILED
     result = judged(math.inf, math.inf, min=0.0, max_rise=0.0, max_fall=0.0)
     assert (result.verdict, result.change, result.why) == (Verdict.PASSED, 0.0, "The value is infinite.")

@@ -438,7 +438,7 @@ def test_a_run_that_is_interrupted_is_on_record(nights, monkeypatch):
         assert record.last_good().number == 1
 
 
-def test_a_fault_of_the_machine_is_no_refusal(nights, monkeypatch):
+def test_a_fault_of_the_machine_breaks_the_run(nights, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
@@ -524,7 +524,7 @@ def test_a_failed_clean_up_is_noted_and_the_run_counts(nights, monkeypatch):
         assert list(record.run(1).notes) == [note]
 
 
-def test_overrides_go_with_a_file(nights):
+def test_overrides_are_refused_for_a_loaded_configuration(nights):
     from gpupif.nightly.configuration.config import load_config
 
     with ExitStack(), pytest.raises(InputError, match="overrides: expected none"):

@@ -282,7 +282,7 @@ def test_any_kind_of_table_has_the_same_plan(tmp_path):
     assert found.plan.to_dict() == first.plan.to_dict()
 
 
-def test_plan_is_saved_and_done_again(tmp_path):
+def test_a_saved_plan_reaches_the_same_risk_again(tmp_path):
     table, hierarchies = people(0)
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies))
     found.plan.save(tmp_path / "plan.toml")

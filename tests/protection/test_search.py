@@ -157,7 +157,7 @@ def test_windows_keep_within_their_size(monkeypatch):
     assert lattice.spread([[0.0, 1.0, 2.0]], [1]) == [[1, 2]]
 
 
-def test_time_limit_gives_the_gap():
+def test_a_time_limit_ends_the_search_with_a_gap():
     class Slow(Checks):
         seen = 0
 
@@ -188,7 +188,7 @@ def test_no_window_is_built_after_the_time_limit(monkeypatch):
     assert (found.bound, found.complete) == (0, False)
 
 
-def test_interrupted_search_keeps_the_best():
+def test_an_interrupted_search_keeps_the_best_node():
     class Interrupted(Checks):
         seen = 0
 

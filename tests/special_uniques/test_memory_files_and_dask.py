@@ -312,7 +312,7 @@ READ = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feath
 
 
 @pytest.mark.parametrize("ending", READ)
-def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
+def test_scores_are_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 3)
     found = suda(EXAMPLE, sampling_fraction=0.01, contributions=True)
     path = tmp_path / f"scores.{ending}"

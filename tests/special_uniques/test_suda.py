@@ -193,7 +193,7 @@ def test_columns_have_their_shares_of_all_scores():
     assert "An MSU counts for each of its columns: the shares add up to more than 100 %." in printed
 
 
-def test_summary_prints_and_is_json():
+def test_the_summary_prints_and_is_given_as_json():
     summary = suda(EXAMPLE, sampling_fraction=0.01).summary()
     text = str(summary)
     for part in ("10 rows, 4 unique on all columns", "residence", "msus", "DIS 0.0067", "Rows at the highest risk"):

@@ -62,7 +62,7 @@ def test_every_column_is_declared():
         pd.DatetimeIndex(["1936-07-01", "1937-01-01", "2001-05-17"]),
     ],
 )
-def test_an_index_is_no_way_around(made, index):
+def test_a_table_with_an_index_is_refused(made, index):
     table = pd.DataFrame({"age": [90, 89, 25]}, index=index)
     if made == "dask":
         if isinstance(index, pd.MultiIndex):

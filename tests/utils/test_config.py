@@ -119,7 +119,7 @@ def test_a_config_call_without_with_warns():
         assert default_threads() == 2
 
 
-def test_threads_do_not_mind_each_others_blocks():
+def test_threads_do_not_see_each_others_blocks():
     """Each sees its own block, those without one the process."""
     gpupif.set_config(threads=9)
     seen, together = {}, threading.Barrier(3)

@@ -21,7 +21,7 @@ KEY = gpupif.treatments.Key.of(SECRET)
 
 
 @pytest.mark.parametrize("text", [SECRET, SECRET.hex().encode(), SECRET.hex().upper().encode() + b"\n"])
-def test_bytes_and_files_of_them_are_the_same_key(tmp_path, text):
+def test_bytes_and_a_file_of_the_bytes_give_the_same_key(tmp_path, text):
     file = tmp_path / "key"
     file.write_bytes(text)
     assert (

@@ -88,7 +88,7 @@ def test_not_many_more_cells_than_are_needed(missing, rows, k):
 FIVE = [[0, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 2, 0]]
 
 
-def test_a_hole_is_no_class_of_its_own():
+def test_a_suppressed_cell_is_no_class_of_its_own():
     after, found = treated(FIVE, [1, 3, 1], [((0, 1, 2), 2)])
     assert naive.holds(after, [((0, 1, 2), 2)])
     assert found.cells.sum(axis=1).tolist() == [0, 3, 0]

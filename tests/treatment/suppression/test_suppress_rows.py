@@ -10,7 +10,7 @@ from tests.helpers import naive_suppression as naive
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 
-def test_rows_of_small_classes_are_taken_away():
+def test_rows_of_small_classes_are_removed():
     table = people()
     after = treat(table, gpupif.treatments.SuppressRows(k=2, quasi_identifiers=COLUMNS))
     sizes = table.groupby(COLUMNS)["sex"].transform("size")

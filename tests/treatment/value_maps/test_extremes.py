@@ -52,7 +52,7 @@ def test_limits_are_compared_exactly():
 
 
 @given(NUMBERS, st.integers(-200, 200), st.sampled_from([None, "beyond", 3]))
-def test_pooling_is_its_definition_and_once_is_enough(values, limit, label):
+def test_pooling_follows_its_definition_and_is_idempotent(values, limit, label):
     series = pd.array(values, "Int64")
     for pool, beyond in ((TopCode, lambda v: v > limit), (BottomCode, lambda v: v < limit)):
         treatment = pool("x", limit=limit, label=label)
