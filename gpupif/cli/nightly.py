@@ -31,9 +31,6 @@ Overrides = Annotated[
     list[str] | None,
     option("KEY=VALUE", "Use this in place of what FILE says: run.device=cpu.", "--set"),
 ]
-# Exit codes of the command.
-ANYTHING_ELSE, ANOTHER_RUN = 1, 4
-
 Output = Annotated[Path, output_option("FILE.toml", "Write the configuration to this file.", "-o", "--output")]
 
 
@@ -76,7 +73,9 @@ def _exit_codes() -> Iterator[None]:
     except (InputError, TableReadError):
         raise
     except (GpupifError, OSError, MemoryError) as error:
-        exit_code = ANOTHER_RUN if isinstance(error, AnotherRunError) else ANYTHING_ELSE
+        from ..nightly.exit_codes import ANOTHER_RUN, EXIT_CODES, Status
+
+        exit_code = ANOTHER_RUN if isinstance(error, AnotherRunError) else EXIT_CODES[Status.BROKEN]
         raise CommandFailedError(str(error) or type(error).__name__, exit_code) from None
 
 

@@ -1,6 +1,6 @@
 """The printed summary: its tables, made from plain frames and numbers, as wide as the console allows.
 
-`utils/display.py` says how wide a console is that is no terminal.
+`utils/printed_width.py` has the width of output that does not go to a terminal.
 """
 
 from __future__ import annotations
