@@ -213,11 +213,7 @@ CLASS_FIGURES: dict[str, ClassFigure] = {
             depends=("k",),
         ),
         ClassFigure(
-            "classes_below_k",
-            "classes of fewer than k rows",
-            "classes",
-            lambda one: one.classes_below,
-            depends=("k",),
+            "classes_below_k", "classes of fewer than k rows", "classes", lambda one: one.classes_below, depends=("k",)
         ),
         ClassFigure("classes", "equivalence classes", "classes", lambda one: one.classes, SOME),
         ClassFigure("largest_class", "rows of the largest class", "rows", lambda one: one.largest, SOME, False),

@@ -1,4 +1,4 @@
-"""The public `risk`: all disclosure measures of a table at once, in one read and one run."""
+"""The public `risk`: all disclosure measures of a table at once, from a single pass over the table."""
 
 from __future__ import annotations
 
@@ -31,35 +31,37 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-# Why some of what follows is not defined, with missing values as wildcards and with sampling weights.
+# The reasons for which a size of the population is refused: missing values as wildcards, and sampling weights.
 NO_CLASSES = "classes that overlap cannot be counted, nor a mean be taken over them"
-SIMPLE_SAMPLE = "it takes a simple random sample, of rows that all stand for as many people"
+SIMPLE_SAMPLE = "it takes a simple random sample, whose rows all stand for equally many people"
 
 
 @dataclass(frozen=True)
 class DisclosureRisk(Displayable):
-    """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
+    """The disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
 
-    rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
+    rows: int. Rows of the table.
+    quasi_identifiers: list of column names.
+    sensitive: list of column names. The sensitive attributes.
+    device: str. The device that computed.
+    classes: ClassRisks. Sizes of the equivalence classes, and the risk of re-identification that follows from them.
+    attributes: pandas DataFrame. One row for each sensitive attribute; see below.
+    worst: mapping of disclosure measure, k included, to its value of highest risk over the attributes.
+    l_values: int or None. The l of recursive_c. None without recursive_c.
+    groups: list of Group. The most homogeneous classes of several rows.
+    population: PopulationRisks or None. Journalist and marketer risk, k-map and presence. None without a population.
+    present: list of PresentClass. The classes of the highest presence in the population.
+    games: mapping of attacker to Payoffs. "prosecutor", and with a population "journalist". Empty without a game.
+    estimated: EstimatedRisks or None. The risk in the population that sampling weights estimate. None without weights.
+    uniques: PopulationUniques or None. Estimated uniques in the population. None without its size.
+    households: HouseholdRisks or None. The risk that somebody of a household is found. None if not asked for.
+    risk_threshold: RiskThreshold or None. The threshold for a limit of the global risk. None if not asked for.
+    seconds: mapping of stage to wall time, seconds.
 
-    classes: sizes of the equivalence classes and the risk of re-identification that follows from them: k, uniques,
-    prosecutor and marketer risk, discernibility and more, see `gpupif.class_risks`.
-
-    attributes: one row a sensitive attribute: values (different ones in the table); alpha, distinct_l, entropy_l,
-    recursive_c, t, basic_beta, enhanced_beta, delta, those asked for, see `gpupif measures` for units, ranges and
-    sources; homogeneous_classes, homogeneous_rows (classes of several rows with a single value of the attribute, and
-    their rows), where groups were looked for. worst: disclosure measure to its worst value over the attributes, k too.
-    l_values: the l of recursive_c, None without it.
-
-    groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk, k-map
-    and presence, see `gpupif.population_risks`; None without a population. present: the classes of the highest presence
-    there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
-    "journalist", see `Payoffs`; empty without game. estimated: risk in the population that sampling weights estimate,
-    see `EstimatedRisks`; None without weights. households: the risk that somebody of a household is found, see
-    `HouseholdRisks`; risk_threshold: the threshold for a limit of the global risk, see `RiskThreshold`; each None
-    where not asked
-    for. uniques: people who are unique in the population, estimated; None where neither sampling_fraction nor
-    population_size was given. seconds: wall time by stage.
+    The columns of `attributes` are: values (different values in the table); each disclosure measure that is asked for
+    (alpha, distinct_l, entropy_l, recursive_c, t, basic_beta, enhanced_beta, delta); and, if groups are asked for,
+    homogeneous_classes and homogeneous_rows (classes of several rows with a single value of the attribute, and their
+    rows). `gpupif measures` lists units, ranges and sources of the measures.
     """
 
     rows: int
@@ -82,11 +84,11 @@ class DisclosureRisk(Displayable):
 
     @property
     def k(self) -> int:
-        """Rows of the smallest equivalence class."""
+        """The rows of the smallest equivalence class."""
         return self.classes.k
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON has it; `l_values` as "l"."""
+        """Return the result as a dictionary for JSON, with `l_values` as "l"."""
         found = super().to_dict()
         found["l"] = found.pop("l_values")
         return found
@@ -147,54 +149,59 @@ def risk(
     missing: str = "category",
     roles: Any = None,
 ) -> DisclosureRisk:
-    """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
+    """Assess the disclosure risk of a table: identities and sensitive attributes that equivalence classes reveal.
 
-    All measures come from one read and one run; recursive (c,l)-diversity takes another run over the same codes where
-    its l is that of the table and above 1.
+    All measures come from one read and one search. recursive (c,l)-diversity takes a second search over the same codes
+    if its l is not given and the table's distinct l is above 1.
 
     Parameters
     ----------
+    quasi_identifiers:
+        Columns that an attacker may know of a person: a list or tuple of names, or a single name. A tuple that is the
+        name of a column is that column. None: the quasi-identifiers among the roles.
     sensitive:
-        Sensitive attributes, a column or a list of several; None: only what the sizes of classes tell.
+        Sensitive attributes: a column or a list of columns. None (default): the sensitive columns among the roles; if
+        there are none, only measures of class sizes.
     models:
-        Of ``alpha``, ``distinct_l``, ``entropy_l``, ``recursive_c``, ``t``, ``basic_beta``, ``enhanced_beta``,
-        ``delta``, ``k`` those to find; default all.
+        The disclosure measures to find, of ``alpha``, ``distinct_l``, ``entropy_l``, ``recursive_c``, ``t``,
+        ``basic_beta``, ``enhanced_beta``, ``delta``, ``k``. Default: all.
     l:
-        Of recursive (c,l)-diversity, as of `gpupif.l_diversity`.
+        The l of recursive (c,l)-diversity, as in `gpupif.l_diversity`.
     distance:
-        Of t-closeness, as of `gpupif.t_closeness`.
+        The distance between values for t-closeness, as in `gpupif.t_closeness`.
     k, threshold:
-        As of `gpupif.class_risks`: classes of fewer than k rows are counted apart, a risk above the threshold (default
-        1/k) counts as at risk.
+        As in `gpupif.class_risks`: classes of fewer than k rows (default 5) are counted apart, and a risk above the
+        threshold (default 1/k) counts as at risk.
     groups:
-        How many of the most homogeneous classes of several rows to list (group privacy): the highest share of a
-        sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own. With
-        a population so many of the classes of the highest presence, too, of equal ones those of the most rows.
+        How many of the most homogeneous classes of several rows to list (group privacy), default 10. Classes with the
+        highest share of a sensitive value come first; see `Group`. 0: do not look for them, which saves a pass. With a
+        population, also how many classes of the highest presence to list; of equal presence, those with the most rows.
     population:
-        The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk and presence, see `gpupif.population_risks`; or `gpupif.Population`, which
-        says what to do with rows that it lacks. A path is read in streams where the table is, or where it is too large
-        itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values match
-        every value, in either table, the average of the journalist is NaN, and presence None.
+        The population that the table is a part of: a table of any kind with the quasi-identifiers, and values of the
+        same types. It gives journalist risk and presence, see `gpupif.population_risks`. Or a `gpupif.Population`,
+        which says how to treat rows that the population lacks. A path is read in streams if the table is, or if the
+        population is too large. A Dask DataFrame takes another Dask DataFrame, a path of Parquet, or a table in memory.
+        If missing values match every value in either table, the journalist's average is NaN and presence None.
     sampling_fraction, population_size:
-        Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
-        the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
+        For a table that is a simple random sample: the share of the population that is in the table, in (0, 1], or the
+        people of the population. Give at most one of the two. Either gives an estimate of the people who are unique in
+        the population, see `gpupif.population_uniques`.
     household:
-        A column that says which rows are of one household, those with the same value: gives the risk that at least one
-        of them is re-identified, ``.households``, see `HouseholdRisks`. A row's own risk is the individual one where
-        there are weights, else 1 / the rows of its class. A quasi-identifier, a sensitive attribute or a missing value
-        is none. Of each row: `gpupif.household_risk`.
+        A column whose value is the same in all rows of a household. It gives ``.households``, the risk that at least
+        one row of a household is re-identified, see `HouseholdRisks`. A row's own risk is its individual risk, without
+        weights 1 / the rows of its class. The column has no missing value, and is neither a quasi-identifier nor a
+        sensitive attribute. `gpupif.household_risk` has the risk of each row's household.
     max_global_risk:
-        The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. Gives
-        ``.risk_threshold``, see `RiskThreshold`: the risk above which rows have to be protected, and how many they
-        are. Takes 24 bytes of memory for each risk that occurs.
+        The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. It gives
+        ``.risk_threshold``, see `RiskThreshold`: the risk above which rows have to be protected, and the number of
+        these rows. It takes 24 bytes of memory for each risk that occurs.
     game:
-        What is at stake, a `gpupif.Game`: gives what attacks and publication come to, by the rows of classes (whatever
-        their weights), and with a population by their people there. Default: not looked for.
+        The amounts at stake, a `gpupif.Game`: gives the payoffs of attacks and of publication. Classes are counted by
+        rows (whatever their weights), and with a population also by people. Default: none.
     roles:
-        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers, which are sensitive, and which column has the weights. Every column of the table
-        needs a role.
+        The roles of the columns, as in `gpupif.read_roles`, or the path of a file of roles. Roles decide which columns
+        are quasi-identifiers, which are sensitive, and which column has the weights, if no other argument does. Every
+        column of the table needs a role.
 
     Returns
     -------
@@ -212,7 +219,7 @@ def risk(
 
     References
     ----------
-    Of each measure: ``gpupif measures``.
+    ``gpupif measures`` lists the source of each measure.
 
     Examples
     --------
@@ -233,7 +240,7 @@ def risk(
         )
     if weights is None and of_file is not None:
         weights = of_file.weight
-    # What is wrong with these is to be said before a large table is read.
+    # Arguments are checked before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
     if game is not None and not isinstance(game, Game):
@@ -282,22 +289,22 @@ def risk(
 
 
 def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> None:
-    """Raise InputError where the size of a population is given twice, or does not go with the rest."""
+    """Raise InputError if the size of a population is given twice, or with weights or wildcards."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
     argument = given[0].replace("population", "population_size") if given else ""
     if given and weights is not None:
         raise InputError(
-            f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; what weights tell of the "
-            "population is found without it."
+            f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; risk in the "
+            "population that weights estimate needs no size."
         )
     if given and missing == "wildcard":
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
 
 
 def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
-    """People who are unique in the population, where its size is known."""
+    """Return the estimated uniques in the population; None if the population's size is not given."""
     if all(value is None for value in people.values()):
         return None
     try:
@@ -307,13 +314,16 @@ def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques 
 
 
 def _attacked_sizes(found: Assessment) -> dict[str, Mapping[int, int]]:
-    """Return the rows of the table by the size of their class, in the table and in the population, by attacker."""
+    """Return the rows of the table by class size, by attacker.
+
+    The prosecutor's sizes are rows in the table, the journalist's are people in the population.
+    """
     sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
     return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
 
 
 def _attributes(found: Assessment) -> pd.DataFrame:
-    """Return a table with one row for each sensitive attribute."""
+    """Return a table with one row for each sensitive attribute; see `DisclosureRisk`."""
     import pandas as pd
 
     records = []
