@@ -1,4 +1,4 @@
-"""The way to count the sets of columns of a table: in memory, on disk, or with Dask."""
+"""The choice of the way to count sets of columns of a table: in memory, on disk, or with Dask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, wit
 
 
 def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCounts:
-    """A table of any kind, or a path, in streams where it is too large.
+    """Return the counts of a table of any kind, or of a path; a table that is too large for memory is counted on disk.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
@@ -35,7 +35,7 @@ def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCount
 
 
 class MemoryCounts(SetCounts):
-    """A table of any kind, or a path, that is read whole."""
+    """The counts of a table of any kind, or of a path, that is read whole into memory."""
 
     def __init__(self, table: Any, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
         self._report = report

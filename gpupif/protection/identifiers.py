@@ -92,7 +92,7 @@ def like_identifiers(
     """
     facts = _first_facts(table, names) if names else {}
     return {
-        name: one.meaning.what if one.meaning else "nearly unique values"
+        name: one.meaning.label if one.meaning else "nearly unique values"
         for name, one in propose(facts).items()
         if may_name_persons(facts[name], one, by_number=name not in labels, by_look_only=name in coarser)
     }

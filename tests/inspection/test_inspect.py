@@ -156,9 +156,9 @@ def same(one, other):
 @pytest.mark.parametrize("parts", [1, 3])
 def test_the_same_anywhere(monkeypatch, found, way, parts):
     """Also where the values of a column are merged in parts, and more differ than are looked at."""
-    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MOST_PARTITIONS", parts)
     monkeypatch.setattr(table_facts, "MERGING", 10**9)
-    monkeypatch.setattr(column_facts, "LOOKED_AT", 20)
+    monkeypatch.setattr(column_facts, "SAMPLE_SIZE", 20)
     same(way(gpupif.inspect, TABLE), in_memory(gpupif.inspect, TABLE))
 
 
@@ -180,7 +180,7 @@ def test_csv_in_streams(tmp_path, monkeypatch, parts):
         *("number", "text", "number", "text", "whole number", "date")
     ]
     assert whole.columns.set_index("column").loc["twice", "values"] == 2
-    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MOST_PARTITIONS", parts)
     monkeypatch.setattr(table_facts, "MERGING", 10**9)
     with gpupif.config(memory_limit="16GiB"):
         same(gpupif.inspect(file), whole)

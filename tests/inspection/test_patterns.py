@@ -62,7 +62,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("meaning", EXAMPLES, ids=lambda meaning: meaning.what)
+@pytest.mark.parametrize("meaning", EXAMPLES, ids=lambda meaning: meaning.label)
 def test_values(meaning):
     fitting, others = (text.split("; ") for text in EXAMPLES[meaning])
 

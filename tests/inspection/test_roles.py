@@ -61,7 +61,7 @@ def test_the_file_says_what_the_roles_mean_and_why_each_was_proposed(tmp_path):
         'gender = "quasi-identifier"\n'
         "# its name says names: HIPAA (A)\n"
         'name = "identifier"\n'
-        "# its name says what a body looks like: others may know it\n"
+        "# its name says visible traits: others may know it\n"
         'eye_color = "quasi-identifier"\n'
     )
     assert all(role in text[: text.index("[roles]")] for role in ROLES)

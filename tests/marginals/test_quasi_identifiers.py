@@ -137,9 +137,9 @@ def test_nothing_reaches():
     table = pd.DataFrame({"a": [1, 1, 2, 2] * 2, "b": [1, 2, 1, 2] * 2, "c": [1, 1, 1, 2] * 2})
     found = quasi_identifiers(table, 0.9)
     assert (len(found.sets), found.counted, found.distinction) == (0, 1, 0.5)
-    assert "Not even these reach it" in str(found)
+    assert "Not even all columns reach it" in str(found)
     found = quasi_identifiers(table, 0.5, max_size=1)
-    assert "More columns than max_size reach it" in str(found)
+    assert "Only sets of more columns reach it" in str(found)
     assert found.to_dict()["sets"] == []
 
 

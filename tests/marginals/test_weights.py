@@ -236,7 +236,7 @@ def test_bad_input_the_same_everywhere(way, options, words):
 
 
 def test_only_weights_are_nothing_to_count():
-    with pytest.raises(gpupif.InputError, match="a column beside that of the weights"):
+    with pytest.raises(gpupif.InputError, match="a column beside the column of weights"):
         gpupif.entropy(pd.DataFrame({"people": [1, 2]}), weights="people")
 
 
