@@ -113,7 +113,7 @@ MODELS: dict[str, Model] = {
             True,
             "share",
             "above 0 to 1",
-            "alpha of (alpha,k)-anonymity: the highest share that a sensitive value has of a class",
+            "alpha of (alpha,k)-anonymity: the highest share of a sensitive value in a class",
             "Wong, Li, Fu & Wang, (alpha, k)-Anonymity (2006), section 2",
             example=0.75,
             wildcards="the highest share of a value in the known values of the rows that match a row",
@@ -168,8 +168,8 @@ MODELS: dict[str, Model] = {
             True,
             "share of the longest distance",
             "0 to 1",
-            "t-closeness: the farthest that the sensitive values of a class are from those of the table, by the earth "
-            "mover's distance",
+            "t-closeness: the longest earth mover's distance between the distributions of sensitive values in a class "
+            "and in the table",
             "Li, Li & Venkatasubramanian, t-Closeness (2007), sections 4 and 5",
             _scaled,
             example=0.25,
@@ -181,11 +181,11 @@ MODELS: dict[str, Model] = {
             True,
             "share",
             "0 and up",
-            "basic beta-likeness: by what share of itself the frequency of a sensitive value rises at most in a class",
+            "basic beta-likeness: the highest relative rise of a sensitive value's frequency in a class",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
             example=1.0,
-            wildcards="by what share of itself the frequency of a value rises at most in the known "
-            "values of the rows that match a row",
+            wildcards="the highest relative rise of a value's frequency in the known values of the rows that match "
+            "a row",
             matching="highest_relative_gain",
             heading="beta",
         ),
@@ -195,7 +195,7 @@ MODELS: dict[str, Model] = {
             True,
             "share",
             "0 and up",
-            "enhanced beta-likeness: basic_beta where no rise is above -ln of the value's frequency in the table, else "
+            "enhanced beta-likeness: basic_beta if no rise is above -ln of the value's frequency in the table, else "
             "infinite: no beta holds",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             example=1.0,

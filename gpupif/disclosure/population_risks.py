@@ -378,8 +378,8 @@ class PresenceRanking(NamedTuple):
         people = np.maximum(found.sampled, found.in_population)
         presence = found.sampled / people
         kept = _highest(presence, np.arange(len(presence)), self.most)
-        # Very many classes may share the last presence, as those of one row and one person do. Only those with the most
-        # rows are kept, since sorting all by their values takes long.
+        # Very many classes may share the last presence: classes of one row and one person, for example. Only classes
+        # with the most rows are kept, since sorting all by their values takes long.
         last = presence[kept].min(initial=1.0)
         alike, above = kept[presence[kept] == last], kept[presence[kept] > last]
         kept = np.concatenate([above, _highest(found.sampled, alike, self.most - len(above))])

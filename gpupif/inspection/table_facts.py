@@ -79,7 +79,7 @@ def _encode(name: Hashable, array: Any) -> Column:
     return encode_column(name, array)
 
 
-# A chunk may take one in so many parts of the memory for values, since all its values may be distinct.
+# A chunk takes at most the memory for a column's values divided by CHUNKS, since all its values may be distinct.
 CHUNKS = 3
 # The most partitions in which the values of a column are merged.
 MOST_PARTITIONS = 1 << 9
