@@ -66,13 +66,13 @@ def assess(table: Any, request: RiskRequest, population: Population | None = Non
                 encoded, weighted = encode_frame(frame, score_request, report)
                 columns, place = encoded.columns, frame.scores_on
                 search = RiskSearch.from_columns(request, columns, frame.rows, orders, weighted, place)
-        found = search_partitions(search, [Partition.from_table(search.job)], engine, report, watch)
+        assessment = search_partitions(search, [Partition.from_table(search.job)], engine, report, watch)
         if population is None:
-            return found
+            return assessment
         with watch("population"):
             known = columns[: len(request.quasi_identifiers)]
             classes = _population_classes(known, population, request, engine, report)
-        return replace(found, in_population=classes, seconds=watch.seconds)
+        return replace(assessment, in_population=classes, seconds=watch.seconds)
 
 
 def _assess_files(
@@ -99,18 +99,18 @@ def _assess_files(
         with watch("collapse"):
             collapsed = _collapse(search, chunks, stream.budget.part_rows(search.job), weighed, report)
         if collapsed is not None:
-            found = search_partitions(search, [collapsed], engine, report, watch)
+            assessment = search_partitions(search, [collapsed], engine, report, watch)
             del collapsed
         else:
             with watch("score"):
-                found = graph.value(tasks.add_search())
-            found = replace(found, device=engine.device, seconds=watch.seconds)
+                assessment = graph.value(tasks.add_search())
+            assessment = replace(assessment, device=engine.device, seconds=watch.seconds)
         if population is None:
-            return found
+            return assessment
         with watch("population"):
             people = files.enter_context(_population_chunks(population, request, report, stream.budget))
             classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people), population.lacks))
-        return replace(found, in_population=classes, seconds=watch.seconds)
+        return replace(assessment, in_population=classes, seconds=watch.seconds)
 
 
 def _collapse(
@@ -158,13 +158,13 @@ def _assess_dask(table: Any, request: RiskRequest, population: Population | None
         last = graph.one("with-classes", _with_classes, last, classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
-        found: Assessment = compute(graph.value(last), report)
-    return replace(found, seconds=watch.seconds)
+        assessment: Assessment = compute(graph.value(last), report)
+    return replace(assessment, seconds=watch.seconds)
 
 
-def _with_classes(found: Assessment, classes: MatchedClasses) -> Assessment:
+def _with_classes(assessment: Assessment, classes: MatchedClasses) -> Assessment:
     """Return the result with the classes in the population."""
-    return replace(found, in_population=classes)
+    return replace(assessment, in_population=classes)
 
 
 def _population_classes(
@@ -181,8 +181,8 @@ def _population_classes(
             with _local_graph(people.folder / "graph", people.budget, report) as graph:
                 table = MemoryChunks(columns, people.budget.chunk_rows)
                 tasks = RiskTasks.from_chunks(graph, request, score_request, known, table)
-                found: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
-                return found
+                classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
+                return classes
     matched = match_population(open_population(population.table, known), columns, request.missing, population.lacks)
     ranking = PresenceRanking.from_columns(request.groups, matched.joined)
     return MatchedClasses.from_matched(matched.joined, ranking, matched.rows, engine)

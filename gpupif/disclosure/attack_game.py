@@ -135,10 +135,10 @@ class Game(Record):
         rows = np.array(list(rows_of_size.values()), object)
         benefit, loss, gain, cost = (_exact(getattr(self, field.name)) for field in fields(self))
         # Fractions for all rows of a size: whole classes then give amounts of no more digits than the game's.
-        lost = [found * loss / size for size, found in rows_of_size.items()]
-        gained = [float(found * gain / size - found * cost) for size, found in rows_of_size.items()]
+        lost = [count * loss / size for size, count in rows_of_size.items()]
+        gained = [float(count * gain / size - count * cost) for size, count in rows_of_size.items()]
         payouts = [
-            float(found * benefit - (lost[place] if moves.attacked[place] else 0)) for place, found in enumerate(rows)
+            float(count * benefit - (lost[place] if moves.attacked[place] else 0)) for place, count in enumerate(rows)
         ]
         return Payoffs(
             game=self,
@@ -205,8 +205,8 @@ class Game(Record):
         """Return the moves of both sides for rows in classes of these sizes. An attack on an infinite class fails."""
         side = _compare(sizes, self._worth_attacking)
         attacked, deterred = side < 0, side > 0
-        found = 1.0 / sizes
-        gained = float(self.adversary_gain) * found - float(self.adversary_cost)
+        probability = 1.0 / sizes
+        gained = float(self.adversary_gain) * probability - float(self.adversary_cost)
         earned = float(self.publisher_benefit) * information + np.zeros(len(sizes))
         with np.errstate(invalid="ignore"):
             worth = _compare(sizes * information, self._worth_publishing) > 0
@@ -215,7 +215,7 @@ class Game(Record):
             deterred=deterred,
             publishable=(earned > 0) & (worth | ~attacked),
             adversary_payoff=np.where(attacked | deterred, gained, 0.0),
-            publisher_payout=earned - np.where(attacked, float(self.publisher_loss) * found, 0.0),
+            publisher_payout=earned - np.where(attacked, float(self.publisher_loss) * probability, 0.0),
         )
 
     @property

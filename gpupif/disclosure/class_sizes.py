@@ -61,30 +61,30 @@ def histogram_of(class_sizes: Any, rows: int | None = None) -> dict[int, int]:
     """
     if isinstance(class_sizes, Sizes):
         total = whole_number("rows", rows, "rows")
-        found = dict(zip(class_sizes.sizes.tolist(), class_sizes.times.tolist(), strict=True))
-        alone = total - sum(size * times for size, times in found.items())
+        histogram = dict(zip(class_sizes.sizes.tolist(), class_sizes.times.tolist(), strict=True))
+        alone = total - sum(size * times for size, times in histogram.items())
         if alone < 0:
             raise InputError(f"rows: expected at least the {total - alone:,} rows of the classes, got {total:,}.")
-        return ({1: alone} if alone else {}) | found
+        return ({1: alone} if alone else {}) | histogram
     if isinstance(class_sizes, Mapping):
-        found = {}
+        histogram = {}
         for size, times in class_sizes.items():
             number = whole_number(f"class_sizes[{brief(size)}]", times, "classes of this size", 0)
             if number:
-                found[whole_number("class_sizes", size, "rows as the size of a class")] = number
-        if not found:
+                histogram[whole_number("class_sizes", size, "rows as the size of a class")] = number
+        if not histogram:
             raise InputError("class_sizes: expected at least one class, got none.")
     else:
         sizes, numbers = np.unique(size_array("class_sizes", class_sizes), return_counts=True)
-        found = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
-    total = sum(size * times for size, times in found.items())
+        histogram = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
+    total = sum(size * times for size, times in histogram.items())
     if total > MOST:
         raise InputError("class_sizes: expected classes of at most 2^62 rows together; got more.")
     if rows is not None and whole_number("rows", rows, "rows") != total:
         raise InputError(
             f"rows: expected the {total:,} rows that the classes have together, got {rows!r}. Leave it out."
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(histogram.items()))
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class ClassSizes:
 
         rows: int. All rows of the table.
         """
-        found = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
-        alone = rows - sum(found.values())
-        return cls(({1: alone} if alone else {}) | found, overlapping)
+        rows_by_size = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
+        alone = rows - sum(rows_by_size.values())
+        return cls(({1: alone} if alone else {}) | rows_by_size, overlapping)
 
     @property
     def rows(self) -> int:
@@ -126,7 +126,7 @@ class ClassSizes:
 
     def rows_of_risk(self) -> KeyedSums:
         """Return the number of rows by their risk, 1 / size."""
-        sizes, rows = (np.array(list(found), np.int64) for found in zip(*self.rows_of_size.items(), strict=True))
+        sizes, rows = (np.array(list(numbers), np.int64) for numbers in zip(*self.rows_of_size.items(), strict=True))
         return KeyedSums.from_amounts(1 / sizes, rows)
 
     @property

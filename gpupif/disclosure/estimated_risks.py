@@ -65,9 +65,9 @@ class RiskSum(NamedTuple):
     @classmethod
     def total(cls, parts: Iterable[RiskSum]) -> RiskSum:
         """Return the sums over several partitions."""
-        several = [cls(), *parts]
-        highest, at_risk = max(part.highest for part in several), sum(part.at_risk for part in several)
-        return cls(highest, at_risk, ExactSum.total(part.sum for part in several))
+        sums = [cls(), *parts]
+        highest, at_risk = max(part.highest for part in sums), sum(part.at_risk for part in sums)
+        return cls(highest, at_risk, ExactSum.total(part.sum for part in sums))
 
     def over(self, rows: int) -> AttackRisk:
         """Return the risk of a table of `rows` rows."""
@@ -119,13 +119,13 @@ class EstimatedSums(NamedTuple):
     @classmethod
     def total(cls, parts: Iterable[EstimatedSums]) -> EstimatedSums:
         """Return the sums over several partitions."""
-        several = list(parts)
-        levels = [part.rows_of_risk for part in several if part.rows_of_risk is not None]
+        sums = list(parts)
+        levels = [part.rows_of_risk for part in sums if part.rows_of_risk is not None]
         return cls(
-            sum(part.rows for part in several),
-            min((part.smallest for part in several), default=np.inf),
-            RiskSum.total(part.journalist for part in several),
-            RiskSum.total(part.individual for part in several),
+            sum(part.rows for part in sums),
+            min((part.smallest for part in sums), default=np.inf),
+            RiskSum.total(part.journalist for part in sums),
+            RiskSum.total(part.individual for part in sums),
             KeyedSums.total(levels) if levels else None,
         )
 

@@ -71,7 +71,7 @@ class GlobalRisk(Displayable):
         )
 
     def draw(self, console: Console) -> None:
-        among = ", ".join(" x ".join(map(str, one)) for one in self.interactions)
+        among = ", ".join(" x ".join(map(str, term)) for term in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),
             ("people in the population, estimated", f"{self.people:,.4g}"),
@@ -228,27 +228,27 @@ def count_cells(table: Any, known: Sequence[Hashable], weights: Hashable, missin
 
 
 class _FindCells:
-    """The function that returns the cells of a partition. known: the number of quasi-identifiers.
+    """The function that returns the cells of a partition. known_count: the number of quasi-identifiers.
 
     With weights, the combinations that it reads have the weight as their last value.
     """
 
-    def __init__(self, known: int, columns: Sequence[Column], total: Total) -> None:
-        self._known = known
-        self._weights = amounts(columns[-1]) if len(columns) > known else None
+    def __init__(self, known_count: int, columns: Sequence[Column], total: Total) -> None:
+        self._known_count = known_count
+        self._weights = amounts(columns[-1]) if len(columns) > known_count else None
 
     def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[npt.NDArray[Any], ...]:
-        found = counter.combinations(place)
-        codes = np.stack([own.astype(np.int64) for own in found.codes[: self._known]])
-        if self._weights is None or not len(found.counts):
-            return codes, found.counts, found.counts.astype(np.float64)
+        combinations = counter.combinations(place)
+        codes = np.stack([own.astype(np.int64) for own in combinations.codes[: self._known_count]])
+        if self._weights is None or not len(combinations.counts):
+            return codes, combinations.counts, combinations.counts.astype(np.float64)
         first = np.flatnonzero(np.append(True, (codes[:, 1:] != codes[:, :-1]).any(axis=0)))
         # Codes of weights depend on the way to read the table; weights in ascending order give the same sum always.
-        weights = self._weights[found.codes[-1]]
+        weights = self._weights[combinations.codes[-1]]
         cell = np.cumsum(np.isin(np.arange(len(weights)), first)) - 1
         order = np.lexsort((weights, cell))
-        people = np.add.reduceat((found.counts * weights)[order], first)
-        return codes[:, first], np.add.reduceat(found.counts, first), people
+        people = np.add.reduceat((combinations.counts * weights)[order], first)
+        return codes[:, first], np.add.reduceat(combinations.counts, first), people
 
 
 def _check_weights(column: Column) -> None:
@@ -291,7 +291,7 @@ def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[T
             )
         asked = list(combinations(places, 2))
     elif isinstance(interactions, Iterable):
-        asked = [_term(one, names) for one in interactions]
+        asked = [_term(interaction, names) for interaction in interactions]
     else:
         raise InputError(
             "interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; got "

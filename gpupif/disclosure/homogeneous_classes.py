@@ -1,6 +1,6 @@
 """Group privacy: equivalence classes of several rows that nearly agree on a sensitive attribute.
 
-If a person is known to be in such a class, the attribute is known too, although nobody is re-identified.
+If a person is known to be in such a class, the attribute is nearly known too, although nobody is re-identified.
 """
 
 from __future__ import annotations
@@ -71,12 +71,14 @@ class Homogeneous:
 class Ranking(NamedTuple):
     """Quasi-identifiers and sensitive attributes, with the order of their values, by which groups are ranked.
 
-    columns: columns with codes: first the quasi-identifiers, `known` in number, then sensitive attributes. orders: the
-    `value_order` of each column. most: how many groups are wanted.
+    columns: columns with codes: first the quasi-identifiers, then sensitive attributes.
+    known_count: number of quasi-identifiers.
+    orders: the `value_order` of each column.
+    most: how many groups are wanted.
     """
 
     columns: Sequence[Column]
-    known: int
+    known_count: int
     orders: Sequence[npt.NDArray[np.int64]]
     most: int
 
@@ -156,17 +158,17 @@ def find_homogeneous(
 
     The order is: the highest share, then the lowest entropy, the most rows, the lowest values of the quasi-identifiers.
     """
-    columns, known = ranking.columns, ranking.known
-    codes = [ranking.in_order(place) for place in range(known)]
-    numbered = number_rows(codes, [column.cardinality for column in columns[:known]], workers, multiplicities)
+    columns, known_count = ranking.columns, ranking.known_count
+    codes = [ranking.in_order(place) for place in range(known_count)]
+    numbered = number_rows(codes, [column.cardinality for column in columns[:known_count]], workers, multiplicities)
     amounts = multiplicities if people is None else people
-    found = {}
+    by_column = {}
     for scored_column in scored_columns:
         values, cardinality = ranking.in_order(scored_column), columns[scored_column].cardinality
-        found[scored_column] = ranking.homogeneous(
+        by_column[scored_column] = ranking.homogeneous(
             scored_column, _shares(numbered, values, cardinality, workers, amounts)
         )
-    return found
+    return by_column
 
 
 def _shares(
@@ -184,10 +186,10 @@ def _shares(
     sizes = numbered.combinations.counts
     counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(values), workers)
     counter.add([numbered.number, values], amounts)
-    found = counter.combinations(0)
-    counted = np.flatnonzero(found.counts)
+    combinations = counter.combinations(0)
+    counted = np.flatnonzero(combinations.counts)
     # Sorted by class, then by value, so that the rows from one start to the next are a class.
-    of_class, of_value, counts = (array[counted] for array in (*found.codes, found.counts))
+    of_class, of_value, counts = (array[counted] for array in (*combinations.codes, combinations.counts))
     if not len(counts):
         nothing = np.empty(0)
         return ValueShares([], np.empty(0, np.int64), nothing, nothing, int)
@@ -197,15 +199,15 @@ def _shares(
     firsts = np.flatnonzero(counts == np.repeat(tops, np.diff(starts, append=len(counts))))
     classes, place = np.unique(of_class[firsts], return_index=True)
     tops_of = of_value[firsts[place]]
-    several = np.flatnonzero(sizes[classes] > 1)
-    tops, totals, classes = tops[several], totals[several], classes[several]
-    bits = np.maximum(0.0, np.log2(totals) - sums[several] / totals)
+    kept = np.flatnonzero(sizes[classes] > 1)
+    tops, totals, classes = tops[kept], totals[kept], classes[kept]
+    bits = np.maximum(0.0, np.log2(totals) - sums[kept] / totals)
     return ValueShares(
         [codes[classes] for codes in numbered.combinations.codes],
         sizes[classes],
         tops / totals,
         np.where(tops == totals, 0.0, bits),
-        lambda number: int(tops_of[several[number]]),
+        lambda number: int(tops_of[kept[number]]),
     )
 
 
@@ -229,8 +231,8 @@ def homogeneous_matches(
     sizes: rows of the class of each row.
     scores: for each row, "recursive_1" (the highest share of a value in its class) and "entropy" (bits).
     """
-    codes = [ranking.in_order(place) for place in range(ranking.known)]
-    numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known]], workers)
+    codes = [ranking.in_order(place) for place in range(ranking.known_count)]
+    numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known_count]], workers)
     shares = scores["recursive_1"]
     # Rows of weight 0 are in no class, so the scores of a class are read at its first row of a weight above 0.
     counted = np.flatnonzero(amounts)

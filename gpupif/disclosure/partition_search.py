@@ -195,18 +195,18 @@ class PartitionSearch:
     def search(self, partition: Partition, again: Sequence[Measure] = ()) -> ByAttribute:
         """Return the findings of a partition. again: measures; if any, return only their extremes."""
         household, columns = self.request.household_column, partition.job.scored_columns
-        found: ByAttribute = {}
+        result: ByAttribute = {}
         # No engine scores the column of households.
         attributes = [column for column in columns if column != household]
         if attributes:
             scored = partition._replace(job=replace(partition.job, scored_columns=attributes))
             if again:
                 return self._extremes_of(scored, again)
-            found |= (self._matches if scored.job.wildcards else self._classes)(scored)
+            result |= (self._matches if scored.job.wildcards else self._classes)(scored)
         if household in columns and not again:
             with self.watch("households"):
-                found[household] = Findings(Sizes.total([]), {}, households=self._sum_households(partition, household))
-        return found
+                result[household] = Findings(Sizes.total([]), {}, households=self._sum_households(partition, household))
+        return result
 
     def _extremes_of(self, partition: Partition, measures: Sequence[Measure]) -> ByAttribute:
         """Return the extremes of measures whose l followed from a first search."""
@@ -260,7 +260,7 @@ class PartitionSearch:
                 limits = request.threshold, request.asks_levels
                 estimated = EstimatedSums.from_classes(sizes, people, multiplicities, *limits)
             extremes = [_with_sizes(own, sizes) for own in extremes]
-        found = {}
+        findings = {}
         for slot, column in enumerate(job.scored_columns):
             groups = None
             if self.ranking is not None:
@@ -269,8 +269,8 @@ class PartitionSearch:
                 with self.watch("groups"):
                     ranking = self.ranking.with_codes(job.codes)
                     groups = homogeneous_matches(ranking, column, job.wildcards, amounts, sizes, scores, self.workers)
-            found[column] = Findings(Sizes.of(sizes, multiplicities), extremes[slot], groups, estimated)
-        return found
+            findings[column] = Findings(Sizes.of(sizes, multiplicities), extremes[slot], groups, estimated)
+        return findings
 
     def _sum_households(self, partition: Partition, household: int) -> KeyedSums:
         """Return the sums of the risks of the rows of each household."""
@@ -324,15 +324,15 @@ def _extremes_of_matches(partition: Partition, result: EngineResult) -> list[Ext
     A class without a known value has the score NaN, or 0 distinct values. Such scores are left out.
     """
     counted = True if partition.people is None else partition.people > 0
-    found: list[Extremes] = []
+    by_column: list[Extremes] = []
     for slot in range(len(partition.job.scored_columns)):
         extremes = {}
         for name, values in result.values.items():
             scores = on_host(values)[slot]
             some = scores[counted & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
             extremes[name] = (float(some.min()), float(some.max())) if len(some) else NO_EXTREMES
-        found.append(extremes)
-    return found
+        by_column.append(extremes)
+    return by_column
 
 
 def _weighted_classes(partition: Partition, workers: Workers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

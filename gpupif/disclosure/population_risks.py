@@ -153,16 +153,16 @@ class PopulationClasses(NamedTuple):
         sampled: multiplicity of each row in the sample. Rows with a multiplicity of 0 are left out. people: people of
         the population in the class of each row.
         """
-        found = np.flatnonzero(sampled)
-        return cls(people[found], None, sampled[found])._added_up()
+        occurring = np.flatnonzero(sampled)
+        return cls(people[occurring], None, sampled[occurring])._added_up()
 
     @classmethod
     def total(cls, *parts: PopulationClasses) -> PopulationClasses:
         """Return the sizes of the classes of several partitions. Classes overlap in all partitions or in none."""
         people, times = (
-            np.concatenate(several) for several in zip(*((one.people, one.times) for one in parts), strict=True)
+            np.concatenate(arrays) for arrays in zip(*((part.people, part.times) for part in parts), strict=True)
         )
-        sampled = [one.sampled for one in parts if one.sampled is not None]
+        sampled = [part.sampled for part in parts if part.sampled is not None]
         return cls(people, np.concatenate(sampled) if sampled else None, times)._added_up()
 
     def _added_up(self) -> PopulationClasses:
@@ -179,18 +179,18 @@ class PopulationClasses(NamedTuple):
     def rows_of_size(self) -> dict[int, int]:
         """The rows of the sample, by the size of their class in the population, ascending."""
         rows = self.times if self.sampled is None else self.times * self.sampled
-        found: dict[int, int] = {}
-        for size, some in zip(self.people.tolist(), rows.tolist(), strict=True):
-            if some:
-                found[size] = found.get(size, 0) + some
-        return found
+        rows_by_size: dict[int, int] = {}
+        for size, count in zip(self.people.tolist(), rows.tolist(), strict=True):
+            if count:
+                rows_by_size[size] = rows_by_size.get(size, 0) + count
+        return rows_by_size
 
     def risks(self, threshold: float) -> PopulationRisks:
         """Return journalist and marketer risk, and presence. Sums are of whole numbers, and each is rounded once."""
         of_size = self.rows_of_size
         rows = sum(of_size.values())
-        marketer = math.fsum(found / size for size, found in of_size.items()) / rows
-        at_risk = sum(found for size, found in of_size.items() if 1 / size > threshold)
+        marketer = math.fsum(rows_there / size for size, rows_there in of_size.items()) / rows
+        at_risk = sum(rows_there for size, rows_there in of_size.items() if 1 / size > threshold)
         smallest = min(of_size)
         classes, average, presence = None, math.nan, None
         if self.sampled is not None:
@@ -235,7 +235,7 @@ class MatchedClasses(NamedTuple):
     @classmethod
     def total(cls, most: int, *parts: MatchedClasses) -> MatchedClasses:
         """Return the classes of several partitions. most: how many classes of the highest presence are wanted."""
-        present = sorted((one for part in parts for one in part.present), key=itemgetter(0))
+        present = sorted((ranked for part in parts for ranked in part.present), key=itemgetter(0))
         return cls(PopulationClasses.total(*(part.sizes for part in parts)), present[:most])
 
 
@@ -329,12 +329,12 @@ def _histogram(
     for step in range(1, BANDS + 1):
         # Counts a band if sampled >= step / BANDS * people. step * people could overflow 64 bits.
         band += sampled >= step * (people // BANDS) - (-step * (people % BANDS) // BANDS)
-    found = []
+    bands = []
     for place, (least, most) in enumerate([(0, 0), *((step, step + 1) for step in range(BANDS)), (BANDS, BANDS)]):
         some = band == place
         counted = [int(each[some].sum()) for each in (times, people * times, sampled * times)]
-        found.append(PresenceBand(least / BANDS, most / BANDS, *counted))
-    return found
+        bands.append(PresenceBand(least / BANDS, most / BANDS, *counted))
+    return bands
 
 
 @dataclass(frozen=True)
@@ -374,20 +374,20 @@ class PresenceRanking(NamedTuple):
         """Return the classes of highest presence among distinct rows of both tables, at most as many as are wanted."""
         if not self.most:
             return []
-        found = matched.some(matched.sampled > 0)
-        people = np.maximum(found.sampled, found.in_population)
-        presence = found.sampled / people
+        sampled_rows = matched.some(matched.sampled > 0)
+        people = np.maximum(sampled_rows.sampled, sampled_rows.in_population)
+        presence = sampled_rows.sampled / people
         kept = _highest(presence, np.arange(len(presence)), self.most)
         # Very many classes may share the last presence: classes of one row and one person, for example. Only classes
         # with the most rows are kept, since sorting all by their values takes long.
         last = presence[kept].min(initial=1.0)
         alike, above = kept[presence[kept] == last], kept[presence[kept] > last]
-        kept = np.concatenate([above, _highest(found.sampled, alike, self.most - len(above))])
+        kept = np.concatenate([above, _highest(sampled_rows.sampled, alike, self.most - len(above))])
         # Joined codes of the table's values are the table's codes, except that missing is the last code in both.
-        both = zip(columns.layout.unpack(found.keys[kept]), self.orders, strict=True)
+        both = zip(columns.layout.unpack(sampled_rows.keys[kept]), self.orders, strict=True)
         codes = [np.minimum(joined, len(order) - 1) for joined, order in both]
         ranks = [order[own] for own, order in zip(codes, self.orders, strict=True)]
-        sizes = (found.sampled[kept], people[kept], presence[kept])
+        sizes = (sampled_rows.sampled[kept], people[kept], presence[kept])
         first = np.lexsort((*reversed(ranks), -sizes[0], -sizes[2]))[: self.most]
         ranked = []
         for place in first:
@@ -395,8 +395,8 @@ class PresenceRanking(NamedTuple):
                 column.name: column.values([int(own[place])])[0]
                 for column, own in zip(columns.sample, codes, strict=True)
             }
-            one = PresentClass(values, *(each[place].item() for each in sizes))
-            ranked.append(((-one.presence, -one.rows, tuple(int(own[place]) for own in ranks)), one))
+            present = PresentClass(values, *(each[place].item() for each in sizes))
+            ranked.append(((-present.presence, -present.rows, tuple(int(own[place]) for own in ranks)), present))
         return ranked
 
 

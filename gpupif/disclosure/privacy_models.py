@@ -139,8 +139,8 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    found = _assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
-    return AlphaK(found.worst("alpha"), int(found.worst("k")))
+    result = _assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
+    return AlphaK(result.worst("alpha"), int(result.worst("k")))
 
 
 @overload
@@ -244,8 +244,8 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    found = _assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
-    return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
+    result = _assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
+    return Recursive(result.worst(name), result.l_values) if kind == "recursive" else result.worst(name)
 
 
 @documented_as(alpha_k_anonymity)

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homogeneous_rows": "rows"}
 
 
-def heading(rows: int, known: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
-    """Return the first line: rows, classes (None: they overlap), the device, and seconds by stage."""
+def heading(rows: int, columns: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
+    """Return the first line of a result.
+
+    columns: number of quasi-identifiers. classes: number of classes; None: they overlap. seconds: by stage.
+    """
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
-    found = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
+    number = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
     return (
-        f"[bold]{rows:,}[/] {plural(rows, 'row')}, {known} {plural(known, 'quasi-identifier')}: {found} equivalence "
-        f"{'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
+        f"[bold]{rows:,}[/] {plural(rows, 'row')}, {columns} {plural(columns, 'quasi-identifier')}: {number} "
+        f"equivalence {'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
     )
 
 
@@ -168,7 +171,7 @@ def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list
             Heading("people"),
             Heading("presence", show=as_percent),
         ]
-        rows = [(_values(one.quasi_identifiers), one.rows, one.people, one.presence) for one in classes]
+        rows = [(_values(entry.quasi_identifiers), entry.rows, entry.people, entry.presence) for entry in classes]
         title = "Classes of the highest presence: their people are the likeliest to be in the table"
         tables.append(draw_table(title, headings, rows))
     return tables

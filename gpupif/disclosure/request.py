@@ -239,11 +239,11 @@ class RiskRequest:
         Rows without a household are not allowed, nor a sensitive attribute with fewer than l values, nor (unless
         `may_lack_values`) with one value. columns: begins with the columns of the request.
         """
-        known = len(self.quasi_identifiers)
+        known_count = len(self.quasi_identifiers)
         if self.household_column is not None:
             households = columns[self.household_column]
             check_households(households.name, households.missing_rows)
-        for column in columns[known : known + len(self.sensitive)]:
+        for column in columns[known_count : known_count + len(self.sensitive)]:
             valued = column.without_missing() if self.matching and column.missing else column
             if not self.may_lack_values:
                 check_values(valued)
@@ -252,7 +252,7 @@ class RiskRequest:
                     f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
                     f"got {self.l_values:,}."
                 )
-        for column in nearly_unique(columns[:known], rows):
+        for column in nearly_unique(columns[:known_count], rows):
             on_warning(
                 f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
                 "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",

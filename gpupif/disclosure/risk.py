@@ -89,9 +89,9 @@ class DisclosureRisk(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON, with `l_values` as "l"."""
-        found = super().to_dict()
-        found["l"] = found.pop("l_values")
-        return found
+        document = super().to_dict()
+        document["l"] = document.pop("l_values")
+        return document
 
     def __repr__(self) -> str:
         attributes = f"{len(self.sensitive)} sensitive {plural(len(self.sensitive), 'attribute')}"
@@ -109,8 +109,8 @@ class DisclosureRisk(Displayable):
         )
 
         draw_line(console, attacker_line(self.quasi_identifiers, ()))
-        known, classes = len(self.quasi_identifiers), self.classes.classes
-        console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
+        known_count, classes = len(self.quasi_identifiers), self.classes.classes
+        console.print(heading(self.rows, known_count, classes, self.device, self.seconds), highlight=False)
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
         beside = beside_table(self.households, self.risk_threshold)
         tables += [] if beside is None else [beside]
@@ -266,25 +266,25 @@ def risk(
         household=household,
         max_global_risk=max_global_risk,
     )
-    found = assess(table, request, Population.of(population))
+    result = assess(table, request, Population.of(population))
     return DisclosureRisk(
-        rows=found.rows,
-        quasi_identifiers=found.request.quasi_identifiers,
-        sensitive=found.request.sensitive,
-        device=found.device,
-        classes=risks_of(found.sizes, k, threshold),
-        attributes=_attributes(found),
-        worst={name: found.worst(name) for name in found.values},
-        l_values=found.l_values or None,
-        groups=[group for _, group in found.groups.first],
-        population=None if found.in_population is None else found.in_population.sizes.risks(limit),
-        present=[] if found.in_population is None else [one for _, one in found.in_population.present],
-        games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(found).items()},
-        estimated=found.estimated,
-        uniques=_uniques(found, people),
-        households=found.households,
-        risk_threshold=found.risk_threshold,
-        seconds=dict(found.seconds),
+        rows=result.rows,
+        quasi_identifiers=result.request.quasi_identifiers,
+        sensitive=result.request.sensitive,
+        device=result.device,
+        classes=risks_of(result.sizes, k, threshold),
+        attributes=_attributes(result),
+        worst={name: result.worst(name) for name in result.values},
+        l_values=result.l_values or None,
+        groups=[group for _, group in result.groups.first],
+        population=None if result.in_population is None else result.in_population.sizes.risks(limit),
+        present=[] if result.in_population is None else [entry for _, entry in result.in_population.present],
+        games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(result).items()},
+        estimated=result.estimated,
+        uniques=_uniques(result, people),
+        households=result.households,
+        risk_threshold=result.risk_threshold,
+        seconds=dict(result.seconds),
     )
 
 
@@ -303,36 +303,36 @@ def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> N
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
 
 
-def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
+def _uniques(result: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
     """Return the estimated uniques in the population; None if the population's size is not given."""
     if all(value is None for value in people.values()):
         return None
     try:
-        return population_uniques(found.sizes.classes_of_size, **people)
+        return population_uniques(result.sizes.classes_of_size, **people)
     except InputError as error:
         raise InputError(str(error).replace("population:", "population_size:", 1)) from None
 
 
-def _attacked_sizes(found: Assessment) -> dict[str, Mapping[int, int]]:
+def _attacked_sizes(result: Assessment) -> dict[str, Mapping[int, int]]:
     """Return the rows of the table by class size, by attacker.
 
     The prosecutor's sizes are rows in the table, the journalist's are people in the population.
     """
-    sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
-    return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
+    sizes: dict[str, Mapping[int, int]] = {"prosecutor": result.sizes.rows_of_size}
+    return sizes if result.in_population is None else sizes | {"journalist": result.in_population.sizes.rows_of_size}
 
 
-def _attributes(found: Assessment) -> pd.DataFrame:
+def _attributes(result: Assessment) -> pd.DataFrame:
     """Return a table with one row for each sensitive attribute; see `DisclosureRisk`."""
     import pandas as pd
 
     records = []
-    for name in found.request.sensitive:
-        record: dict[str, float] = {"values": found.cardinalities[name]}
-        record |= {model: values[name] for model, values in found.values.items() if model != "k"}
-        if name in found.homogeneous:
-            record["homogeneous_classes"] = found.homogeneous[name].classes
-            record["homogeneous_rows"] = found.homogeneous[name].rows
+    for name in result.request.sensitive:
+        record: dict[str, float] = {"values": result.cardinalities[name]}
+        record |= {model: values[name] for model, values in result.values.items() if model != "k"}
+        if name in result.homogeneous:
+            record["homogeneous_classes"] = result.homogeneous[name].classes
+            record["homogeneous_rows"] = result.homogeneous[name].rows
         records.append(record)
-    index = pd.Index(found.request.sensitive, name="attribute", tupleize_cols=False)
+    index = pd.Index(result.request.sensitive, name="attribute", tupleize_cols=False)
     return pd.DataFrame(records, index=index)

@@ -138,8 +138,8 @@ class RiskSearch:
         """The ranking of homogeneous classes; None if these are not asked for."""
         if not (self.request.groups and self.request.sensitive):
             return None
-        known = len(self.request.quasi_identifiers)
-        return Ranking(self.columns, known, list(map(value_order, self.columns)), self.request.groups)
+        known_count = len(self.request.quasi_identifiers)
+        return Ranking(self.columns, known_count, list(map(value_order, self.columns)), self.request.groups)
 
     def search(
         self,
@@ -252,8 +252,8 @@ def search_partitions(
                 # Progress counts cells of the table. An engine that gets distinct rows would count theirs.
                 every_row = job.times is None and partition.people is None and not job.wildcards
                 progress = report if every_row else None
-                findings = search.search([partition], engine, workers, again, progress, watch)
-                found = combine_findings(search.request.groups, found, findings)
+                own = search.search([partition], engine, workers, again, progress, watch)
+                found = combine_findings(search.request.groups, found, own)
                 if not every_row:
                     scored = [column for column in job.scored_columns if column in search.attributes]
                     report.advance(job.total * len(scored))

@@ -119,13 +119,13 @@ class RiskTasks:
             sample = graph.tree("samples", route_tasks.add_samples, graph.each("sample", sample_rows, rows))
             route = graph.one("routes", route_tasks.plan_routes, planned, chunks, chunks, partitions, sample)
         sent = graph.each("send", send, planned, route, range(chunks), rows)
-        found = (planned, search, route, range(partitions), graph.shuffle("out", sent, partitions))
+        inputs = (planned, search, route, range(partitions), graph.shuffle("out", sent, partitions))
         combine = partial(combine_findings, request.groups)
-        first = graph.tree("findings", combine, graph.each("find", search_partition, *found))
+        first = graph.tree("findings", combine, graph.each("find", search_partition, *inputs))
         second = graph.one("second", RiskSearch.second, search, first)
         again: Any = ByAttribute()
         if request.may_look_again:
-            again = graph.tree("findings-again", combine, graph.each("find-again", search_partition, *found, second))
+            again = graph.tree("findings-again", combine, graph.each("find-again", search_partition, *inputs, second))
         return graph.one("conclude", conclude, planned, search, first, second, again)
 
     def add_population(self, chunks: list[Result], lacks: str) -> Result:
@@ -261,13 +261,13 @@ def search_partition(
         return {}
     engine, again = task_engine(plan.device), () if second is None else second.measures
     with task_workers() as workers:
-        found: ByAttribute = {}
+        result: ByAttribute = {}
         for rows, scored_columns in _rows_by_cut(plan, routes, partition, arrived, workers):
             for fitting in rows.fitting(scored_columns):
                 columns = list(range(len(search.columns)))
                 own = Partition.from_keys(search.job, fitting.scored_columns, columns, fitting.keys, *fitting.counts)
-                found = combine_findings(search.request.groups, found, search.search([own], engine, workers, again))
-        return found
+                result = combine_findings(search.request.groups, result, search.search([own], engine, workers, again))
+        return result
 
 
 def _rows_by_cut(
@@ -302,9 +302,9 @@ def too_many_to_compare(limit: int, rows: int) -> InputError:
     )
 
 
-def first_columns(known: int, totals: ChunkTotals) -> ChunkTotals:
-    """Return the totals of the first `known` columns of a table, its quasi-identifiers."""
-    return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
+def first_columns(known_count: int, totals: ChunkTotals) -> ChunkTotals:
+    """Return the totals of the first `known_count` columns of a table, its quasi-identifiers."""
+    return totals._replace(values=totals.values[:known_count], first_missing=totals.first_missing[:known_count])
 
 
 def presence_ranking(most: int, people: PopulationPlan) -> PresenceRanking:

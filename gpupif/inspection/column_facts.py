@@ -248,13 +248,13 @@ class ColumnFacts:
     @property
     def is_running_number(self) -> bool:
         """True if the column numbers the rows: it has each whole number from 0 or 1 on once, without a gap."""
-        found = self.range
+        numbers = self.range
         return (
             self.type == WHOLE
-            and found is not None
+            and numbers is not None
             and self.distinct == self.once == self.rows
-            and found.low in (0, 1)
-            and found.high - found.low == self.rows - 1
+            and numbers.low in (0, 1)
+            and numbers.high - numbers.low == self.rows - 1
         )
 
 

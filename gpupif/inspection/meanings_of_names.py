@@ -46,12 +46,12 @@ def meaning_of_name(name: Hashable) -> Meaning | None:
         # "name of patient" is read as "patient name".
         words = [word for word in words[1:] if word not in LINKS] + words[:1]
     words = [word for word in words if word not in NAMED] if _phrase_in(words, 2) is None else words
-    found = _phrase_in(words, 2) or _word_in(words)
-    if found is not None and found.role == IDENTIFIER and MODIFIERS.intersection(words):
+    best = _phrase_in(words, 2) or _word_in(words)
+    if best is not None and best.role == IDENTIFIER and MODIFIERS.intersection(words):
         return next(
             (meaning for word in words if (meaning := _meaning_of((word,))) and meaning.role != IDENTIFIER), None
         )
-    return found
+    return best
 
 
 def _phrase_in(words: Sequence[str], least: int) -> Meaning | None:
@@ -67,8 +67,8 @@ def _phrase_in(words: Sequence[str], least: int) -> Meaning | None:
 def _word_in(words: Sequence[str]) -> Meaning | None:
     """Return the meaning of one word: the last before a link ("age" of "age at diagnosis"). `CODE` comes last."""
     first = next((place for place, word in enumerate(words) if place and word in LINKS), len(words))
-    found = [meaning for word in (*words[:first][::-1], *words[first:]) if (meaning := _meaning_of((word,)))]
-    return next((meaning for meaning in found if meaning is not meanings.CODE), found[0] if found else None)
+    choices = [meaning for word in (*words[:first][::-1], *words[first:]) if (meaning := _meaning_of((word,)))]
+    return next((meaning for meaning in choices if meaning is not meanings.CODE), choices[0] if choices else None)
 
 
 def _meaning_of(words: tuple[str, ...]) -> Meaning | None:

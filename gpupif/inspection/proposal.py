@@ -70,15 +70,15 @@ class _Evidence:
 def propose(facts: Mapping[Hashable, ColumnFacts]) -> dict[Hashable, Proposal]:
     """Return the proposals for the columns of a table, in their order."""
     bodies = names_a_body(list(facts))
-    found = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
-    weights = [name for name, one in found.items() if one.role == WEIGHT]
+    proposals = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
+    weights = [name for name, one in proposals.items() if one.role == WEIGHT]
     if len(weights) > 1:
-        best = min(weights, key=lambda name: (found[name].meaning != meanings.WEIGHTS, _is_numbered(name)))
+        best = min(weights, key=lambda name: (proposals[name].meaning != meanings.WEIGHTS, _is_numbered(name)))
         for name in weights:
             if name != best:
                 reason = f"weights too, and a table is weighed by one column: {best!r} is proposed"
-                found[name] = replace(found[name], role=LEFT_OUT, reason=reason)
-    return found
+                proposals[name] = replace(proposals[name], role=LEFT_OUT, reason=reason)
+    return proposals
 
 
 def may_name_persons(

@@ -68,7 +68,7 @@ def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict
     with frame.active(), Workers() as workers:
         arrays = [(name, frame.column(frame.names.index(name))) for name in names]
         on_device = frame.device_frames() is not None
-        facts = [find(*one) for one in arrays] if on_device else workers.run(find, arrays)
+        facts = [find(*named) for named in arrays] if on_device else workers.run(find, arrays)
     return dict(zip(names, facts, strict=True))
 
 

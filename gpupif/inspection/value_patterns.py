@@ -210,16 +210,16 @@ def shares(texts: Sequence[str], meaning: Meaning | None) -> Mapping[Meaning, fl
     texts: distinct values. meaning: the meaning of the column's name; None if it has none. A pattern that needs more
     distinct values, or a name, is tried only if the name says its meaning.
     """
-    found: dict[Meaning, float] = {}
+    by_meaning: dict[Meaning, float] = {}
     plain = [text.strip() if len(text) <= LONGEST else "" for text in texts]
     for pattern in PATTERNS:
         named = pattern.meaning == meaning
         if (pattern.by_name_only or len(plain) < pattern.least) and not named:
             continue
         share = sum(map(pattern.fits, plain)) / len(plain)
-        if share > found.get(pattern.meaning, 0.0):
-            found[pattern.meaning] = share
-    return found
+        if share > by_meaning.get(pattern.meaning, 0.0):
+            by_meaning[pattern.meaning] = share
+    return by_meaning
 
 
 STRONG = frozenset(pattern.meaning for pattern in PATTERNS if pattern.strong)
@@ -236,5 +236,5 @@ HELD: Mapping[Meaning, re.Pattern[str]] = {
 
 def held_in(texts: Sequence[str]) -> Mapping[Meaning, int]:
     """Return the number of texts with values of each meaning in them; meanings that no text has are left out."""
-    found = {meaning: sum(pattern.search(text) is not None for text in texts) for meaning, pattern in HELD.items()}
-    return {meaning: count for meaning, count in found.items() if count}
+    counts = {meaning: sum(pattern.search(text) is not None for text in texts) for meaning, pattern in HELD.items()}
+    return {meaning: count for meaning, count in counts.items() if count}

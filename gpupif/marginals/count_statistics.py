@@ -87,5 +87,5 @@ def as_often_as_parts(joint: npt.NDArray[np.int64], parts: Sequence[npt.NDArray[
     expected = np.ones(len(joint), exact)
     for part in parts:
         expected = expected * part.astype(exact)
-    found = joint.astype(exact) * total ** (len(parts) - 1)
-    return bool((found == expected).all())
+    scaled = joint.astype(exact) * total ** (len(parts) - 1)
+    return bool((scaled == expected).all())

@@ -147,14 +147,14 @@ def send_combinations(
         return pack(parcels)
     codes, times = whole.rows(local)
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        each = counting.counters(codes, cardinalities, [one.columns for one in sets], times, differ=True)
-        for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
-            found = counter.combinations(place, ordered=False)
-            layout = key_layout([cardinalities[column] for column in one.columns])
-            keys = layout.pack(found.codes, workers)
-            columns = list(one.columns)
-            to = partition_of_keys(keys, layout, (columns.index(column) for column in one.by), partitions)
-            parcels += parcel_rows(Rows(keys, found.counts), to, partitions, source, number, workers)
+        each = counting.counters(codes, cardinalities, [request.columns for request in sets], times, differ=True)
+        for number, (request, (counter, place)) in enumerate(zip(sets, each, strict=True)):
+            combinations = counter.combinations(place, ordered=False)
+            layout = key_layout([cardinalities[column] for column in request.columns])
+            keys = layout.pack(combinations.codes, workers)
+            columns = list(request.columns)
+            to = partition_of_keys(keys, layout, (columns.index(column) for column in request.by), partitions)
+            parcels += parcel_rows(Rows(keys, combinations.counts), to, partitions, source, number, workers)
     return pack(parcels)
 
 
@@ -163,7 +163,7 @@ def count_partition(
 ) -> list[list[Any]]:
     """Return the results of a partition, by set, from the combinations that reached it."""
     find = make(whole.columns, whole.total)
-    found: list[list[Any]] = [[] for _ in sets]
+    results: list[list[Any]] = [[] for _ in sets]
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
         for number, group in groupby(unpack(arrived, partition), key=lambda parcel: parcel.cut):
             columns = sets[number].columns
@@ -172,13 +172,13 @@ def count_partition(
             rows = rows_in(group, layout.words)
             counter = counting.counter([list(range(len(columns)))], cardinalities, len(rows.keys))
             counter.add(layout.unpack(rows.keys), rows.counts)
-            found[number].append(find(columns, counter, 0))
-    return found
+            results[number].append(find(columns, counter, 0))
+    return results
 
 
 def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
     """Return the results of several groups of partitions together, by set."""
-    return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
+    return [[result for part in own_parts for result in part] for own_parts in zip(*parts, strict=True)]
 
 
 def _result(whole: TablePlan, found: list[list[Any]]) -> tuple[str, CountResult]:

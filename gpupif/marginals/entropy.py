@@ -362,9 +362,9 @@ def _are_independent(counts: SetCounts, total: Total, a: Sequence[int], b: Seque
     many, few = (a, b) if first > second else (b, a)
     parts = counts.count([SetRequest(few)], _make_combinations).found[0]
     codes = [np.concatenate([part.codes[place] for part in parts]) for place in range(len(few))]
-    known = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
+    sums = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
     joint = SetRequest([*many, *few], many)
-    return all(counts.count([joint], partial(_FindIndependence, len(many), known)).found[0])
+    return all(counts.count([joint], partial(_FindIndependence, len(many), sums)).found[0])
 
 
 def _make_sizes(columns: Sequence[Column], total: Total) -> Any:
@@ -385,27 +385,27 @@ def _make_combinations(columns: Sequence[Column], total: Total) -> Any:
 class _FindIndependence:
     """The function that returns whether n c(a, b) = c(a) c(b), in a partition with all rows of its values of A.
 
-    many: number of columns of A, the first columns of the set. known: c(b) of all values of B, in their order.
+    many: number of columns of A, the first columns of the set. sums: c(b) of all values of B, in their order.
     """
 
-    def __init__(self, many: int, known: npt.NDArray[np.int64], columns: Sequence[Column], total: Total) -> None:
+    def __init__(self, many: int, sums: npt.NDArray[np.int64], columns: Sequence[Column], total: Total) -> None:
         self._many = many
-        self._known = known
+        self._sums = sums
         self._cardinalities = [column.cardinality for column in columns]
         self._total = total
 
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> bool:
-        found = counter.combinations(place)
+        joint = counter.combinations(place)
         with Workers(1) as workers:
             one, other = (
                 number_rows(
-                    found.codes[part], [self._cardinalities[column] for column in set_[part]], workers, found.counts
+                    joint.codes[part], [self._cardinalities[column] for column in set_[part]], workers, joint.counts
                 )
                 for part in (slice(self._many), slice(self._many, None))
             )
             counts = one.combinations.counts
             # All combinations of A here and B have to occur. Then the values of B here are all values of B, in order.
-            if len(other.combinations.counts) < len(self._known) or len(found.counts) < len(counts) * len(self._known):
+            if len(other.combinations.counts) < len(self._sums) or len(joint.counts) < len(counts) * len(self._sums):
                 return False
-        parts = counts[one.number], self._known[other.number]
-        return as_often_as_parts(found.counts, parts, self._total.units)
+        parts = counts[one.number], self._sums[other.number]
+        return as_often_as_parts(joint.counts, parts, self._total.units)

@@ -59,10 +59,10 @@ class MemoryCounts(SetCounts):
         coded = self._coded
         find = make(self._columns, self._total)
         self._report.stage("count", len(sets), "sets")
-        found = []
-        lists = [one.columns for one in sets]
+        results = []
+        lists = [asked.columns for asked in sets]
         each = self._counting.counters(coded.codes, coded.cardinalities, lists, self._times)
-        for one, (counter, place) in zip(sets, each, strict=True):
-            found.append([find(one.columns, counter, place)])
+        for asked, (counter, place) in zip(sets, each, strict=True):
+            results.append([find(asked.columns, counter, place)])
             self._report.advance()
-        return CountResult(self._columns, self._total, found)
+        return CountResult(self._columns, self._total, results)

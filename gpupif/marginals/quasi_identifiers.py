@@ -67,9 +67,9 @@ class QuasiIdentifiers(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON: with the first `top` sets, and the number of all."""
-        found = super().to_dict()
-        found["sets"] = found["sets"][: self.top]
-        return {**found, "sets_in_all": len(self.sets)}
+        document = super().to_dict()
+        document["sets"] = document["sets"][: self.top]
+        return {**document, "sets_in_all": len(self.sets)}
 
     def __repr__(self) -> str:
         return f"<QuasiIdentifiers of {self.rows:,} rows: {len(self.sets):,} of at most {self.max_size} columns>"
@@ -186,14 +186,14 @@ def quasi_identifiers(
         names = list(counts.names)
         size = _check_size(len(names), asked)
         opened = time.perf_counter()
-        found = find_smallest_sets(counts, criterion, size)
+        result = find_smallest_sets(counts, criterion, size)
         device = counts.device
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
-    whole = found.whole
+    whole = result.whole
     ratios = whole.distinction, whole.separation
-    sets = _as_frame(found, names, by)
+    sets = _as_frame(result, names, by)
     return QuasiIdentifiers(
-        whole.rows, names, float(criterion.alpha), by, size, device, sets, *ratios, found.counted, shown, seconds
+        whole.rows, names, float(criterion.alpha), by, size, device, sets, *ratios, result.counted, shown, seconds
     )
 
 
@@ -218,7 +218,7 @@ def _check_size(columns: int, asked: int | None) -> int:
     return size
 
 
-def _as_frame(found: SmallestSets, names: Sequence[Hashable], by: str) -> pd.DataFrame:
+def _as_frame(result: SmallestSets, names: Sequence[Hashable], by: str) -> pd.DataFrame:
     """Return the sets as a table, smaller sets first, among sets of one size the highest ratio first."""
 
     def rank(item: tuple[tuple[int, ...], Separation]) -> tuple[Any, ...]:
@@ -226,7 +226,7 @@ def _as_frame(found: SmallestSets, names: Sequence[Hashable], by: str) -> pd.Dat
         key = (-ratios.classes, ratios.together) if by == "distinction" else (ratios.together, -ratios.classes)
         return (len(set_), *key, set_)
 
-    ranked = sorted(found.found.items(), key=rank)
+    ranked = sorted(result.found.items(), key=rank)
     return pd.DataFrame(
         {
             "columns": pd.Series([[names[place] for place in set_] for set_, _ in ranked], dtype=object),
@@ -250,9 +250,9 @@ class Criterion:
     alpha: Fraction
     by: str
 
-    def number(self, of: Separation) -> int:
+    def number(self, separation: Separation) -> int:
         """Return the number of a set that was counted."""
-        return of.classes if self.by == "distinction" else of.together + of.rows
+        return separation.classes if self.by == "distinction" else separation.together + separation.rows
 
     def at_best(self, number: int, values: int) -> int:
         """Return the best number if columns with `values` combinations are added to a set.
@@ -299,28 +299,28 @@ def find_smallest_sets(counts: SetCounts, criterion: Criterion, max_size: int) -
     if not criterion.reached(criterion.number(whole), rows):
         return SmallestSets({}, whole, columns, 1)
     values = [column.cardinality for column in columns]
-    found: dict[ColumnSet, Separation] = {}
-    known: dict[ColumnSet, Separation] = {
+    reaching: dict[ColumnSet, Separation] = {}
+    separations: dict[ColumnSet, Separation] = {
         (place,): Separation.from_counts(columns[place].counts, rows) for place in every
     }
     at_best: dict[ColumnSet, int] = {}
     sets = 1
     for left in reversed(range(max_size)):
-        numbers = at_best | {set_: criterion.number(one) for set_, one in known.items()}
-        smallest = {set_: one for set_, one in known.items() if criterion.reached(numbers[set_], rows)}
-        found |= smallest
+        numbers = at_best | {set_: criterion.number(ratios) for set_, ratios in separations.items()}
+        smallest = {set_: ratios for set_, ratios in separations.items() if criterion.reached(numbers[set_], rows)}
+        reaching |= smallest
         further = _most_values(values, left)
-        open_ = {
+        alive = {
             set_: number
             for set_, number in numbers.items()
             if set_ not in smallest and criterion.reached(criterion.at_best(number, further), rows)
         }
-        at_best = dict(_candidates(open_, values, criterion))
+        at_best = dict(_candidates(alive, values, criterion))
         wanted = [set_ for set_, number in at_best.items() if criterion.reached(number, rows)]
-        parts = counts.count([SetRequest(set_) for set_ in wanted], make_separation).found if wanted else []
-        known = {set_: Separation.total(own) for set_, own in zip(wanted, parts, strict=True)}
+        results = counts.count([SetRequest(set_) for set_ in wanted], make_separation).found if wanted else []
+        separations = {set_: Separation.total(own) for set_, own in zip(wanted, results, strict=True)}
         sets += len(wanted)
-    return SmallestSets(found, whole, columns, sets)
+    return SmallestSets(reaching, whole, columns, sets)
 
 
 def make_separation(columns: Sequence[Column], total: Total) -> Any:
@@ -333,15 +333,15 @@ def make_separation(columns: Sequence[Column], total: Total) -> Any:
 
 
 def _candidates(
-    open_: dict[ColumnSet, int], values: Sequence[int], criterion: Criterion
+    alive: dict[ColumnSet, int], values: Sequence[int], criterion: Criterion
 ) -> Iterator[tuple[ColumnSet, int]]:
     """Yield sets of one column more, all of whose subsets of one column less can grow, with their best numbers."""
-    for prefix, group in groupby(sorted(open_), key=lambda set_: set_[:-1]):
+    for prefix, group in groupby(sorted(alive), key=lambda set_: set_[:-1]):
         for last in combinations([set_[-1] for set_ in group], 2):
             set_ = (*prefix, *last)
             parts = [(column, set_[:at] + set_[at + 1 :]) for at, column in enumerate(set_)]
-            if all(part in open_ for _, part in parts):
-                yield set_, criterion.worst([criterion.at_best(open_[part], values[column]) for column, part in parts])
+            if all(part in alive for _, part in parts):
+                yield set_, criterion.worst([criterion.at_best(alive[part], values[column]) for column, part in parts])
 
 
 def _most_values(values: Sequence[int], columns: int) -> int:

@@ -101,4 +101,4 @@ class SetCounts(ABC):
 
 def with_counts(columns: Sequence[Column], weighted: TableWeights | None) -> Sequence[Column]:
     """Return the columns, with how much the rows of each value count. weighted: None without weights."""
-    return columns if weighted is None else [replace(one, counts=weighted.counts[one.name]) for one in columns]
+    return columns if weighted is None else [replace(column, counts=weighted.counts[column.name]) for column in columns]

@@ -93,13 +93,13 @@ class ToxicPairs(Displayable):
         Triples have the key "triples". The first `top` pairs are in it; "pairs_in_all" (or "triples_in_all") and
         "values_in_all" are the numbers of all pairs of columns and of values.
         """
-        found = super().to_dict()
-        kind, pairs = SIZES[self.size], found.pop("pairs")
-        found[kind], found[f"{kind}_in_all"] = pairs[: self.top], len(pairs)
-        found["values_in_all"] = int(self.pairs["combinations"].sum())
+        document = super().to_dict()
+        kind, pairs = SIZES[self.size], document.pop("pairs")
+        document[kind], document[f"{kind}_in_all"] = pairs[: self.top], len(pairs)
+        document["values_in_all"] = int(self.pairs["combinations"].sum())
         if self.people is None:
-            del found["people"]
-        return found
+            del document["people"]
+        return document
 
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"

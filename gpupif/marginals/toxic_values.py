@@ -76,29 +76,29 @@ class MeasuredSets:
 
     def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetFindings:
         """Return the findings of the combinations of a set that a counter has."""
-        found = counter.combinations(place, ordered=False)
-        counts = found.counts
+        combinations = counter.combinations(place, ordered=False)
+        counts = combinations.counts
         expected = np.empty(len(counts))
-        look_up(self._columns[subset[0]].counts, found.codes[0], expected)
-        for column, codes in zip(subset[1:], found.codes[1:], strict=True):
+        look_up(self._columns[subset[0]].counts, combinations.codes[0], expected)
+        for column, codes in zip(subset[1:], combinations.codes[1:], strict=True):
             kernels.expect_more(codes, self._columns[column].counts, self._total.units, expected)
         ratios, rare = np.empty(len(counts)), np.empty(len(counts) + 1, np.int64)
         least = self._highest.min() if len(self._highest) == self._top else -math.inf
         number, as_expected = kernels.find_rare(expected, counts, NEARLY_NONE, least, ratios, rare)
-        independent = as_expected == len(counts) and self._independent(subset, found)
+        independent = as_expected == len(counts) and self._independent(subset, combinations)
         kept = rare[:number]
         self._highest = _highest(np.concatenate([self._highest, ratios[kept]]), self._top)
         return SetFindings(
             CountSums.from_counts(counts, self._total.alone),
             len(counts),
             independent,
-            self._rarest(subset, Rare(ratios[kept], counts[kept], [codes[kept] for codes in found.codes])),
+            self._rarest(subset, Rare(ratios[kept], counts[kept], [codes[kept] for codes in combinations.codes])),
         )
 
-    def _independent(self, subset: Sequence[int], found: Combinations) -> bool:
+    def _independent(self, subset: Sequence[int], combinations: Combinations) -> bool:
         """Return whether each combination occurs exactly as often as if its values were independent."""
-        parts = [self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True)]
-        return as_often_as_parts(found.counts, parts, self._total.units)
+        parts = [self._columns[column].counts[codes] for column, codes in zip(subset, combinations.codes, strict=True)]
+        return as_often_as_parts(combinations.counts, parts, self._total.units)
 
     def add(self, subset: Sequence[int], parts: Sequence[SetFindings]) -> None:
         """Measure the next set. parts: the findings of all partitions of its combinations."""
