@@ -103,7 +103,7 @@ def population_classes(histogram: Mapping[int, int], fraction: float) -> float:
 
 
 def fit_slide(classes: float, ones: int, twos: int, fraction: float) -> tuple[float, float]:
-    """Return the alpha and beta whose expected classes of one and of two rows are those of the sample.
+    """Return the alpha and beta that expect as many classes of one and of two rows as the sample has.
 
     classes: the number of classes K in the population. ones, twos: classes of one row and of two rows in the sample.
     fraction: the sampling fraction f.

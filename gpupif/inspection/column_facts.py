@@ -22,7 +22,7 @@ from ..encoding.merge import ValueCounts
 from ..utils.exact_sums import ExactSum
 from ..utils.information import LogSum, Sizes
 
-# The most distinct values of a column whose texts are searched for patterns: those with the lowest hashes.
+# The most distinct values of a column whose texts are searched for patterns: the values of lowest hashes.
 SAMPLE_SIZE = 1000
 # The most characters of a text that are kept in a sample.
 LONGEST = 10_000
@@ -173,7 +173,7 @@ class ColumnFacts:
 
     @classmethod
     def from_values(cls, values: ValueCounts) -> ColumnFacts:
-        """Return the facts of distinct values, all or those of a partition."""
+        """Return the facts of the distinct values of a column, or of a partition."""
         labels, counts = values.labels, values.counts
         kind = kind_of(labels.type) if len(labels) else NOTHING
         occurs = counts if values.missing == 0 else np.append(counts, values.missing)

@@ -49,7 +49,7 @@ class QuasiIdentifiers(Displayable):
     seconds: mapping of stage to wall time, seconds.
 
     The columns of `sets` are: columns (a list of names), size (number of columns), distinction, separation. Smaller
-    sets come first; among sets of one size, those with the highest ratio.
+    sets come first; sets of one size are in order of their ratio, the highest first.
     """
 
     rows: int
