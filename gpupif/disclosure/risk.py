@@ -175,7 +175,7 @@ def risk(
     groups:
         How many of the most homogeneous classes of several rows to list (group privacy), default 10. Classes with the
         highest share of a sensitive value come first; see `Group`. 0: do not look for them, which saves a pass. With a
-        population, also how many classes of the highest presence to list; of equal ones, the classes with the most rows.
+        population, also how many classes of the highest presence to list; of equal ones, the largest classes.
     population:
         The population that the table is a part of: a table of any kind with the quasi-identifiers, and values of the
         same types. It gives journalist risk and presence, see `gpupif.population_risks`. Or a `gpupif.Population`,
