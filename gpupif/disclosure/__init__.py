@@ -1,1 +1,1 @@
-"""Disclosure risk: of sensitive attributes and identities in a table, of the population behind it, before data."""
+"""The disclosure risk of identities and sensitive attributes: in a table, in its population, before there is data."""

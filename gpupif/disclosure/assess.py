@@ -1,7 +1,7 @@
-"""The assessment of a table, wherever it is: the findings of its equivalence classes, and its classes in a population.
+"""The assessment of a table of any kind: the findings of its equivalence classes, and its classes in a population.
 
 A table in memory is searched as one partition. A table of files, or of Dask, is chunks in a graph of tasks
-(`risk_tasks`), which gives the same bits.
+(`risk_tasks`). Both ways give the same bits.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ from .request import RiskRequest
 from .risk_search import Assessment, RiskSearch, search_partitions
 from .risk_tasks import RiskTasks, too_many_to_compare
 
-# The stages of a graph that are shown as progress, and what each counts.
+# The stages of a graph that are shown as progress, and the unit of each.
 SHOWN = {"totals": "chunks", "out": "chunks", "findings": "partitions", "findings-again": "partitions"}
 
 
 def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessment:
-    """Return the result of a request for a table of any kind, with its classes in a population, if there is one.
+    """Return the result of a request for a table of any kind.
+
+    population: the population that the table is a part of. Its classes are then in the result. Default: none.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
@@ -59,24 +61,27 @@ def assess(table: Any, request: RiskRequest, population: Population | None = Non
             request.pick(frame.names)
             orders = frame.orders()
             with frame.active():
-                # The column that takes the place of an attribute is asked for, but the table does not have it.
+                # The table has no `constant_column`, so only its own columns are encoded.
                 score_request = replace(request.score_request(orders), used=request.columns)
                 encoded, weighted = encode_frame(frame, score_request, report)
                 columns, place = encoded.columns, frame.scores_on
                 search = RiskSearch.from_columns(request, columns, frame.rows, orders, weighted, place)
-        found = search_partitions(search, [Partition.from_table(search.job)], engine, report, watch)
+        assessment = search_partitions(search, [Partition.from_table(search.job)], engine, report, watch)
         if population is None:
-            return found
+            return assessment
         with watch("population"):
             known = columns[: len(request.quasi_identifiers)]
             classes = _population_classes(known, population, request, engine, report)
-        return replace(found, in_population=classes, seconds=watch.seconds)
+        return replace(assessment, in_population=classes, seconds=watch.seconds)
 
 
 def _assess_files(
     table: Any, request: RiskRequest, engine: Engine, report: Reporter, watch: Stopwatch, population: Population | None
 ) -> Assessment:
-    """Return the result for the files that a path names, within a memory limit."""
+    """Return the result for the files of a path, within the memory limit.
+
+    The distinct rows are searched at once if they fit into memory. If not, the tasks cut them into partitions.
+    """
     with watch("read and encode"):
         opened = open_temporary_table(
             table, request.choose, request.kept_missing, report, copies=2, joined=population is not None
@@ -94,18 +99,18 @@ def _assess_files(
         with watch("collapse"):
             collapsed = _collapse(search, chunks, stream.budget.part_rows(search.job), weighed, report)
         if collapsed is not None:
-            found = search_partitions(search, [collapsed], engine, report, watch)
+            assessment = search_partitions(search, [collapsed], engine, report, watch)
             del collapsed
         else:
             with watch("score"):
-                found = graph.value(tasks.add_search())
-            found = replace(found, device=engine.device, seconds=watch.seconds)
+                assessment = graph.value(tasks.add_search())
+            assessment = replace(assessment, device=engine.device, seconds=watch.seconds)
         if population is None:
-            return found
+            return assessment
         with watch("population"):
             people = files.enter_context(_population_chunks(population, request, report, stream.budget))
             classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people), population.lacks))
-        return replace(found, in_population=classes, seconds=watch.seconds)
+        return replace(assessment, in_population=classes, seconds=watch.seconds)
 
 
 def _collapse(
@@ -117,7 +122,9 @@ def _collapse(
 ) -> Partition | None:
     """Return the distinct rows of a table as one partition; None if they are more than the limit.
 
-    Raises InputError for too many rows if missing values match every value, since no cut keeps classes whole then.
+    weighed: the sampling weights of the rows, and their sums by value. None without weights.
+
+    Raises InputError for too many rows if missing values match every value: no cut keeps classes whole then.
     """
     columns, request = range(len(search.request.columns)), search.request
     weights = () if weighed is None else (weighed[0], request.read.index(request.weights))
@@ -132,7 +139,7 @@ def _collapse(
 
 
 def _assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessment:
-    """Return the result for a Dask frame; computes at once, only the result comes to the client."""
+    """Return the result for a Dask frame. It is computed at once, and only the result comes to the client."""
     from ..dask.graph import Graph
     from ..dask.population import open_dask_population, population_chunks
     from ..dask.watch import compute
@@ -151,21 +158,21 @@ def _assess_dask(table: Any, request: RiskRequest, population: Population | None
         last = graph.one("with-classes", _with_classes, last, classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
-        found: Assessment = compute(graph.value(last), report)
-    return replace(found, seconds=watch.seconds)
+        assessment: Assessment = compute(graph.value(last), report)
+    return replace(assessment, seconds=watch.seconds)
 
 
-def _with_classes(found: Assessment, classes: MatchedClasses) -> Assessment:
+def _with_classes(assessment: Assessment, classes: MatchedClasses) -> Assessment:
     """Return the result with the classes in the population."""
-    return replace(found, in_population=classes)
+    return replace(assessment, in_population=classes)
 
 
 def _population_classes(
     columns: Sequence[Column], population: Population, request: RiskRequest, engine: Engine, report: Reporter
 ) -> MatchedClasses:
-    """Return the classes of a table in memory; columns: its quasi-identifiers.
+    """Return the classes in the population of a table in memory. columns: the quasi-identifiers of the table.
 
-    Raises InputError if the table is no part of the population; TableReadError, OutputError.
+    Raises InputError if the population lacks rows of the table; TableReadError, OutputError.
     """
     known = request.quasi_identifiers
     if in_streams(population.table, partial(_choose_known, known)):
@@ -174,8 +181,8 @@ def _population_classes(
             with _local_graph(people.folder / "graph", people.budget, report) as graph:
                 table = MemoryChunks(columns, people.budget.chunk_rows)
                 tasks = RiskTasks.from_chunks(graph, request, score_request, known, table)
-                found: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
-                return found
+                classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
+                return classes
     matched = match_population(open_population(population.table, known), columns, request.missing, population.lacks)
     ranking = PresenceRanking.from_columns(request.groups, matched.joined)
     return MatchedClasses.from_matched(matched.joined, ranking, matched.rows, engine)
@@ -183,7 +190,7 @@ def _population_classes(
 
 @contextlib.contextmanager
 def _population_chunks(population: Population, request: RiskRequest, report: Reporter, budget: Budget) -> Any:
-    """Return the chunks of a population for a table of files; budget: that the table was read with."""
+    """Yield the chunks of a population for a table of files. budget: the memory plan with which the table was read."""
     if isinstance(population.table, str | os.PathLike):
         with _open_population(population, request, report, budget) as stream:
             yield stream.chunks
@@ -197,7 +204,10 @@ def _population_chunks(population: Population, request: RiskRequest, report: Rep
 def _open_population(
     population: Population, request: RiskRequest, report: Reporter, budget: Budget | None
 ) -> TemporaryTable:
-    """Return the files of the population, encoded on disk; budget: that the table was read with, if it was."""
+    """Return the files of a population, encoded on disk.
+
+    budget: the memory plan with which the table was read. None if the table is in memory.
+    """
     choose, missing = partial(_choose_known, request.quasi_identifiers), request.kept_missing
     return open_temporary_table(
         population.table, choose, missing, report, copies=2, joined=True, argument="population", budget=budget
@@ -205,13 +215,13 @@ def _open_population(
 
 
 def _choose_known(known: Sequence[Hashable], source: Source) -> list[str]:
-    """Return the quasi-identifiers in the files of a population; raises InputError if it lacks one."""
+    """Return the quasi-identifiers as columns of a population's files. Raises InputError if a column is not there."""
     check_exist("population", known, source.names, "the population")
     return [str(name) for name in known]
 
 
 def _local_graph(folder: Any, budget: Budget, report: Reporter) -> LocalGraph:
-    """Return a graph that shows its progress."""
+    """Return a graph that runs here, keeps its results in a folder and shows the progress of its stages."""
     shown = ""
 
     def done(stage: str) -> None:

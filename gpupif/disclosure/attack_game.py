@@ -1,6 +1,6 @@
-"""Cost and benefit of attacks: what a rational adversary gains by them, and what a publisher loses.
+"""Cost and benefit of attacks: the gain of a rational adversary, and the loss of a publisher.
 
-The publisher moves first and publishes rows or keeps them back; the adversary then attacks those rows whose
+The publisher moves first and publishes each row or keeps it back. The adversary then attacks each published row whose
 re-identification is expected to bring more than the attempt costs.
 """
 
@@ -27,15 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Payoffs(Record):
-    """What publishing a table as it is brings its publisher, and attacks on it an adversary; see `Game`.
+    """The expected payoffs of a publisher and of an adversary for one table; see `Game`.
 
-    rows: of the table. attacked: rows on which an attack is expected to bring a gain, so that it happens; deterred:
-    rows on which it is expected to bring a loss (of others it brings neither, and does not happen). publishable: rows
-    whose publication is expected to bring the publisher more than nothing, attack or not. deterring_size,
-    publishable_size: how many rows, with a population people, a class has at least to be so; None: however many, it is
-    not. Amounts of all rows together, in the unit of the game: publisher_payout: where all are published;
-    best_payout: where only publishable ones are; deterring_payout: where only those are that no attack pays on;
-    adversary_payoff: of the attacks that happen where all are published.
+    Amounts are in the unit of the game, and sums over all rows concerned. An attack that brings neither gain nor loss
+    does not happen.
+
+    game: Game. The amounts at stake.
+    rows: int. Rows of the table.
+    attacked: int. Rows that are attacked: an attack is expected to bring a gain.
+    deterred: int. Rows on which an attack is expected to bring a loss.
+    publishable: int. Rows whose publication is expected to bring the publisher more than 0, attacks included.
+    deterring_size: int or None, rows (people with a population). The least class size that deters. None: no size does.
+    publishable_size: int or None, rows (people with a population). The least publishable class size. None: no size is.
+    publisher_payout: float. The publisher's payout if all rows are published.
+    best_payout: float. The publisher's payout if only publishable rows are published.
+    deterring_payout: float. The publisher's payout if only deterred rows are published.
+    adversary_payoff: float. The adversary's payoff from all attacks if all rows are published.
     """
 
     game: Game
@@ -53,23 +60,23 @@ class Payoffs(Record):
 
 @dataclass(frozen=True)
 class Game(Record):
-    """What is at stake in the publication of a table, for ``game=`` of `gpupif.risk`: amounts of any one unit.
+    """The amounts at stake in the publication of a table, for ``game=`` of `gpupif.risk`; all in one unit.
 
-    Whoever attacks a row finds the person behind it with probability p: 1 / f, f being the rows of its class
-    (prosecutor), or 1 / F, F being the people of its class in the population (journalist). A rational adversary attacks
-    where that is expected to bring a gain, adversary_gain * p > adversary_cost. A published row then brings the
-    publisher publisher_benefit, less publisher_loss * p where it is attacked; one that is kept back brings nothing.
+    An attack on a row finds its person with probability p. For a prosecutor p is 1 / f, f being the rows of its class.
+    For a journalist p is 1 / F, F being the people of its class in the population. A rational adversary attacks if a
+    gain is expected: adversary_gain * p > adversary_cost. A published row brings the publisher publisher_benefit, less
+    publisher_loss * p if it is attacked. A row that is kept back brings 0.
 
     Parameters
     ----------
     publisher_benefit:
-        What the publisher has of each row that is published.
+        The publisher's benefit from each published row. Default 1200.
     publisher_loss:
-        What the publisher loses by each person who is re-identified.
+        The publisher's loss for each person who is re-identified. Default 300.
     adversary_gain:
-        What the adversary has of each person who is re-identified.
+        The adversary's gain from each person who is re-identified. Default 300.
     adversary_cost:
-        What the adversary pays for each attempt, on one row.
+        The adversary's cost of each attempt on one row. Default 4.
 
     Raises
     ------
@@ -79,18 +86,18 @@ class Game(Record):
     References
     ----------
     Wan, Vorobeychik, Xia, Clayton, Kantarcioglu, Ganta, Heatherly & Malin 2015, A Game Theoretic Framework for
-    Analyzing Re-Identification Risk. The amounts that hold where none is given are those of ARX, in dollars; deterred
-    and publishable rows are what its profitability models keep, without and with attacks.
+    Analyzing Re-Identification Risk. The default amounts are the defaults of ARX, in dollars. ARX's profitability
+    models keep the deterred rows (without attacks) and the publishable rows (with attacks).
 
     Notes
     -----
-    Which rows are attacked, deterred and publishable is decided exactly, amounts being taken as the decimal numbers
-    that they are written as: 0.3 is three times 0.1.
+    Attacked, deterred and publishable rows are decided exactly. Amounts are decimal numbers as they are written: 0.3 is
+    three times 0.1.
 
     Examples
     --------
-    An attempt costs 4 and brings 300, so that an attack on a class of 74 rows pays, of 75 neither pays nor does not,
-    and of 76 does not:
+    An attempt costs 4 and a person found brings 300. An attack on a class of 74 rows brings a gain, of 75 rows neither
+    gain nor loss, of 76 rows a loss:
 
     >>> game = Game(publisher_benefit=10, publisher_loss=300, adversary_gain=300, adversary_cost=4)
     >>> found = game.payoffs([20, 74, 75, 76])
@@ -113,23 +120,25 @@ class Game(Record):
                 raise InputError(f"{field.name}: expected an amount, a number from 0 to 2^62; got {brief(amount)}.")
 
     def payoffs(self, class_sizes: Any, rows: int | None = None) -> Payoffs:
-        """Return the payoffs for a table, from the sizes of its equivalence classes alone.
+        """Return the payoffs for a table, with a prosecutor, from the sizes of its equivalence classes alone.
 
-        class_sizes, rows: as of `gpupif.models.class_risks`. That is the game with a prosecutor; with a journalist
-        `payoffs_of` takes sizes in the population, which `gpupif.risk` finds with ``population=``. Raises InputError.
+        class_sizes: as in `gpupif.models.class_risks`.
+        rows: as in `gpupif.models.class_risks`.
+
+        `gpupif.risk` with ``population=`` also has the game with a journalist. Raises InputError.
         """
         return self.payoffs_of(ClassSizes.from_classes(histogram_of(class_sizes, rows)).rows_of_size)
 
     def payoffs_of(self, rows_of_size: Mapping[int, int]) -> Payoffs:
-        """`payoffs`, from the number of rows in classes of each size, of the table or of the population."""
+        """Return the payoffs. rows_of_size: number of rows by class size, in the table or in the population."""
         moves = self._moves(np.array(list(rows_of_size), np.float64), np.float64(1))
         rows = np.array(list(rows_of_size.values()), object)
         benefit, loss, gain, cost = (_exact(getattr(self, field.name)) for field in fields(self))
-        # Of all rows of a size exactly: of whole classes these are amounts of no more digits than those of the game.
-        lost = [found * loss / size for size, found in rows_of_size.items()]
-        gained = [float(found * gain / size - found * cost) for size, found in rows_of_size.items()]
+        # Fractions for all rows of a size: whole classes then give amounts of no more digits than the game's.
+        lost = [count * loss / size for size, count in rows_of_size.items()]
+        gained = [float(count * gain / size - count * cost) for size, count in rows_of_size.items()]
         payouts = [
-            float(found * benefit - (lost[place] if moves.attacked[place] else 0)) for place, found in enumerate(rows)
+            float(count * benefit - (lost[place] if moves.attacked[place] else 0)) for place, count in enumerate(rows)
         ]
         return Payoffs(
             game=self,
@@ -146,29 +155,30 @@ class Game(Record):
         )
 
     def rows(self, sizes: Any, information: Any = 1.0) -> pd.DataFrame:
-        """What the game comes to for each row of a table.
+        """Return the payoffs for each row of a table.
 
         Parameters
         ----------
         sizes:
-            For each row the size of its class, a list, array or Series: in the table (``class_size`` of
-            `gpupif.score`), or in the population (``population_size`` of a column that is scored but not known; with
-            weights ``class_size``). One below 1 counts as 1, and of nobody, 0, no attack succeeds.
+            For each row the size of its class: a list, array or Series of numbers. A size in the table is
+            ``class_size`` of `gpupif.score`. A size in the population is ``population_size`` of a column that is scored
+            and not known, or with weights ``class_size``. A size between 0 and 1 counts as 1. If the size is 0, nobody
+            is there, and no attack succeeds.
         information:
-            Which share of its information each row keeps when it is published, one for all or one each, in [0, 1]: 1
-            as it is, less where it was generalized. The publisher's benefit is multiplied by it.
+            The share of its information that each published row keeps, in [0, 1]: one number, or one for each row. 1
+            for a row as it is, less for a generalized row. It multiplies the publisher's benefit. Default 1.
 
         Returns
         -------
         pandas.DataFrame
-            One row a row: ``attacked``, ``deterred``, ``publishable`` (booleans, as in `Payoffs`), ``adversary_payoff``
-            (what an attack is expected to bring, above 0 or below) and ``publisher_payout`` (what publication is). With
-            the index of sizes, where that has one.
+            One row for each row: ``attacked``, ``deterred``, ``publishable`` (booleans, as in `Payoffs`);
+            ``adversary_payoff`` (the expected payoff of an attack, above or below 0); ``publisher_payout`` (the
+            expected payout of publication). The index is the index of `sizes`, if it has one.
 
         Raises
         ------
         InputError
-            Sizes that are no numbers from 0 on; shares that are not in [0, 1], or not as many as sizes.
+            Sizes that are no numbers from 0 on; shares outside [0, 1], or not as many as sizes.
 
         Examples
         --------
@@ -192,11 +202,11 @@ class Game(Record):
         return pd.DataFrame(self._moves(people, kept)._asdict(), index=index)
 
     def _moves(self, sizes: npt.NDArray[np.float64], information: npt.NDArray[np.float64] | np.float64) -> _Moves:
-        """Return the moves of both sides for rows in classes of these sizes; in infinite classes no attack succeeds."""
+        """Return the moves of both sides for rows in classes of these sizes. An attack on an infinite class fails."""
         side = _compare(sizes, self._worth_attacking)
         attacked, deterred = side < 0, side > 0
-        found = 1.0 / sizes
-        gained = float(self.adversary_gain) * found - float(self.adversary_cost)
+        probability = 1.0 / sizes
+        gained = float(self.adversary_gain) * probability - float(self.adversary_cost)
         earned = float(self.publisher_benefit) * information + np.zeros(len(sizes))
         with np.errstate(invalid="ignore"):
             worth = _compare(sizes * information, self._worth_publishing) > 0
@@ -205,17 +215,17 @@ class Game(Record):
             deterred=deterred,
             publishable=(earned > 0) & (worth | ~attacked),
             adversary_payoff=np.where(attacked | deterred, gained, 0.0),
-            publisher_payout=earned - np.where(attacked, float(self.publisher_loss) * found, 0.0),
+            publisher_payout=earned - np.where(attacked, float(self.publisher_loss) * probability, 0.0),
         )
 
     @property
     def _worth_attacking(self) -> Fraction | None:
-        """Classes below this size are attacked, those above it are not worth it; None: it is infinite."""
+        """The class size below which an attack brings a gain, and above which it brings a loss. None: infinite."""
         return _ratio(self.adversary_gain, self.adversary_cost)
 
     @property
     def _worth_publishing(self) -> Fraction | None:
-        """Classes above this size are worth publishing even if they are attacked; None: it is infinite."""
+        """The class size above which a row is worth publishing even if it is attacked. None: infinite."""
         return _ratio(self.publisher_loss, self.publisher_benefit)
 
     @property
@@ -234,7 +244,7 @@ class Game(Record):
 
 
 class _Moves(NamedTuple):
-    """The moves for each row, or class; see `Game.rows`."""
+    """The moves for each row, or each class size; see `Game.rows`."""
 
     attacked: npt.NDArray[np.bool_]
     deterred: npt.NDArray[np.bool_]
@@ -244,7 +254,7 @@ class _Moves(NamedTuple):
 
 
 def _exact(amount: float) -> Fraction:
-    """An amount as the decimal number that it is written as."""
+    """Return an amount exactly as the decimal number that it is written as."""
     return Fraction(str(amount))
 
 
@@ -255,7 +265,7 @@ def _ratio(amount: float, other: float) -> Fraction | None:
 
 
 def _compare(sizes: npt.NDArray[np.float64], limit: Fraction | None) -> npt.NDArray[np.float64]:
-    """Below 0 where a size is below a limit, above 0 where it is above it, 0 where it is equal, exactly."""
+    """Return -1 for a size below a limit, 1 above it, 0 if equal: exactly, though the limit may be no float."""
     if limit is None:
         return np.where(np.isinf(sizes), 0.0, -1.0)
     nearest = float(limit)
@@ -264,7 +274,7 @@ def _compare(sizes: npt.NDArray[np.float64], limit: Fraction | None) -> npt.NDAr
 
 
 def _numbers(argument: str, given: Any, expected: str, most: float) -> npt.NDArray[np.float64]:
-    """Numbers from 0 to `most`, one or several; raises InputError for anything else."""
+    """Return one number or an array of numbers from 0 to `most`. Raises InputError for anything else."""
     try:
         array = np.asarray(given)
         numbers = array.astype(np.float64)

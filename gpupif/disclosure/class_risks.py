@@ -1,4 +1,4 @@
-"""Risk by the sizes of equivalence classes: rows that agree on all quasi-identifiers."""
+"""The risk that follows from the sizes of equivalence classes: rows that agree on all quasi-identifiers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from .class_sizes import ClassSizes, histogram_of
 
 @dataclass(frozen=True)
 class AttackRisk:
-    """Probability that an attacker finds the person behind a row, in [0, 1], over all rows of a table.
+    """The probability that an attacker finds the person of a row, in [0, 1], over all rows of a table.
 
-    highest: of the row most at risk. average: over the rows. at_risk: share of the rows for which it is above the
-    threshold.
+    highest: float. The risk of the row most at risk.
+    average: float. The mean over the rows.
+    at_risk: float. The share of the rows with a risk above the threshold.
     """
 
     highest: float
@@ -27,18 +28,27 @@ class AttackRisk:
 
 @dataclass(frozen=True)
 class ClassRisks(Record):
-    """Equivalence classes of a table and the risk that follows from their sizes; made by `class_risks`.
+    """The equivalence classes of a table, and the risk that follows from their sizes; made by `class_risks`.
 
-    rows, classes: how many. k: rows of the smallest class; the table is k-anonymous. largest: rows of the largest.
-    average_size: rows per class. uniques: classes of one row; unique_share: rows that are alone, in [0, 1].
-    discernibility: for each row the rows of its class, added up. wanted_k: the k asked for; classes_below,
-    rows_below, share_below: classes with fewer rows, their rows, and these as a share of all rows;
-    normalized_average_size: average_size / wanted_k. threshold: a risk above it counts as at risk. prosecutor: the
-    attacker knows that the person is in the table. marketer: expected share of the rows that are re-identified when
-    the attacker tries all.
+    rows: int. Rows of the table.
+    classes: int or None. Equivalence classes.
+    k: int. Rows of the smallest class: the table is k-anonymous.
+    largest: int. Rows of the largest class.
+    average_size: float or None. Mean rows of a class.
+    uniques: int. Classes of one row.
+    unique_share: float, in [0, 1]. Share of the rows that are alone in their class.
+    discernibility: int. Sum over the rows of the rows of their class.
+    wanted_k: int. The k that was asked for.
+    classes_below: int or None. Classes of fewer than wanted_k rows.
+    rows_below: int. Rows of these classes.
+    share_below: float, in [0, 1]. Share of the rows that are in these classes.
+    normalized_average_size: float or None. average_size / wanted_k.
+    threshold: float, in (0, 1]. A risk above the threshold counts as at risk.
+    prosecutor: AttackRisk. The risk if the attacker knows that the person is in the table.
+    marketer: float, in (0, 1]. Expected share of the rows that are re-identified if the attacker tries all rows.
 
-    Where missing values match every value, a row's class is all rows that match it. Classes then overlap, so that
-    there is no number of them: classes, average_size, classes_below and normalized_average_size are None.
+    If missing values match every value, a row's class is all rows that match the row. Such classes overlap and cannot
+    be counted: classes, average_size, classes_below and normalized_average_size are None.
     """
 
     rows: int
@@ -60,7 +70,7 @@ class ClassRisks(Record):
 
 
 def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, threshold: float | None = None) -> ClassRisks:
-    """Risk of a table from the sizes of its equivalence classes alone, exact.
+    """Return the risk of a table, from the sizes of its equivalence classes alone.
 
     Parameters
     ----------
@@ -68,9 +78,9 @@ def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, thresh
         Rows of each class: a list, array or Series; or a mapping of size to number of classes; or
         `gpupif.utils.information.Sizes`.
     rows:
-        Rows of the table; needed with `Sizes`, which leaves classes of one row out.
+        Rows of the table. Needed with `Sizes`, which leaves classes of one row out. Default: the sum of the sizes.
     k:
-        Classes of fewer rows are counted apart.
+        Classes of fewer rows are counted apart. Default 5.
     threshold:
         Highest acceptable probability of re-identification, in (0, 1]; default 1/k.
 
@@ -85,8 +95,8 @@ def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, thresh
     Raises
     ------
     InputError
-        Sizes that are no whole numbers from 1 on, no class at all, rows that do not fit the classes, k below 1, a
-        threshold outside (0, 1].
+        Sizes that are no whole numbers from 1 on, no class at all, another number of rows than the classes have, k
+        below 1, a threshold outside (0, 1].
 
     References
     ----------
@@ -114,13 +124,13 @@ def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, thresh
 
 
 def check_limits(k: Any, threshold: Any) -> tuple[int, float]:
-    """K, and the highest acceptable risk, 1/k where none is given; raises InputError as `class_risks`."""
+    """Return k, and the threshold: the highest acceptable risk, default 1/k. Raises InputError as `class_risks`."""
     wanted = whole_number("k", k, "rows")
     return wanted, 1 / wanted if threshold is None else share("threshold", threshold)
 
 
 def risks_of(sizes: ClassSizes, k: int = 5, threshold: float | None = None) -> ClassRisks:
-    """`class_risks` of classes that may overlap; see there."""
+    """Return the risks of classes that may overlap; see `class_risks`."""
     wanted, limit = check_limits(k, threshold)
     found, total = sizes.rows_of_size, sizes.rows
     classes = None if sizes.overlapping else sum(sizes.classes_of_size.values())
@@ -152,12 +162,16 @@ def risks_of(sizes: ClassSizes, k: int = 5, threshold: float | None = None) -> C
 
 @dataclass(frozen=True)
 class ClassFigure:
-    """A figure of the equivalence classes.
+    """A figure of the equivalence classes of a table.
 
-    name: as gates and scored columns have it; meaning; unit, range: of its values. find: its value, None where it is
-    not defined since classes overlap. high_is_bad: whether the table is at risk where it is high, else where it is low.
-    depends: what its meaning depends on, "k" or "threshold". only_improves: whether it never gets worse where values of
-    columns are made coarser, so that classes grow together.
+    name: str. The name in gates, criteria and scored columns.
+    meaning: str. The meaning in words.
+    unit: str. The unit of the values.
+    find: callable. Returns the value from `ClassRisks`; None if overlapping classes leave it undefined.
+    range: str. The range of the values. Default "0 and up".
+    high_is_bad: bool. True if a high value is a high risk, False if a low value is. Default True.
+    depends: tuple of "k" and "threshold". The parameters on which the meaning depends. Default none.
+    only_improves: bool. True if coarser values of columns, which merge classes, never make it worse. Default True.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Sizes of equivalence classes, in whatever form they come."""
+"""The sizes of equivalence classes, in each form in which a caller may give them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from .risk_threshold import KeyedSums
 
 
 def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int64]:
-    """Sizes of classes, one number each, from a list, an array or a Series; raises InputError for anything else.
+    """Return sizes of classes, one number for each, from a list, an array or a Series.
 
-    least: that a size may be, 0 or 1; one is above 0.
+    least: int, 0 or 1. The lowest size that is allowed. Default 1.
+
+    Raises InputError for anything else, and if no class has a row.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InputError(f"{argument}: expected sizes of classes, a list of whole numbers; got {type(given).__name__}.")
     values = given if hasattr(given, "__array__") else list(given)
     array = np.asarray(values)
     if array.dtype.kind == "O" and array.ndim == 1 and all(map(is_whole, array)):
-        # As nullable integers come from some versions of pandas, and numbers beyond 64 bits from lists.
+        # Nullable integers of some versions of pandas, and numbers beyond 64 bits in lists, come as objects.
         values, array = list(array), np.array([min(max(int(value), 0), MOST) for value in array])
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
         came = f"{array.ndim} dimensions" if array.ndim != 1 else "none" if array.size == 0 else brief(array[0])
         raise InputError(f"{argument}: expected the size of each class, a list of whole numbers; got {came}.")
     wrong = ~((array >= least) & (array < MOST) & (array == np.floor(array)))
     if isinstance(values, list):
-        # NumPy makes numbers of booleans that are among numbers.
+        # NumPy turns booleans among numbers into numbers, so booleans are looked for in the list.
         wrong |= np.array([isinstance(value, bool | np.bool_) for value in values])
     if wrong.any():
         place = int(np.argmax(wrong))
@@ -50,46 +52,48 @@ def size_array(argument: str, given: Any, least: int = 1) -> npt.NDArray[np.int6
 
 
 def histogram_of(class_sizes: Any, rows: int | None = None) -> dict[int, int]:
-    """Size of an equivalence class to the number of classes of that size, ascending.
+    """Return the number of equivalence classes of each size, by size, ascending.
 
-    class_sizes: the size of each class; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`,
-    which leaves classes of one row out, so that it needs `rows`, the rows of the table. Raises InputError for what is
-    none.
+    class_sizes: the size of each class; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`.
+    rows: int. Rows of the table. Needed with `Sizes`, which leaves classes of one row out.
+
+    Raises InputError for anything else.
     """
     if isinstance(class_sizes, Sizes):
         total = whole_number("rows", rows, "rows")
-        found = dict(zip(class_sizes.sizes.tolist(), class_sizes.times.tolist(), strict=True))
-        alone = total - sum(size * times for size, times in found.items())
+        histogram = dict(zip(class_sizes.sizes.tolist(), class_sizes.times.tolist(), strict=True))
+        alone = total - sum(size * times for size, times in histogram.items())
         if alone < 0:
             raise InputError(f"rows: expected at least the {total - alone:,} rows of the classes, got {total:,}.")
-        return ({1: alone} if alone else {}) | found
+        return ({1: alone} if alone else {}) | histogram
     if isinstance(class_sizes, Mapping):
-        found = {}
+        histogram = {}
         for size, times in class_sizes.items():
             number = whole_number(f"class_sizes[{brief(size)}]", times, "classes of this size", 0)
             if number:
-                found[whole_number("class_sizes", size, "rows as the size of a class")] = number
-        if not found:
+                histogram[whole_number("class_sizes", size, "rows as the size of a class")] = number
+        if not histogram:
             raise InputError("class_sizes: expected at least one class, got none.")
     else:
         sizes, numbers = np.unique(size_array("class_sizes", class_sizes), return_counts=True)
-        found = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
-    total = sum(size * times for size, times in found.items())
+        histogram = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
+    total = sum(size * times for size, times in histogram.items())
     if total > MOST:
         raise InputError("class_sizes: expected classes of at most 2^62 rows together; got more.")
     if rows is not None and whole_number("rows", rows, "rows") != total:
         raise InputError(
             f"rows: expected the {total:,} rows that the classes have together, got {rows!r}. Leave it out."
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(histogram.items()))
 
 
 @dataclass(frozen=True)
 class ClassSizes:
     """The rows of a table by the size of their equivalence class.
 
-    rows_of_size: size to rows, ascending. overlapping: whether rows have classes of their own, which overlap, for
-    missing values match every value: then there is no number of classes.
+    rows_of_size: mapping of class size to rows, ascending.
+    overlapping: bool. True if each row has a class of its own, as when missing values match every value. Classes then
+        overlap and cannot be counted.
     """
 
     rows_of_size: Mapping[int, int]
@@ -97,33 +101,36 @@ class ClassSizes:
 
     @classmethod
     def from_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
-        """From the number of classes of each size, ascending, which do not overlap."""
+        """Return sizes of classes that do not overlap. classes_of_size: the number of classes by size, ascending."""
         return cls({size: size * times for size, times in classes_of_size.items()})
 
     @classmethod
     def from_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
-        """From the number of rows in classes of each size, but those alone in theirs, and of all rows."""
-        found = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
-        alone = rows - sum(found.values())
-        return cls(({1: alone} if alone else {}) | found, overlapping)
+        """Return sizes of classes. rows_of_size: rows by class size, without rows that are alone in their class.
+
+        rows: int. All rows of the table.
+        """
+        rows_by_size = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
+        alone = rows - sum(rows_by_size.values())
+        return cls(({1: alone} if alone else {}) | rows_by_size, overlapping)
 
     @property
     def rows(self) -> int:
-        """All rows."""
+        """The number of all rows."""
         return sum(self.rows_of_size.values())
 
     @property
     def smallest(self) -> int:
-        """Rows of the smallest class."""
+        """The rows of the smallest class."""
         return min(self.rows_of_size)
 
     def rows_of_risk(self) -> KeyedSums:
         """Return the number of rows by their risk, 1 / size."""
-        sizes, rows = (np.array(list(found), np.int64) for found in zip(*self.rows_of_size.items(), strict=True))
+        sizes, rows = (np.array(list(numbers), np.int64) for numbers in zip(*self.rows_of_size.items(), strict=True))
         return KeyedSums.from_amounts(1 / sizes, rows)
 
     @property
     def classes_of_size(self) -> dict[int, int]:
-        """The number of classes of each size; they do not overlap."""
+        """The number of classes of each size, if classes do not overlap."""
         assert not self.overlapping
         return {size: rows // size for size, rows in self.rows_of_size.items()}

@@ -1,4 +1,4 @@
-"""Risk in the population that sampling weights estimate: of classes by their rows and by the people of these."""
+"""Risk in the population that sampling weights estimate, from the rows and the people of each equivalence class."""
 
 from __future__ import annotations
 
@@ -15,21 +15,27 @@ from ..utils.exact_sums import ExactSum
 from .class_risks import AttackRisk
 from .risk_threshold import KeyedSums
 
-# Classes that are computed at a time.
+# The number of classes whose risks are computed at once.
 BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
 class EstimatedRisks(Record):
-    """Risk of a sample in the population that its sampling weights estimate.
+    """The risk of a sample in the population that its sampling weights estimate.
 
-    rows: of the sample; people: of the population, the sum of the weights. k_map: people of the smallest class there,
-    of those that have any. threshold: a risk above it counts as at risk. Of a row whose class has f rows with weights
-    that sum to F: journalist: 1 / F, at most 1, and 0 where F is 0, as `reidentification_risk` of `gpupif.score`;
-    individual: Benedetti & Franconi's, the expected value of 1 / F where F is negative binomial, as `individual_risk`
-    there and as sdcMicro's indivRisk (method "exact"; its default "approx" has p / (f - (1-p)) for f > 2, p = f / F,
-    which is higher by up to 4.1 % for f = 3, 1.3 % for f = 5 and 0.28 % for f = 10).
-    reidentifications: the individual risks of all rows together, the expected number of rows that are re-identified.
+    A class has f rows in the sample and F people in the population, the sum of the weights of its rows.
+
+    rows: int. Rows of the sample.
+    people: float. People of the population, the sum of all weights.
+    k_map: float. People of the smallest class that has any.
+    threshold: float. A risk above the threshold counts as at risk.
+    journalist: AttackRisk. The risk 1 / F, at most 1, and 0 if F is 0: `reidentification_risk` of `gpupif.score`.
+    individual: AttackRisk. The individual risk of Benedetti & Franconi: `individual_risk` of `gpupif.score`.
+    reidentifications: float. The sum of the individual risks of all rows: the expected number of re-identified rows.
+
+    The individual risk is the expected value of 1 / F if F is negative binomial. sdcMicro's indivRisk has the same with
+    method "exact". Its default "approx" is p / (f - (1-p)) for f > 2, with p = f / F. "approx" is higher by up to 4.1 %
+    for f = 3, 1.3 % for f = 5 and 0.28 % for f = 10.
     """
 
     rows: int
@@ -42,7 +48,10 @@ class EstimatedRisks(Record):
 
 
 class RiskSum(NamedTuple):
-    """A risk of some rows: the highest, the number of rows above the threshold, and the exact sum."""
+    """The sums of one risk over some rows.
+
+    highest: the highest risk. at_risk: rows with a risk above the threshold. sum: the exact sum of the risks.
+    """
 
     highest: float = 0.0
     at_risk: int = 0
@@ -50,26 +59,26 @@ class RiskSum(NamedTuple):
 
     @classmethod
     def from_risks(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
-        """Return the sum over classes with these risks and so many rows."""
+        """Return the sums over classes. risks: of a row of each class. rows: rows of each class."""
         return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.of(risks, rows))
 
     @classmethod
     def total(cls, parts: Iterable[RiskSum]) -> RiskSum:
-        """Return the sum of several partitions together."""
-        several = [cls(), *parts]
-        highest, at_risk = max(part.highest for part in several), sum(part.at_risk for part in several)
-        return cls(highest, at_risk, ExactSum.total(part.sum for part in several))
+        """Return the sums over several partitions."""
+        sums = [cls(), *parts]
+        highest, at_risk = max(part.highest for part in sums), sum(part.at_risk for part in sums)
+        return cls(highest, at_risk, ExactSum.total(part.sum for part in sums))
 
     def over(self, rows: int) -> AttackRisk:
-        """Return the risk as a share of all rows."""
+        """Return the risk of a table of `rows` rows."""
         return AttackRisk(self.highest, self.sum.over(rows), self.at_risk / rows)
 
 
 class EstimatedSums(NamedTuple):
-    """Sums over the estimated classes of a partition; sums of several partitions are put together exactly.
+    """The sums over the estimated classes of a partition. The sums of partitions add up exactly.
 
-    smallest: people of the smallest class that has any, infinite if none has. rows_of_risk: the number of rows by their
-    individual risk, if asked for.
+    rows: rows of the sample. smallest: people of the smallest class that has any, infinite if none has. rows_of_risk:
+    the number of rows by their individual risk; None if not asked for.
     """
 
     rows: int
@@ -87,9 +96,13 @@ class EstimatedSums(NamedTuple):
         threshold: float,
         by_risk: bool = False,
     ) -> EstimatedSums:
-        """Return the sums over classes of these rows in the sample and people in the population.
+        """Return the sums over some classes.
 
-        rows: the rows with each such class. by_risk: whether `rows_of_risk` is wanted.
+        sizes: rows of each class in the sample.
+        people: people of each class in the population.
+        rows: number of rows that have this class. It is `sizes`, except if classes overlap.
+        threshold: a risk above the threshold counts as at risk.
+        by_risk: True if `rows_of_risk` is wanted.
         """
         blocks = []
         for start in range(0, len(sizes), BLOCK):
@@ -105,19 +118,19 @@ class EstimatedSums(NamedTuple):
 
     @classmethod
     def total(cls, parts: Iterable[EstimatedSums]) -> EstimatedSums:
-        """Return the sums of several partitions together."""
-        several = list(parts)
-        levels = [part.rows_of_risk for part in several if part.rows_of_risk is not None]
+        """Return the sums over several partitions."""
+        sums = list(parts)
+        levels = [part.rows_of_risk for part in sums if part.rows_of_risk is not None]
         return cls(
-            sum(part.rows for part in several),
-            min((part.smallest for part in several), default=np.inf),
-            RiskSum.total(part.journalist for part in several),
-            RiskSum.total(part.individual for part in several),
+            sum(part.rows for part in sums),
+            min((part.smallest for part in sums), default=np.inf),
+            RiskSum.total(part.journalist for part in sums),
+            RiskSum.total(part.individual for part in sums),
             KeyedSums.total(levels) if levels else None,
         )
 
     def risks(self, people: float, threshold: float) -> EstimatedRisks:
-        """Return the risk of all rows; people: of the population."""
+        """Return the risk of all rows. people: of the population."""
         return EstimatedRisks(
             rows=self.rows,
             people=people,

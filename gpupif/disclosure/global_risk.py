@@ -1,4 +1,4 @@
-"""The public `global_risk`: sample uniques that are unique in the population, by a log-linear model."""
+"""The public `global_risk`: the risk that sample uniques are unique in the population, by a log-linear model."""
 
 from __future__ import annotations
 
@@ -32,13 +32,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GlobalRisk(Displayable):
-    """Risk of the sample uniques of a table in its population; made by `gpupif.global_risk`. Prints as a table.
+    """The risk of the sample uniques of a table in its population; made by `gpupif.global_risk`. Prints as a table.
 
-    rows: of the sample; people: of the population, the sum of the weights. quasi_identifiers, interactions: of the
-    model, which has so many parameters. cells: combinations of values that are possible; occupied: that occur. uniques:
-    cells of one row. tau1: sample uniques that are expected to be unique in the population; tau2: expected number of
-    them that are found rightly, by a match with the population. tau1_share, tau2_share: as shares of the uniques, NaN
-    where there are none. device: which counted.
+    A cell is a combination of values of the quasi-identifiers. A sample unique is a cell of one row.
+
+    rows: int. Rows of the sample.
+    people: float. Estimated people of the population, the sum of the sampling weights.
+    quasi_identifiers: list of column names.
+    interactions: list of lists of column names. The interactions in the model.
+    parameters: int. Parameters of the model.
+    cells: int. All possible cells.
+    occupied: int. Cells that occur in the sample.
+    uniques: int. Sample uniques.
+    tau1: float, from 0 to uniques. Expected number of sample uniques that are unique in the population.
+    tau2: float, from 0 to uniques. Expected number of sample uniques that a match with the population finds rightly.
+    tau1_share: float, in [0, 1]. tau1 / uniques. NaN without sample uniques.
+    tau2_share: float, in [0, 1]. tau2 / uniques. NaN without sample uniques.
+    device: str. The device that counted.
     """
 
     rows: int
@@ -61,7 +71,7 @@ class GlobalRisk(Displayable):
         )
 
     def draw(self, console: Console) -> None:
-        among = ", ".join(" x ".join(map(str, one)) for one in self.interactions)
+        among = ", ".join(" x ".join(map(str, term)) for term in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),
             ("people in the population, estimated", f"{self.people:,.4g}"),
@@ -84,59 +94,60 @@ def global_risk(
     interactions: str | Sequence[Sequence[Hashable]] | None = None,
     missing: str = "category",
 ) -> GlobalRisk:
-    """Risk of a sample in its population by a Poisson log-linear model, as Skinner and Shlomo have it.
+    """Estimate the risk of a sample in its population by a Poisson log-linear model (Skinner and Shlomo).
 
-    A cell is a combination of values of the quasi-identifiers. Its people F in the population are taken to be Poisson
-    with a mean that a log-linear model says, each of them in the sample with a probability pi. For a cell with a single
-    row in the sample, then, F - 1 is Poisson with mean m = (1 - pi) lambda: it is unique in the population with
-    probability e^-m, and a match with one of the F people there is right with probability (1 - e^-m) / m. tau1 and tau2
-    are the sums of these over all such cells.
+    A cell is a combination of values of the quasi-identifiers, with F people in the population. F is taken as a Poisson
+    number, whose mean lambda follows from a log-linear model. Each of these people is in the sample with a probability
+    pi. If the cell has a single row in the sample, then F - 1 is Poisson with mean m = (1 - pi) lambda. Such a row is
+    unique in the population with probability e^-m. A match with one of the F people is right with probability
+    (1 - e^-m) / m. tau1 and tau2 are the sums of these two probabilities over all cells with a single row.
 
-    The means lambda are fitted to the people that the rows stand for, cell by cell, by maximum likelihood (pseudo
-    maximum likelihood, as weights differ). Cells without a row are in the table too. pi is the row's own, 1 / its
-    weight.
+    The means lambda are fitted by maximum likelihood to the people that the rows stand for, cell by cell. If weights
+    differ, this is pseudo maximum likelihood. Cells without a row count too. pi is 1 / the weight of the row.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`; a Dask DataFrame is computed at once, files that do not fit into memory are read in
-        streams. The cells that occur have to fit into memory, with interactions all that are possible.
+        As in `gpupif.score`. A Dask DataFrame is computed at once. Files that do not fit into memory are read in
+        streams. The cells that occur have to fit into memory; with interactions all possible cells.
     weights:
-        A column with the sampling weight of each row, 1 or more: how many people of the population it stands for.
+        A column with the sampling weight of each row, 1 or more: the number of people that the row stands for. Default:
+        none; then `sampling_fraction` is needed.
     sampling_fraction:
-        Instead of weights: the share of the population that the table, a simple random sample, is, in (0, 1].
+        The share of the population that is in the table, a simple random sample, in (0, 1]. Instead of weights.
     interactions:
-        None: main effects only, as if the columns were independent in the population; in closed form, for any number of
-        cells. "two-way": of all pairs of quasi-identifiers. Or a list of tuples of their names, each an interaction;
-        what is part of one is in the model too. These are fitted to all combinations of values that are possible, 2^24
-        at most. Too simple a model mostly says too much risk, too complex a one too little.
+        None (default): main effects only, as if the columns were independent in the population; in closed form, for any
+        number of cells. "two-way": the interactions of all pairs of quasi-identifiers. Or a list of tuples of their
+        names, one for each interaction; the interactions among some of its columns are in the model too. A model with
+        interactions is fitted to all possible cells, 2^24 at most. Too simple a model mostly overstates the risk, too
+        complex a model understates it.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category" (default): missing values are one value of their own; "error": refuse them.
 
     Returns
     -------
     GlobalRisk
-        ``.tau1``, ``.tau2``, numbers of rows from 0 to ``.uniques``, ``.tau1_share``, ``.tau2_share``, and what the
-        model was; prints as a table; ``.to_dict()``, ``.to_json()``.
+        ``.tau1`` and ``.tau2`` (rows, from 0 to ``.uniques``), ``.tau1_share``, ``.tau2_share``, and the facts of the
+        model; prints as a table; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        No rows, no such column, neither weights nor a sampling fraction or both, a weight below 1, an interaction that
-        is none, too many cells for them.
+        No rows, no such column, neither weights nor a sampling fraction or both, a weight below 1, a bad interaction,
+        too many cells for a model with interactions.
     TableReadError, OutputError, DeviceError
         As `gpupif.score`.
 
     Warns
     -----
     UserWarning
-        A fit that has not settled after many rounds.
+        A fit that is still inexact after 500 rounds.
 
     References
     ----------
     Skinner & Shlomo 2008, Assessing identification risk in survey microdata using log-linear models; Skinner & Holmes
-    1998, Estimating the re-identification risk per record in microdata. sdcMicro's modRisk takes the expected rows of
-    the sample for lambda, and divides by the number of cells that occur.
+    1998, Estimating the re-identification risk per record in microdata. sdcMicro's modRisk differs: its lambda is the
+    expected rows of the sample, and it divides by the number of cells that occur.
 
     Examples
     --------
@@ -153,8 +164,8 @@ def global_risk(
     if (weights is None) == (sampling_fraction is None):
         came = "neither" if weights is None else "both"
         raise InputError(
-            f"weights, sampling_fraction: expected one of them, got {came}: it says what share of the population is "
-            "in the sample."
+            f"weights, sampling_fraction: expected one of them, got {came}. Give the share of the population that is "
+            "in the sample, or the weights that say it."
         )
     if weights is not None and weights in known:
         raise InputError(f"weights: column {weights!r} is a quasi-identifier too. Name it in one of them only.")
@@ -187,8 +198,9 @@ def global_risk(
 class CellCounts(NamedTuple):
     """The cells of a contingency table that occur: combinations of values of the quasi-identifiers.
 
-    values: the number of values of each quasi-identifier. codes: (quasi-identifiers, cells), ascending. rows: of the
-    sample in each cell; people: the sum of their sampling weights, without weights the rows. device: which counted.
+    values: the number of values of each quasi-identifier. codes: (quasi-identifiers, cells), cells in ascending order.
+    rows: rows of the sample in each cell. people: the sum of their sampling weights; without weights the rows. device:
+    the device that counted.
     """
 
     values: Sequence[int]
@@ -199,7 +211,7 @@ class CellCounts(NamedTuple):
 
 
 def count_cells(table: Any, known: Sequence[Hashable], weights: Hashable, missing: str) -> CellCounts:
-    """Return the cells of a table of any kind; raises InputError, TableReadError, OutputError, DeviceError."""
+    """Return the cells of a table of any kind. Raises InputError, TableReadError, OutputError, DeviceError."""
     columns = [*known, *([] if weights is None else [weights])]
     request = CountRequest(columns, missing=missing, argument="quasi_identifiers")
     places = list(range(len(columns)))
@@ -216,24 +228,27 @@ def count_cells(table: Any, known: Sequence[Hashable], weights: Hashable, missin
 
 
 class _FindCells:
-    """Finds the cells of a partition, from combinations of values that have the weight last, if there are weights."""
+    """The function that returns the cells of a partition. known_count: the number of quasi-identifiers.
 
-    def __init__(self, known: int, columns: Sequence[Column], total: Total) -> None:
-        self._known = known
-        self._weights = amounts(columns[-1]) if len(columns) > known else None
+    With weights, the combinations that it reads have the weight as their last value.
+    """
+
+    def __init__(self, known_count: int, columns: Sequence[Column], total: Total) -> None:
+        self._known_count = known_count
+        self._weights = amounts(columns[-1]) if len(columns) > known_count else None
 
     def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[npt.NDArray[Any], ...]:
-        found = counter.combinations(place)
-        codes = np.stack([own.astype(np.int64) for own in found.codes[: self._known]])
-        if self._weights is None or not len(found.counts):
-            return codes, found.counts, found.counts.astype(np.float64)
+        combinations = counter.combinations(place)
+        codes = np.stack([own.astype(np.int64) for own in combinations.codes[: self._known_count]])
+        if self._weights is None or not len(combinations.counts):
+            return codes, combinations.counts, combinations.counts.astype(np.float64)
         first = np.flatnonzero(np.append(True, (codes[:, 1:] != codes[:, :-1]).any(axis=0)))
-        # Sums in the order of the weights do not depend on how weights are numbered.
-        weights = self._weights[found.codes[-1]]
+        # Codes of weights depend on the way to read the table; weights in ascending order give the same sum always.
+        weights = self._weights[combinations.codes[-1]]
         cell = np.cumsum(np.isin(np.arange(len(weights)), first)) - 1
         order = np.lexsort((weights, cell))
-        people = np.add.reduceat((found.counts * weights)[order], first)
-        return codes[:, first], np.add.reduceat(found.counts, first), people
+        people = np.add.reduceat((combinations.counts * weights)[order], first)
+        return codes[:, first], np.add.reduceat(combinations.counts, first), people
 
 
 def _check_weights(column: Column) -> None:
@@ -246,24 +261,24 @@ def _check_weights(column: Column) -> None:
         came = "a missing value" if value is None else repr(value)
         raise InputError(
             f"weights: column {column.name!r}: expected numbers of 1 or more, the people of the population that each "
-            f"row stands for; got {came}. Correct such weights, or drop the rows: one of weight 0 is in no sample."
+            f"row stands for; got {came}. Correct such weights, or drop the rows: a row of weight 0 is in no sample."
         )
 
 
-# Columns whose interaction a term is, by their places; terms of one column are main effects.
+# A term of the model: places of the columns that interact. A term of one column is a main effect.
 Term = tuple[int, ...]
 TWO_WAY = "two-way"
-# Cells of a table that is fitted as a whole, at most.
+# The most cells of a table that is fitted as a whole.
 MOST_CELLS = 1 << 24
-# A fit has settled where no margin has more than this share of the people at a wrong place. Where some cells are 0 in
-# the limit it never does: then it ends after so many rounds over the margins, and is good enough up to the other share.
+# A fit has settled if each margin has at most the share SETTLED of the people at a wrong place. A fit with cells that
+# tend to 0 never settles: it ends after ROUNDS rounds over the margins, and is good enough up to the share GOOD_ENOUGH.
 SETTLED, ROUNDS, GOOD_ENOUGH = 1e-10, 500, 1e-4
 
 
 def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[Term]:
-    """The terms of a hierarchical model: the main effects, the interactions, and all that are part of one.
+    """Return the terms of a hierarchical model: main effects, interactions, and the interactions among their columns.
 
-    interactions: None, "two-way", or a list of tuples of names. Raises InputError.
+    interactions: None, "two-way", or a list of tuples of names. names: the quasi-identifiers. Raises InputError.
     """
     places = range(len(names))
     if interactions is None:
@@ -276,7 +291,7 @@ def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[T
             )
         asked = list(combinations(places, 2))
     elif isinstance(interactions, Iterable):
-        asked = [_term(one, names) for one in interactions]
+        asked = [_term(interaction, names) for interaction in interactions]
     else:
         raise InputError(
             "interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; got "
@@ -287,6 +302,7 @@ def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[T
 
 
 def _term(given: Any, names: Sequence[Hashable]) -> Term:
+    """Return the places of the columns of one interaction, ascending. Raises InputError."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable) or len(set(given := list(given))) < 2:
         raise InputError(
             f"interactions: expected two or more different quasi-identifiers in each, got {brief(given)}. Write "
@@ -301,10 +317,10 @@ def expected_people(
 ) -> npt.NDArray[Any]:
     """Return how many people a model expects in each of the cells that occur.
 
-    codes: (columns, cells); values: the number of values of each column; people: in each cell.
+    codes: (columns, cells). values: the number of values of each column. people: people in each cell.
 
-    Main effects alone have a closed form, the product of the shares of the values; other models are fitted to all cells
-    that are possible. Raises InputError for a table with too many cells; warns if a fit does not settle.
+    Main effects alone have a closed form: the product of the shares of the values. A model with interactions is fitted
+    to all possible cells. Raises InputError for a table with too many cells; warns if a fit does not settle.
     """
     if all(len(term) == 1 for term in terms):
         total = math.fsum(people)
@@ -313,8 +329,8 @@ def expected_people(
     possible = math.prod(values)
     if possible > MOST_CELLS:
         raise InputError(
-            f"quasi_identifiers: a model with interactions is fitted to all cells that are possible, {possible:.3g} "
-            f"combinations of values; expected at most {MOST_CELLS:,}. Name fewer quasi-identifiers, bin those with "
+            f"quasi_identifiers: a model with interactions is fitted to all possible cells, {possible:.3g} "
+            f"combinations of values; expected at most {MOST_CELLS:,}. Name fewer quasi-identifiers, bin columns with "
             "many values, or leave interactions= out."
         )
     table = np.zeros(tuple(values))
@@ -324,22 +340,24 @@ def expected_people(
 
 
 def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.NDArray[np.float64]:
-    """The means of Poisson counts, by a log-linear model with these margins, that are the likeliest for a table.
+    """Return the likeliest means of Poisson counts by a log-linear model with these margins.
 
-    Iterative proportional fitting: from a table that is everywhere the same, margin by margin made what it is in the
-    table given (Deming & Stephan 1940). That needs no design matrix, and margins of 0, whose parameters are infinite,
-    come out as they are.
+    table: one axis for each column, the people in each cell. margins: terms whose sums the means have to keep.
+
+    Iterative proportional fitting (Deming & Stephan 1940): start with equal means, and scale them to one margin after
+    the other. This needs no design matrix, and fits margins of 0, whose parameters are infinite. Warns if the fit does
+    not settle.
     """
     fitted = np.full(table.shape, table.mean())
     axes = [tuple(axis for axis in range(table.ndim) if axis not in term) for term in margins]
-    wanted = [table.sum(axis=others, keepdims=True) for others in axes]
+    wanted = [table.sum(axis=summed_axes, keepdims=True) for summed_axes in axes]
     people, off = float(table.sum()), math.inf
     for _ in range(ROUNDS):
         off = 0.0
-        for others, margin in zip(axes, wanted, strict=True):
-            found = fitted.sum(axis=others, keepdims=True)
-            off = max(off, float(np.abs(found - margin).sum()) / people)
-            fitted *= np.divide(margin, found, out=np.zeros_like(margin), where=found > 0)
+        for summed_axes, margin in zip(axes, wanted, strict=True):
+            fitted_margin = fitted.sum(axis=summed_axes, keepdims=True)
+            off = max(off, float(np.abs(fitted_margin - margin).sum()) / people)
+            fitted *= np.divide(margin, fitted_margin, out=np.zeros_like(margin), where=fitted_margin > 0)
         if off <= SETTLED:
             break
     if off > GOOD_ENOUGH:
@@ -353,5 +371,5 @@ def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.
 
 
 def parameters(values: Sequence[int], terms: Sequence[Term]) -> int:
-    """Return the number of parameters of a model: the constant, and for each term the product of values - 1."""
+    """Return the number of parameters of a model: 1, and for each term the product of values - 1."""
     return 1 + sum(math.prod(values[place] - 1 for place in term) for term in terms)

@@ -1,7 +1,6 @@
 """Group privacy: equivalence classes of several rows that nearly agree on a sensitive attribute.
 
-Whoever is known to be in such a class has nothing to hide in: the attribute of all its people is told without anybody
-being told from the others.
+If a person is known to be in such a class, the attribute is nearly known too, although nobody is re-identified.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.display import Record
 
-# Entropies that agree to so many places are equal: they differ by rounding.
+# Decimal places of entropies that are compared: further places differ by rounding.
 PLACES = 12
 
 
@@ -27,11 +26,15 @@ PLACES = 12
 class Group(Record):
     """An equivalence class of at least two rows.
 
-    quasi_identifiers: the values that its rows agree on, by column, None for missing. rows: how many. attribute: the
-    sensitive attribute; value: its most frequent value there; share: of the rows that have it, in (0, 1]; entropy: of
-    the attribute's values there, bits. With sampling weights share and entropy are of the people that rows stand for.
-    Where missing values match every value, it is all rows that match these values, and share and entropy are of the
-    known values of the attribute.
+    quasi_identifiers: mapping of column name to value. The values that the rows agree on, None for missing.
+    rows: int. Rows of the class.
+    attribute: column name. The sensitive attribute.
+    value: the most frequent value of the attribute in the class.
+    share: float, in (0, 1]. The share of the rows that have this value.
+    entropy: float, bits. The entropy of the attribute's values in the class.
+
+    With sampling weights, share and entropy count people in place of rows. If missing values match every value, the
+    class is all rows that match these values. Share and entropy are then of the known values of the attribute.
     """
 
     quasi_identifiers: Mapping[Hashable, Any]
@@ -42,7 +45,7 @@ class Group(Record):
     entropy: float
 
 
-# The order of groups: the highest share, the lowest entropy, the most rows, the first attribute, the lowest values.
+# The sort key of groups: highest share, lowest entropy, most rows, first attribute, lowest values.
 Rank = tuple[float, float, int, int, tuple[int, ...]]
 
 
@@ -50,8 +53,8 @@ Rank = tuple[float, float, int, int, tuple[int, ...]]
 class Homogeneous:
     """The homogeneous classes of a sensitive attribute in a partition, or of several attributes in a table.
 
-    first: the most homogeneous classes of several rows, in their order. classes: how many classes of several rows have
-    one value; rows: theirs.
+    first: the most homogeneous classes of several rows, in order. classes: number of classes of several rows that have
+    one value. rows: rows of these classes.
     """
 
     first: Sequence[tuple[Rank, Group]]
@@ -60,40 +63,42 @@ class Homogeneous:
 
     @classmethod
     def total(cls, parts: Sequence[Homogeneous], most: int) -> Homogeneous:
-        """Return the classes of several partitions or attributes; most: how many groups are wanted."""
-        first = sorted((one for part in parts for one in part.first), key=lambda one: one[0])
+        """Return the classes of several partitions or attributes together. most: how many groups are wanted."""
+        first = sorted((ranked for part in parts for ranked in part.first), key=lambda ranked: ranked[0])
         return cls(first[:most], sum(part.classes for part in parts), sum(part.rows for part in parts))
 
 
 class Ranking(NamedTuple):
-    """Sensitive attributes and quasi-identifiers as groups are ranked by them.
+    """Quasi-identifiers and sensitive attributes, with the order of their values, by which groups are ranked.
 
-    columns: the quasi-identifiers, the first `known` of them, then sensitive attributes; with codes. orders: of each
-    column the `value_order`. most: how many groups are wanted.
+    columns: columns with codes: first the quasi-identifiers, then sensitive attributes.
+    known_count: number of quasi-identifiers.
+    orders: the `value_order` of each column.
+    most: how many groups are wanted.
     """
 
     columns: Sequence[Column]
-    known: int
+    known_count: int
     orders: Sequence[npt.NDArray[np.int64]]
     most: int
 
     def with_codes(self, codes: Sequence[npt.NDArray[Any]]) -> Ranking:
-        """Return the ranking with these codes of the columns."""
+        """Return the ranking with other codes of its columns."""
         return self._replace(
             columns=[replace(column, codes=on_host(own)) for column, own in zip(self.columns, codes, strict=True)]
         )
 
     def in_order(self, place: int) -> npt.NDArray[Any]:
-        """The codes of a column renumbered in the order of its values."""
+        """Return the codes of a column, renumbered in the order of its values."""
         codes, order = self.columns[place].codes, self.orders[place]
         return codes if (order == np.arange(len(order))).all() else order.astype(codes.dtype)[codes]
 
     def value(self, place: int, rank: int) -> Any:
-        """The value of a column at a place in the order of its values, None for missing."""
+        """Return the value of a column at a rank in the order of its values; None for missing."""
         return self.columns[place].values([int(np.flatnonzero(self.orders[place] == rank)[0])])[0]
 
     def group(self, scored_column: int, shares: ValueShares, number: int) -> tuple[Rank, Group]:
-        """Return the class at a place in `shares`, and its rank."""
+        """Return one class of `shares`, by its number there, and its rank."""
         of_class = tuple(int(codes[number]) for codes in shares.codes)
         values = {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
         size, share, bits = int(shares.rows[number]), float(shares.shares[number]), float(shares.entropies[number])
@@ -102,18 +107,18 @@ class Ranking(NamedTuple):
         return rank, Group(values, size, self.columns[scored_column].name, value, share, bits)
 
     def homogeneous(self, scored_column: int, shares: ValueShares) -> Homogeneous:
-        """The most homogeneous of some classes."""
+        """Return the most homogeneous of some classes, and the number of classes with one value."""
         groups = [self.group(scored_column, shares, number) for number in shares.first(self.most)]
         whole = shares.shares == 1.0
         return Homogeneous(groups, int(whole.sum()), int(shares.rows[whole].sum()))
 
 
 class ValueShares(NamedTuple):
-    """Classes of several rows in which an attribute has a value.
+    """The classes of several rows in which an attribute has a value, sorted by their quasi-identifiers.
 
-    codes: by quasi-identifier, in the order of values, by which classes are sorted. rows: how many; shares: of the most
-    frequent value; entropies: of the values, bits. value: finds the most frequent value of a class, by its place, in
-    the order of values.
+    codes: of each quasi-identifier, in the order of its values. rows: rows of each class. shares: the share of the most
+    frequent value. entropies: the entropy of the values, bits. value: returns the rank of the most frequent value of a
+    class, by the class's number.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -124,11 +129,11 @@ class ValueShares(NamedTuple):
 
     @property
     def rounded(self) -> npt.NDArray[np.float64]:
-        """Entropies without what differs by rounding."""
+        """The entropies without digits that differ by rounding."""
         return np.round(self.entropies, PLACES) + 0.0
 
     def first(self, most: int) -> list[int]:
-        """The places of the most homogeneous."""
+        """Return the numbers of the `most` most homogeneous classes, in order."""
         kept = np.arange(len(self.shares))
         if most < len(kept):
             kept = np.flatnonzero(self.shares >= np.partition(self.shares, -most)[-most])
@@ -140,29 +145,30 @@ def find_homogeneous(
     ranking: Ranking,
     scored_columns: Sequence[int],
     workers: Workers,
-    times: npt.NDArray[np.int64] | None = None,
+    multiplicities: npt.NDArray[np.int64] | None = None,
     people: npt.NDArray[np.int64] | None = None,
 ) -> dict[int, Homogeneous]:
-    """The most homogeneous classes of several rows for each of some sensitive attributes.
+    """Return the most homogeneous classes of several rows, by sensitive attribute.
 
-    scored columns: their places among the columns. times: how often each row occurs, None: once. people: how many
-    people, in
-    units, these rows stand for together, where they have weights: shares are then of people, in classes that have any.
+    ranking: columns with codes.
+    scored_columns: places of the sensitive attributes among the columns.
+    multiplicities: how often each row occurs. None: once.
+    people: units of weight of each row, all its copies together. None without weights. Shares are then of people, in
+        classes that have any.
 
-    The highest share comes first, of equal ones the lowest entropy, then the most rows, then the lowest values of the
-    quasi-identifiers.
+    The order is: the highest share, then the lowest entropy, the most rows, the lowest values of the quasi-identifiers.
     """
-    columns, known = ranking.columns, ranking.known
-    codes = [ranking.in_order(place) for place in range(known)]
-    numbered = number_rows(codes, [column.cardinality for column in columns[:known]], workers, times)
-    amounts = times if people is None else people
-    found = {}
+    columns, known_count = ranking.columns, ranking.known_count
+    codes = [ranking.in_order(place) for place in range(known_count)]
+    numbered = number_rows(codes, [column.cardinality for column in columns[:known_count]], workers, multiplicities)
+    amounts = multiplicities if people is None else people
+    by_column = {}
     for scored_column in scored_columns:
         values, cardinality = ranking.in_order(scored_column), columns[scored_column].cardinality
-        found[scored_column] = ranking.homogeneous(
+        by_column[scored_column] = ranking.homogeneous(
             scored_column, _shares(numbered, values, cardinality, workers, amounts)
         )
-    return found
+    return by_column
 
 
 def _shares(
@@ -172,14 +178,18 @@ def _shares(
     workers: Workers,
     amounts: npt.NDArray[np.int64] | None,
 ) -> ValueShares:
-    """The shares of values in classes that have any; amounts: what each row counts, None: 1."""
+    """Return the shares of values in classes of several rows that have a value.
+
+    numbered: rows numbered by class. values: the code of the attribute in each row. cardinality: number of codes.
+    amounts: how much each row counts. None: 1.
+    """
     sizes = numbered.combinations.counts
     counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(values), workers)
     counter.add([numbered.number, values], amounts)
-    found = counter.combinations(0)
-    counted = np.flatnonzero(found.counts)
-    # By class, and by value within each.
-    of_class, of_value, counts = (array[counted] for array in (*found.codes, found.counts))
+    combinations = counter.combinations(0)
+    counted = np.flatnonzero(combinations.counts)
+    # Sorted by class, then by value, so that the rows from one start to the next are a class.
+    of_class, of_value, counts = (array[counted] for array in (*combinations.codes, combinations.counts))
     if not len(counts):
         nothing = np.empty(0)
         return ValueShares([], np.empty(0, np.int64), nothing, nothing, int)
@@ -189,15 +199,15 @@ def _shares(
     firsts = np.flatnonzero(counts == np.repeat(tops, np.diff(starts, append=len(counts))))
     classes, place = np.unique(of_class[firsts], return_index=True)
     tops_of = of_value[firsts[place]]
-    several = np.flatnonzero(sizes[classes] > 1)
-    tops, totals, classes = tops[several], totals[several], classes[several]
-    bits = np.maximum(0.0, np.log2(totals) - sums[several] / totals)
+    kept = np.flatnonzero(sizes[classes] > 1)
+    tops, totals, classes = tops[kept], totals[kept], classes[kept]
+    bits = np.maximum(0.0, np.log2(totals) - sums[kept] / totals)
     return ValueShares(
         [codes[classes] for codes in numbered.combinations.codes],
         sizes[classes],
         tops / totals,
         np.where(tops == totals, 0.0, bits),
-        lambda number: int(tops_of[several[number]]),
+        lambda number: int(tops_of[kept[number]]),
     )
 
 
@@ -210,16 +220,21 @@ def homogeneous_matches(
     scores: Mapping[str, npt.NDArray[np.float64]],
     workers: Workers,
 ) -> Homogeneous:
-    """The most homogeneous classes for an attribute where missing values match every value.
+    """Return the most homogeneous classes for one attribute if missing values match every value.
 
-    Each combination of quasi-identifiers that occurs has a class, all rows that match it. wild: the columns whose
-    missing values do, the last code. amounts: what each row counts, of values. sizes, scores: of the class of each row
-    how many rows it has, and the measures "recursive_1", the highest share of a value, and "entropy".
+    Each combination of quasi-identifiers that occurs has a class: all rows that match it.
+
+    ranking: columns with codes.
+    scored_column: place of the attribute among the columns.
+    wild: places of the columns whose missing values, the last code, match every value.
+    amounts: how much each row counts in the shares of values.
+    sizes: rows of the class of each row.
+    scores: for each row, "recursive_1" (the highest share of a value in its class) and "entropy" (bits).
     """
-    codes = [ranking.in_order(place) for place in range(ranking.known)]
-    numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known]], workers)
+    codes = [ranking.in_order(place) for place in range(ranking.known_count)]
+    numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known_count]], workers)
     shares = scores["recursive_1"]
-    # Rows of weight 0 are no class's first.
+    # Rows of weight 0 are in no class, so the scores of a class are read at its first row of a weight above 0.
     counted = np.flatnonzero(amounts)
     _, place = np.unique(numbered.number[counted], return_index=True)
     first = counted[place]

@@ -1,4 +1,4 @@
-"""The public `household_risk`: of each row of a table the risk of its household."""
+"""The public `household_risk`: for each row of a table the risk of its household."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "household_risk"
 MEASURE = "individual_risk"
-# Rows of the same sums are put together over so many partitions at a time.
+# The number of partitions whose sums are added up by one task on Dask.
 FAN_IN = 16
 
 
@@ -38,28 +38,29 @@ def household_risk(
 ) -> Any:
     """Return for each row the risk that at least one row of its household is re-identified.
 
-    1 - the product of 1 - r over the rows of the household, r being the `individual_risk` of a row, which `score` has:
-    as who finds one member of a household finds them all. `risk` has what follows for the table (``household=``).
+    An attacker who finds one member of a household finds all members. The risk is 1 - the product of 1 - r over the
+    rows of the household, r being the `individual_risk` of a row, as in `gpupif.score`. `gpupif.risk` has the risk of
+    all households of a table (``household=``).
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`; of a path the columns that are needed are read into memory.
+        As in `gpupif.score`. From a path, the needed columns are read into memory.
     household:
-        The column that says which rows are of one household: those with the same value. No missing value, and neither
-        a quasi-identifier nor the column of weights.
+        The column whose value is the same in all rows of a household. It has no missing value, and is neither a
+        quasi-identifier nor the column of weights.
 
     Returns
     -------
     Series
-        A probability for each row, in [0, 1], named ``household_risk``: of the kind that the table is, with its index
-        (an Arrow array of a pyarrow Table, pandas for a path). Of a Dask DataFrame a Dask Series, which computes when
-        Dask is asked to. The same in any order of the rows, to the last bit.
+        A probability for each row, in [0, 1], named ``household_risk``. It is of the table's library and has its index;
+        a pyarrow Table gives an Arrow array, a path a pandas Series. A Dask DataFrame gives a lazy Dask Series. The
+        order of the rows does not matter, to the last bit.
 
     Raises
     ------
     InputError
-        As `gpupif.score`; a column of households that is missing somewhere, or is a quasi-identifier.
+        As `gpupif.score`; a household column with missing values, or that is a quasi-identifier.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -88,39 +89,43 @@ def household_risk(
     )
     known = request.quasi_identifiers
 
-    def risks_of(table: Any) -> Scores:
+    def score_risks(table: Any) -> Scores:
         return score(table, MEASURE, columns=known[:1], known=known, weights=weights, missing=missing)
 
     if is_dask(table):
         check_dask_frame(table)
         request.pick(list(table.columns))
-        return _on_dask(risks_of(table)[MEASURE][known[0]], table[household], household)
+        return _on_dask(score_risks(table)[MEASURE][known[0]], table[household], household)
     frame = open_table(table, request.pick, choose_engine(device_for(table)).frames)
     request.pick(frame.names)
     with frame.active():
         column = encode_column(household, frame.column(frame.names.index(household))).on_host()
     check_households(household, column.missing_rows)
-    risks = on_host(risks_of(frame).array(MEASURE)[0])
+    risks = on_host(score_risks(frame).array(MEASURE)[0])
     by_code = risks_by_code(sum_households(risks, np.ones(len(risks), np.int64), column.codes))
     with frame.active():
         return frame.series(by_code[column.codes], NAME)
 
 
 def _on_dask(risks: Any, households: Any, name: Hashable) -> Any:
-    """The risk of the households of a Dask Series, from that of its rows: sums by partition, then of all of them."""
+    """Return the risk of each row's household as a Dask Series.
+
+    risks: the individual risk of each row. households: the household of each row. name: the column of households.
+
+    Sums of partitions are added up to sums of the table, which then give each row its risk.
+    """
     import dask.dataframe as dd
     import pandas as pd
 
     meta = pd.DataFrame({"upper": [0], "lower": [0]})
-    asked = {"align_dataframes": False, "meta": meta}
-    sums = dd.map_partitions(_sums_of_partition, risks, households, name, **asked)
-    sums = sums.reduction(_together, aggregate=_together, combine=_together, meta=meta, split_every=FAN_IN)
+    sums = dd.map_partitions(_sums_of_partition, risks, households, name, align_dataframes=False, meta=meta)
+    sums = sums.reduction(_add_up, aggregate=_add_up, combine=_add_up, meta=meta, split_every=FAN_IN)
     (whole,) = sums.to_delayed()
     return dd.map_partitions(_risks_of_partition, households, whole, align_dataframes=False, meta=(NAME, "f8"))
 
 
 def _sums_of_partition(risks: Any, households: Any, name: Hashable) -> pd.DataFrame:
-    """Return the sums over the rows of each household in a partition; the households are the index."""
+    """Return the sums over the rows of each household in a partition, with the households as the index."""
     import pandas as pd
 
     codes, labels = pd.factorize(_on_host(households))
@@ -130,13 +135,13 @@ def _sums_of_partition(risks: Any, households: Any, name: Hashable) -> pd.DataFr
     return pd.DataFrame({"upper": upper, "lower": lower}, index=labels)
 
 
-def _together(sums: pd.DataFrame) -> pd.DataFrame:
-    """Sums of several partitions, those of a household as one."""
+def _add_up(sums: pd.DataFrame) -> pd.DataFrame:
+    """Add up the sums of each household over several partitions, without an overflow."""
     return sums.groupby(level=0).sum().clip(upper=int(kernels.MOST_UPPER))
 
 
 def _risks_of_partition(households: Any, sums: pd.DataFrame) -> Any:
-    """Return for each row of a partition the risk of its household."""
+    """Return for each row of a partition the risk of its household. sums: of all households of the table."""
     import pandas as pd
 
     by_household = np.empty(len(sums))
@@ -146,5 +151,5 @@ def _risks_of_partition(households: Any, sums: pd.DataFrame) -> Any:
 
 
 def _on_host(series: Any) -> Any:
-    """A column of a partition as a Series of pandas."""
+    """Return a column of a partition as a pandas Series."""
     return series.to_pandas() if hasattr(series, "to_pandas") else series

@@ -1,7 +1,7 @@
-"""The disclosure measures of a table: one entry each, the extreme of a measure of its cells. A new one is a new entry.
+"""The disclosure measures of a table: an entry for each, the extreme of a measure of cells.
 
-The attacker knows the quasi-identifiers, so that the cohorts are the equivalence classes; the cells are those of a
-sensitive attribute.
+A new measure is a new entry. The attacker knows the quasi-identifiers, so the cohort of a cell is its equivalence
+class. The cells are the cells of a sensitive attribute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..engines.base import Axis
 
-# What is so little off a whole number is off it by rounding.
+# A number of values this close to a whole number, relatively, differs from it by rounding.
 WHOLE = 1e-12
 
 
@@ -29,13 +29,13 @@ def _plain(value: float, _: Axis | None) -> float:
 
 
 def _effective(bits: float, _: Axis | None) -> float:
-    """Return how many equally frequent values have this entropy: 3 for log2 3."""
+    """Return how many equally frequent values have this entropy: 3 for log2 3 bits."""
     values = math.exp2(bits)
     return float(round(values)) if abs(values - round(values)) < WHOLE * values else values
 
 
 def _scaled(distance: float, axis: Axis | None) -> float:
-    """A distance as a share of the longest."""
+    """Return a distance as a share of the longest distance between two values."""
     return distance if axis is None else distance / axis.longest
 
 
@@ -46,13 +46,19 @@ SHARES = "shares are of weights in place of rows; rows of weight 0 are in no cla
 class Model:
     """A disclosure measure of a table.
 
-    name: as in `models=`, in what `gpupif.risk` gives and in its JSON. cell: the measure of a cell that it is an
-    extreme of; where that ends in _, of the family, with l behind it. highest: the highest, else the lowest. unit,
-    range: of its values; meaning; source: where it is defined. finish: makes it of that extreme and of where the values
-    of the attribute lie. example: its value for the table of `Measure`, g being the quasi-identifier (l: 2).
-    weights: what it is of rows with sampling weights. wildcards: what it is where missing values match every value, so
-    that classes overlap; matching: the measure of a cell then, where it is another one. heading: of its column where
-    results are printed, where that is not its name.
+    name: str. The name in ``models=``, in results of `gpupif.risk` and in their JSON.
+    cell: str. The measure of cells of which this is the extreme. If it ends in "_", it is a family that needs an l.
+    highest: bool. True for the highest value over the cells, False for the lowest.
+    unit: str. The unit of the values.
+    range: str. The range of the values.
+    meaning: str. The meaning in words.
+    source: str. The publication that defines the measure.
+    finish: callable. Returns the measure from the extreme and the axis of the attribute's values. Default: the extreme.
+    example: float. The value for the example table of `Measure`, with quasi-identifier g (and l = 2). Default NaN.
+    weights: str. The meaning for rows with sampling weights.
+    wildcards: str. The meaning if missing values match every value, so that classes overlap.
+    matching: str. The measure of cells in that case. Default "": `cell`.
+    heading: str. The column heading in printed tables. Default "": the name.
     """
 
     name: str
@@ -75,11 +81,11 @@ class Model:
         return self.cell.endswith("_")
 
     def measure(self, l_values: int, matching: bool = False) -> str:
-        """The measure of a cell that it is the extreme of; matching: where missing values match every value."""
+        """Return the measure of cells of which this is the extreme. matching: if missing values match every value."""
         return f"{self.cell}{l_values}" if self.of_l else (matching and self.matching) or self.cell
 
     def worst(self, values: Iterable[float]) -> float:
-        """The one that tells most, of several attributes."""
+        """Return the value of highest risk. values: of several sensitive attributes."""
         return max(values) if self.highest else min(values)
 
 
@@ -107,11 +113,12 @@ MODELS: dict[str, Model] = {
             True,
             "share",
             "above 0 to 1",
-            "alpha of (alpha,k)-anonymity: the highest share that a sensitive value has of a class",
+            "alpha of (alpha,k)-anonymity: the highest share of a sensitive value in a class",
             "Wong, Li, Fu & Wang, (alpha, k)-Anonymity (2006), section 2",
             example=0.75,
             wildcards="the highest share of a value in the known values of the rows that match a row",
-            # Of the cell's own value, which in a class that overlaps others need not be the most frequent one.
+            # "posterior" is the share of the cell's own value. If classes overlap, perhaps no row whose class this is
+            # has the most frequent value of the class. "recursive_1" is the share of that value for every row.
             matching="recursive_1",
         ),
         Model(
@@ -161,8 +168,8 @@ MODELS: dict[str, Model] = {
             True,
             "share of the longest distance",
             "0 to 1",
-            "t-closeness: the farthest that the sensitive values of a class are from those of the table, by the earth "
-            "mover's distance",
+            "t-closeness: the longest earth mover's distance between the distributions of sensitive values in a class "
+            "and in the table",
             "Li, Li & Venkatasubramanian, t-Closeness (2007), sections 4 and 5",
             _scaled,
             example=0.25,
@@ -174,11 +181,11 @@ MODELS: dict[str, Model] = {
             True,
             "share",
             "0 and up",
-            "basic beta-likeness: by what share of itself the frequency of a sensitive value rises at most in a class",
+            "basic beta-likeness: the highest relative rise of a sensitive value's frequency in a class",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
             example=1.0,
-            wildcards="by what share of itself the frequency of a value rises at most in the known "
-            "values of the rows that match a row",
+            wildcards="the highest relative rise of a value's frequency in the known values of the rows that match "
+            "a row",
             matching="highest_relative_gain",
             heading="beta",
         ),
@@ -188,7 +195,7 @@ MODELS: dict[str, Model] = {
             True,
             "share",
             "0 and up",
-            "enhanced beta-likeness: basic_beta where no rise is above -ln of the value's frequency in the table, else "
+            "enhanced beta-likeness: basic_beta if no rise is above -ln of the value's frequency in the table, else "
             "infinite: no beta holds",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             example=1.0,
@@ -214,9 +221,9 @@ MODELS: dict[str, Model] = {
 
 
 def resolve_models(names: str | Iterable[str] | None) -> list[Model]:
-    """The disclosure measures of these names, each once; None: all.
+    """Return the disclosure measures with these names, each once; None: all measures.
 
-    Raises InputError for a name that is none.
+    Raises InputError for an unknown name, and for no name.
     """
     if names is None:
         return list(MODELS.values())

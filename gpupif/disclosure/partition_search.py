@@ -1,9 +1,9 @@
 """The findings of one partition of a table: extremes of cells, sizes of classes, the most homogeneous classes.
 
-A partition holds equivalence classes whole. A table in memory is one partition; a table of files or of Dask is cut into
+A partition holds equivalence classes whole. A table in memory is one partition. A table of files or of Dask is cut into
 partitions by the hash of its quasi-identifiers. The findings of several partitions are combined into the same result,
-whatever the cut: classes are counted by size, the extremes of extremes are extremes, and the most homogeneous classes
-are the first of the first.
+whatever the cut. Classes are counted by size; the extreme of several extremes is the extreme of all cells; the most
+homogeneous classes of a table are among the most homogeneous of its partitions.
 
 If classes do not overlap, the engine returns the extremes, and how many classes there are of each size. If missing
 values match every value, each distinct row has a class of its own, and the engine returns the scores of each cell.
@@ -38,15 +38,15 @@ from .request import CLASS_SIZE, DISTINCT, RiskRequest
 from .risk_threshold import KeyedSums
 
 Extremes = dict[str, tuple[float, float]]
-# The extremes of a measure of no cell.
+# The extremes of a measure over no cells: any extreme of another partition replaces them.
 NO_EXTREMES = (np.inf, -np.inf)
 
 
 class Partition(NamedTuple):
     """Rows of a table in which equivalence classes are whole.
 
-    job: for an engine; job.times: the multiplicity of each row (None: each occurs once). people: how many units of
-    weight each row stands for; None without sampling weights.
+    job: the job for an engine. job.times: the multiplicity of each row (None: each occurs once). people: the units of
+    weight of each row, all its copies together; None without sampling weights.
     """
 
     job: Job
@@ -62,8 +62,12 @@ class Partition(NamedTuple):
         multiplicities: npt.NDArray[np.int64],
         people: npt.NDArray[np.int64] | None = None,
     ) -> Partition:
-        """Return distinct rows, packed as keys over `columns`, for some of the scored columns of a table's job."""
-        # The codes of other columns do not matter.
+        """Return distinct rows as a partition.
+
+        job: for the whole table. scored_columns: the columns to score in this partition. columns: the columns over
+        which `keys` are packed. multiplicities: how often each row occurs. people: the units of weight of each row.
+        """
+        # The job knows and scores only `columns`, so other columns have codes of 0.
         codes: list[npt.NDArray[Any]] = [np.zeros(len(keys), np.uint8)] * len(job.counts)
         for column, own in zip(columns, key_layout_of(job, columns).unpack(keys), strict=True):
             codes[column] = own
@@ -71,7 +75,7 @@ class Partition(NamedTuple):
 
     @classmethod
     def from_table(cls, job: Job) -> Partition:
-        """Return all rows of a table; job: for the table, counting people if rows have weights."""
+        """Return all rows of a table. job: for the table; if rows have weights, its `times` are units of weight."""
         return cls(job if job.unit is None else replace(job, times=None), job.times)
 
     @property
@@ -81,12 +85,12 @@ class Partition(NamedTuple):
 
     @property
     def weighted(self) -> Job:
-        """The job with rows counted by the people that they stand for, if they have weights."""
+        """The job with rows counted by units of weight, if they have weights."""
         return self.job if self.people is None else replace(self.job, times=self.people)
 
     @property
     def without_zero_weights(self) -> Job:
-        """`weighted`, without rows of weight 0."""
+        """The job `weighted`, without rows of weight 0, since these are in no class."""
         job = self.weighted
         if self.people is None or self.people.all():
             return job
@@ -94,7 +98,7 @@ class Partition(NamedTuple):
         return replace(job, codes=[on_host(codes)[some] for codes in job.codes], times=self.people[some])
 
     def distinct(self, workers: Workers) -> Partition:
-        """Return the partition with equal rows as one distinct row."""
+        """Return the partition with equal rows merged into one distinct row."""
         job = self.job
         columns = [*job.known, *job.scored_columns]
         layout = key_layout_of(job, columns)
@@ -105,17 +109,17 @@ class Partition(NamedTuple):
 
 
 def key_layout_of(job: Job, columns: Sequence[int]) -> KeyLayout:
-    """Return how rows over some columns are packed into keys."""
+    """Return the layout in which rows over some columns are packed into keys."""
     return KeyLayout.of([len(job.counts[column]) for column in columns])
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of one sensitive attribute; of the column of households only `households`.
+    """The findings of one sensitive attribute. For the column of households only `households` is filled.
 
-    sizes: how many rows are in equivalence classes of each size, except classes of one row. extremes: the lowest and
-    the highest of its cells, by measure. homogeneous: the most homogeneous classes; None if not asked for. estimated:
-    None without weights.
+    sizes: rows in equivalence classes of each size, except classes of one row. extremes: the lowest and the highest
+    score of its cells, by measure. homogeneous: the most homogeneous classes; None if not asked for. estimated: None
+    without weights. households: sums of risks by household; None for an attribute.
     """
 
     sizes: Sizes
@@ -126,7 +130,7 @@ class Findings:
 
     @classmethod
     def total(cls, parts: list[Findings], groups: int) -> Findings:
-        """Return the findings of several partitions together; groups: how many homogeneous classes are wanted."""
+        """Return the findings of several partitions together. groups: how many homogeneous classes are wanted."""
         extremes = {
             name: (min(part.extremes[name][0] for part in parts), max(part.extremes[name][1] for part in parts))
             for name in parts[0].extremes
@@ -143,12 +147,15 @@ class Findings:
         )
 
 
-# Findings by the index of the attribute among all columns.
+# Findings by the attribute's index among all columns.
 ByAttribute = dict[int, Findings]
 
 
 def combine_findings(groups: int, *parts: ByAttribute) -> ByAttribute:
-    """Return the findings of several partitions together; a partition may lack some attributes."""
+    """Return the findings of several partitions together. A partition may lack some attributes.
+
+    groups: how many homogeneous classes are wanted.
+    """
     attributes = sorted({attribute for part in parts for attribute in part})
     return {
         attribute: Findings.total([part[attribute] for part in parts if attribute in part], groups)
@@ -157,7 +164,7 @@ def combine_findings(groups: int, *parts: ByAttribute) -> ByAttribute:
 
 
 class Stopwatch:
-    """Wall time by stage, in seconds."""
+    """The wall time spent in each stage, in seconds."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -172,9 +179,10 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class PartitionSearch:
-    """Search of single partitions.
+    """The search of single partitions.
 
-    ranking: ranks homogeneous classes; None if these are not asked for. progress: is told of scored cells.
+    ranking: ranks homogeneous classes; None if these are not asked for. progress: counts scored cells. watch: takes the
+    time of each stage.
     """
 
     request: RiskRequest
@@ -185,23 +193,23 @@ class PartitionSearch:
     watch: Stopwatch
 
     def search(self, partition: Partition, again: Sequence[Measure] = ()) -> ByAttribute:
-        """Return the findings of a partition; again: return only the extremes of these measures."""
+        """Return the findings of a partition. again: measures; if any, return only their extremes."""
         household, columns = self.request.household_column, partition.job.scored_columns
-        found: ByAttribute = {}
+        result: ByAttribute = {}
         # No engine scores the column of households.
         attributes = [column for column in columns if column != household]
         if attributes:
             scored = partition._replace(job=replace(partition.job, scored_columns=attributes))
             if again:
                 return self._extremes_of(scored, again)
-            found |= (self._matches if scored.job.wildcards else self._classes)(scored)
+            result |= (self._matches if scored.job.wildcards else self._classes)(scored)
         if household in columns and not again:
             with self.watch("households"):
-                found[household] = Findings(Sizes.total([]), {}, households=self._sum_households(partition, household))
-        return found
+                result[household] = Findings(Sizes.total([]), {}, households=self._sum_households(partition, household))
+        return result
 
     def _extremes_of(self, partition: Partition, measures: Sequence[Measure]) -> ByAttribute:
-        """Return the extremes of measures that were not known to be needed at first."""
+        """Return the extremes of measures whose l followed from a first search."""
         partition = partition._replace(job=replace(partition.job, measures=measures, axes=None))
         if partition.job.wildcards:
             partition = partition.distinct(self.workers)
@@ -221,7 +229,7 @@ class PartitionSearch:
         estimated = None
         if partition.people is None:
             assert result is not None
-            # Without sampling weights the engine returns how many cohorts there are of each size.
+            # The engine counts the cohorts of each size, by scored column: here cohorts are classes.
             classes = cast("Sequence[Sizes]", result.cohorts)
         else:
             with self.watch("classes"):
@@ -252,7 +260,7 @@ class PartitionSearch:
                 limits = request.threshold, request.asks_levels
                 estimated = EstimatedSums.from_classes(sizes, people, multiplicities, *limits)
             extremes = [_with_sizes(own, sizes) for own in extremes]
-        found = {}
+        findings = {}
         for slot, column in enumerate(job.scored_columns):
             groups = None
             if self.ranking is not None:
@@ -261,28 +269,28 @@ class PartitionSearch:
                 with self.watch("groups"):
                     ranking = self.ranking.with_codes(job.codes)
                     groups = homogeneous_matches(ranking, column, job.wildcards, amounts, sizes, scores, self.workers)
-            found[column] = Findings(Sizes.of(sizes, multiplicities), extremes[slot], groups, estimated)
-        return found
+            findings[column] = Findings(Sizes.of(sizes, multiplicities), extremes[slot], groups, estimated)
+        return findings
 
     def _sum_households(self, partition: Partition, household: int) -> KeyedSums:
         """Return the sums of the risks of the rows of each household."""
         job = partition.weighted
         (risk,) = resolve_measures("individual_risk")
-        # A class is the same for all known columns, so that scoring one of them is enough.
-        one = replace(job, scored_columns=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
+        # The individual risk follows from the class, which is the same for all known columns: one of them is scored.
+        job = replace(job, scored_columns=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
         rows = None if partition.people is None else partition.job.times
-        one = replace(select_columns(one, job.known), row_counts=rows)
-        scored = self.engine.score(one if partition.job.times is None else compact_codes(one), SILENT)
+        job = replace(select_columns(job, job.known), row_counts=rows)
+        scored = self.engine.score(job if partition.job.times is None else compact_codes(job), SILENT)
         (risks,) = on_host(scored.values[risk.name])
-        return sum_households(risks, partition.multiplicities, on_host(job.codes[household]))
+        return sum_households(risks, partition.multiplicities, on_host(partition.job.codes[household]))
 
     def _score_classes(self, partition: Partition) -> EngineResult | None:
-        """Return the engine's result for the rows of weight above 0; None if there are none."""
+        """Return the engine's result for the rows of weight above 0; None if there are no such rows."""
         job = replace(partition.without_zero_weights, extremes_only=True)
         if not job.rows:
             return None
         with self.watch("score"):
-            # The job of a partition leaves out values that occur elsewhere only; the job of a table has all.
+            # A partition has only some values of the table: compact codes keep the engine's tables small.
             return self.engine.score(job if partition.job.times is None else compact_codes(job), self.progress)
 
     def _score_matches(self, partition: Partition) -> EngineResult:
@@ -300,7 +308,7 @@ class PartitionSearch:
 
 
 def _extremes_of_classes(partition: Partition, result: EngineResult | None) -> list[Extremes]:
-    """Return the lowest and the highest of each measure, by scored column."""
+    """Return the lowest and the highest score of each measure, by scored column."""
     job = partition.job
     if result is None:
         return [dict.fromkeys((measure.name for measure in job.measures), NO_EXTREMES) for _ in job.scored_columns]
@@ -311,20 +319,20 @@ def _extremes_of_classes(partition: Partition, result: EngineResult | None) -> l
 
 
 def _extremes_of_matches(partition: Partition, result: EngineResult) -> list[Extremes]:
-    """Return the lowest and the highest of each measure, by scored column, over rows of weight above 0.
+    """Return the lowest and the highest score of each measure, by scored column, over rows of weight above 0.
 
-    Scores of a class without a known value are NaN, or no value.
+    A class without a known value has the score NaN, or 0 distinct values. Such scores are left out.
     """
     counted = True if partition.people is None else partition.people > 0
-    found: list[Extremes] = []
+    by_column: list[Extremes] = []
     for slot in range(len(partition.job.scored_columns)):
         extremes = {}
         for name, values in result.values.items():
             scores = on_host(values)[slot]
             some = scores[counted & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
             extremes[name] = (float(some.min()), float(some.max())) if len(some) else NO_EXTREMES
-        found.append(extremes)
-    return found
+        by_column.append(extremes)
+    return by_column
 
 
 def _weighted_classes(partition: Partition, workers: Workers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
@@ -340,5 +348,5 @@ def _weighted_classes(partition: Partition, workers: Workers) -> tuple[npt.NDArr
 
 
 def _with_sizes(extremes: Extremes, sizes: npt.NDArray[np.int64]) -> Extremes:
-    """Replace the extremes of sizes of classes, if they are asked for, by those in rows."""
+    """Replace the extremes of class sizes, which count people, by extremes in rows, if they are asked for."""
     return extremes | {name: (float(sizes.min()), float(sizes.max())) for name in extremes if name == CLASS_SIZE}

@@ -1,4 +1,4 @@
-"""Risk of a sample whose equivalence classes are known in the population, too: the journalist's, and presence."""
+"""The risk of a sample whose equivalence classes are known in the population, too: the journalist's, and presence."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ from ..utils.validation import MOST, share
 from .class_risks import AttackRisk
 from .class_sizes import size_array
 
-# Classes that are sorted by size at a time.
+# The number of classes that are sorted by size at once.
 BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
 class PopulationRisks(Record):
-    """Risk of a sample whose equivalence classes are known in the population, too; made by `population_risks`.
+    """The risk of a sample whose equivalence classes are known in the population, too; made by `population_risks`.
 
-    rows, classes: of the sample. k_map: people in the smallest of these classes in the population. threshold: a risk
-    above it counts as at risk. journalist: the attacker does not know who is in the sample and looks for anyone.
-    marketer: expected share of the sample's rows that are re-identified when the attacker tries all. presence: of the
-    people of the population in the sample (delta-presence).
+    rows: int. Rows of the sample.
+    classes: int or None. Classes of the sample.
+    k_map: int. People in the smallest of these classes in the population.
+    threshold: float. A risk above the threshold counts as at risk.
+    journalist: AttackRisk. The risk if the attacker does not know who is in the sample and looks for anyone.
+    marketer: float, in (0, 1]. Expected share of the sample's rows that are re-identified if the attacker tries all
+        rows.
+    presence: Presence or None. The presence of the population's people in the sample (delta-presence).
 
-    Where missing values match every value, the people of a row are all of the population that match it: F, of which
-    k_map is the least and marketer the mean of 1/F over rows. Classes then overlap, so that there is no number of them,
-    nor a mean size: classes is None, and the average of the journalist, which takes one, NaN. Nor is a share of a class
-    a probability then, for its people are also those of others: presence is None.
+    If missing values match every value, the F people of a row are all people that match the row. k_map is the least F,
+    and marketer the mean of 1/F over the rows. Such classes overlap and cannot be counted: classes is None. The
+    journalist's average needs their number, so it is NaN. A share of a class is no probability, as its people are in
+    other classes too: presence is None.
     """
 
     rows: int
@@ -50,29 +54,29 @@ class PopulationRisks(Record):
 
 
 def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: float = 0.2) -> PopulationRisks:
-    """Journalist and marketer risk of a sample, and presence, from the sizes of classes there and in the population.
+    """Return journalist and marketer risk of a sample, and presence, from sizes of classes in sample and population.
 
     Parameters
     ----------
     sample_sizes, population_sizes:
-        For each equivalence class its rows f in the sample and its people F >= f in the population, aligned. Classes of
-        the population that are not in the sample, f = 0, matter for presence only, which is of the classes given.
+        For each equivalence class its rows f in the sample and its people F >= f in the population, in the same order.
+        Classes that are not in the sample (f = 0) matter for presence only.
     threshold:
-        Highest acceptable probability of re-identification, and of presence, in (0, 1].
+        Highest acceptable probability of re-identification, and of presence, in (0, 1]. Default 0.2.
 
     Returns
     -------
     PopulationRisks
-        With n rows and J classes: k-map min F; journalist risk of a row 1/F, so highest 1 / min F, at risk the share of
-        rows with 1/F > threshold, average max(J / sum F, (1/n) sum f/F); marketer risk (1/n) sum f/F. All risks in
-        (0, 1], at_risk in [0, 1]. Presence of a class f/F, in [0, 1]: see `Presence`. The order of classes does not
-        matter, to the last bit.
+        With n rows and J classes in the sample: k-map min F; journalist risk of a row 1/F, so highest 1 / min F, at
+        risk the share of rows with 1/F > threshold, average max(J / sum F, (1/n) sum f/F); marketer risk (1/n) sum f/F.
+        All risks in (0, 1], at_risk in [0, 1]. Presence of a class f/F, in [0, 1]: see `Presence`. The order of classes
+        does not matter, to the last bit.
 
     Raises
     ------
     InputError
-        Sizes that are no whole numbers, in the population from 1 on, of different number, or smaller in the population
-        than in the sample; a sample without rows.
+        Sizes that are no whole numbers; a population size below 1, or below the sample size; lists of different
+        lengths; a sample without rows.
 
     References
     ----------
@@ -112,11 +116,11 @@ def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: flo
 
 
 class PopulationClasses(NamedTuple):
-    """Equivalence classes by their size in a sample and in the population: integers, so that parts add up exactly.
+    """The equivalence classes by their sizes in a sample and in the population. Counts of partitions add up exactly.
 
-    people: of a class in the population, ascending. sampled: its rows in the sample, 0 where it has none; None where
-    classes overlap, for missing values match every value. times: how many classes have these sizes; where they
-    overlap, how many rows of the sample have such a class.
+    people: size of a class in the population, ascending. sampled: its rows in the sample, 0 if it has none. None if
+    classes overlap because missing values match every value. times: number of classes with these sizes; if classes
+    overlap, number of rows of the sample that have such a class.
     """
 
     people: npt.NDArray[np.int64]
@@ -125,39 +129,44 @@ class PopulationClasses(NamedTuple):
 
     @classmethod
     def from_sizes(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
-        """Return classes by their rows in the sample and their people in the population, at least as many."""
+        """Return the sizes of classes. sampled: rows in the sample. there: people in the population.
+
+        A class has at least as many people as rows: if `there` is smaller, `sampled` is taken.
+        """
         blocks = [slice(start, start + BLOCK) for start in range(0, len(sampled) or 1, BLOCK)]
         return cls.total(*(cls._of_block(sampled[block], there[block]) for block in blocks))
 
     @classmethod
     def _of_block(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
+        """Return the sizes of a block of classes."""
         people, numbers = np.maximum(sampled, there), int(sampled.max(initial=0)) + 1
         if int(people.max(initial=0)) * numbers > MOST:
             return cls(people, sampled, np.ones(len(sampled), np.int64))._added_up()
-        # Both sizes as one number: sorted in half of the time.
+        # Both sizes packed into one number are sorted in half of the time.
         pairs, times = np.unique(people * numbers + sampled, return_counts=True)
         return cls(pairs // numbers, pairs % numbers, times)
 
     @classmethod
     def from_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:
-        """Return the classes of distinct rows, one for each, which overlap; sampled: multiplicities in the sample.
+        """Return the sizes of classes that overlap, one class for each distinct row of the sample.
 
-        people: of the population, in the class of each. Rows that are not in the sample are left out.
+        sampled: multiplicity of each row in the sample. Rows with a multiplicity of 0 are left out. people: people of
+        the population in the class of each row.
         """
-        found = np.flatnonzero(sampled)
-        return cls(people[found], None, sampled[found])._added_up()
+        occurring = np.flatnonzero(sampled)
+        return cls(people[occurring], None, sampled[occurring])._added_up()
 
     @classmethod
     def total(cls, *parts: PopulationClasses) -> PopulationClasses:
-        """Classes of several parts together, which overlap in all of them or in none."""
+        """Return the sizes of the classes of several partitions. Classes overlap in all partitions or in none."""
         people, times = (
-            np.concatenate(several) for several in zip(*((one.people, one.times) for one in parts), strict=True)
+            np.concatenate(arrays) for arrays in zip(*((part.people, part.times) for part in parts), strict=True)
         )
-        sampled = [one.sampled for one in parts if one.sampled is not None]
+        sampled = [part.sampled for part in parts if part.sampled is not None]
         return cls(people, np.concatenate(sampled) if sampled else None, times)._added_up()
 
     def _added_up(self) -> PopulationClasses:
-        """The same with each pair of sizes once."""
+        """Return the sizes with equal pairs of sizes counted together, in ascending order."""
         sizes = [self.people] if self.sampled is None else [self.people, self.sampled]
         order = np.lexsort(sizes[::-1])
         arranged = [each[order] for each in sizes]
@@ -168,20 +177,20 @@ class PopulationClasses(NamedTuple):
 
     @property
     def rows_of_size(self) -> dict[int, int]:
-        """Size of a class in the population to the rows of the sample in such classes, ascending."""
+        """The rows of the sample, by the size of their class in the population, ascending."""
         rows = self.times if self.sampled is None else self.times * self.sampled
-        found: dict[int, int] = {}
-        for size, some in zip(self.people.tolist(), rows.tolist(), strict=True):
-            if some:
-                found[size] = found.get(size, 0) + some
-        return found
+        rows_by_size: dict[int, int] = {}
+        for size, count in zip(self.people.tolist(), rows.tolist(), strict=True):
+            if count:
+                rows_by_size[size] = rows_by_size.get(size, 0) + count
+        return rows_by_size
 
     def risks(self, threshold: float) -> PopulationRisks:
-        """Journalist and marketer risk, and presence: of sums of integers, each rounded once."""
+        """Return journalist and marketer risk, and presence. Sums are of whole numbers, and each is rounded once."""
         of_size = self.rows_of_size
         rows = sum(of_size.values())
-        marketer = math.fsum(found / size for size, found in of_size.items()) / rows
-        at_risk = sum(found for size, found in of_size.items() if 1 / size > threshold)
+        marketer = math.fsum(rows_there / size for size, rows_there in of_size.items()) / rows
+        at_risk = sum(rows_there for size, rows_there in of_size.items() if 1 / size > threshold)
         smallest = min(of_size)
         classes, average, presence = None, math.nan, None
         if self.sampled is not None:
@@ -201,7 +210,10 @@ class PopulationClasses(NamedTuple):
 
 
 class MatchedClasses(NamedTuple):
-    """The classes of a table, or a part of it, in its population. present: those of the highest presence, in order."""
+    """The classes of a table, or of a partition, in a population.
+
+    present: the classes of highest presence, in order.
+    """
 
     sizes: PopulationClasses
     present: Sequence[RankedClass]
@@ -222,21 +234,22 @@ class MatchedClasses(NamedTuple):
 
     @classmethod
     def total(cls, most: int, *parts: MatchedClasses) -> MatchedClasses:
-        """Return the classes of several partitions; most: how many of the highest presence are wanted."""
-        present = sorted((one for part in parts for one in part.present), key=itemgetter(0))
+        """Return the classes of several partitions. most: how many classes of the highest presence are wanted."""
+        present = sorted((ranked for part in parts for ranked in part.present), key=itemgetter(0))
         return cls(PopulationClasses.total(*(part.sizes for part in parts)), present[:most])
 
 
-# Between 0 and 1 presence is counted in so many bands of equal width.
+# The number of bands of equal width in which presence between 0 and 1 is counted.
 BANDS = 10
 
 
 @dataclass(frozen=True)
 class PresenceBand(Record):
-    """Classes of the population by their presence in the table.
+    """The classes of the population with a presence in one band.
 
-    least, most: of their presence, which is below `most`, but for the bands of exactly 0 and of exactly 1, where both
-    are that. classes: how many; people: of the population that are in them; rows: of the table.
+    A band is from `least` up to, not including, `most`. Two more bands are for a presence of exactly 0 and of exactly
+    1; their `least` and `most` are equal. classes: number of classes. people: their people in the population. rows:
+    their rows in the table.
     """
 
     least: float
@@ -248,15 +261,22 @@ class PresenceBand(Record):
 
 @dataclass(frozen=True)
 class Presence(Record):
-    """Presence of the people of a population in a table that is a part of it (delta-presence).
+    """The presence of the people of a population in a table that is a part of it (delta-presence).
 
-    The presence delta of a class is its f rows in the table as a share of its F people in the population: how likely
-    one of these is to be in the table, for who knows the classes of both. lowest, highest: over all classes of the
-    population; those without a row in the table have 0. The table is (lowest, highest)-present. average: over the
-    people of the population, so that it is the share of them that is in the table. classes, people: of the population;
-    absent_classes: those without a row. threshold: as of the risk; rows_above, share_above: rows of the table in
-    classes of a presence above it, and their share. histogram: classes, people and rows by presence: 0, ten bands
-    between 0 and 1, and 1, where everybody is in the table.
+    The presence of a class is f / F, its f rows in the table as a share of its F people in the population. It is the
+    probability that a person of the class is in the table, for an attacker who knows the sizes of classes. The table is
+    (lowest, highest)-present.
+
+    lowest: float, in [0, 1]. The lowest presence of a class of the population; 0 for a class without a row.
+    highest: float, in (0, 1]. The highest presence of a class.
+    average: float, in (0, 1]. The mean over the people of the population: the share of the people that is in the table.
+    classes: int. Classes of the population.
+    absent_classes: int. Classes without a row in the table.
+    people: int. People of the population.
+    threshold: float. The highest acceptable presence.
+    rows_above: int. Rows of the table in classes with a presence above the threshold.
+    share_above: float, in [0, 1]. These rows as a share of all rows.
+    histogram: list of PresenceBand. Classes, people and rows by presence: 0, ten bands between 0 and 1, and 1.
     """
 
     lowest: float
@@ -278,9 +298,10 @@ class Presence(Record):
         times: npt.NDArray[np.int64],
         threshold: float,
     ) -> Presence:
-        """Return the presence of classes of these rows in the table and people in the population.
+        """Return the presence of the people of some classes.
 
-        times: how many classes there are of each.
+        sampled: rows of a class in the table. people: people of the class in the population. times: number of classes
+        with these sizes. threshold: the highest acceptable presence.
         """
         presence = sampled / people
         rows = sampled * times
@@ -303,25 +324,25 @@ class Presence(Record):
 def _histogram(
     sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
 ) -> list[PresenceBand]:
-    """Classes by presence; see `Presence`."""
+    """Return classes, people and rows by presence; see `Presence`."""
     band = (sampled > 0).astype(np.int64)
     for step in range(1, BANDS + 1):
-        # At least step tenths of the people, in numbers that 64 bits hold.
+        # Counts a band if sampled >= step / BANDS * people. step * people could overflow 64 bits.
         band += sampled >= step * (people // BANDS) - (-step * (people % BANDS) // BANDS)
-    found = []
+    bands = []
     for place, (least, most) in enumerate([(0, 0), *((step, step + 1) for step in range(BANDS)), (BANDS, BANDS)]):
         some = band == place
         counted = [int(each[some].sum()) for each in (times, people * times, sampled * times)]
-        found.append(PresenceBand(least / BANDS, most / BANDS, *counted))
-    return found
+        bands.append(PresenceBand(least / BANDS, most / BANDS, *counted))
+    return bands
 
 
 @dataclass(frozen=True)
 class PresentClass(Record):
     """An equivalence class of a table that is a part of a population.
 
-    quasi_identifiers: the values that its rows agree on, by column, None for missing. rows: of the table; people: of
-    the population; presence: rows / people, in (0, 1].
+    quasi_identifiers: mapping of column name to value. The values that the rows agree on, None for missing. rows: rows
+    of the table. people: people of the population. presence: rows / people, in (0, 1].
     """
 
     quasi_identifiers: Mapping[Hashable, Any]
@@ -330,15 +351,15 @@ class PresentClass(Record):
     presence: float
 
 
-# The order of classes: the highest presence, the most rows, the lowest values.
+# The sort key of classes: highest presence, most rows, lowest values.
 Rank = tuple[float, int, tuple[int, ...]]
 RankedClass = tuple[Rank, PresentClass]
 
 
 class PresenceRanking(NamedTuple):
-    """Classes by presence, the highest first.
+    """The ranking of classes by presence, the highest first.
 
-    orders: by quasi-identifier the `value_order` of the table's column. most: how many classes are wanted.
+    orders: the `value_order` of each quasi-identifier of the table. most: how many classes are wanted.
     """
 
     orders: Sequence[npt.NDArray[np.int64]]
@@ -346,26 +367,27 @@ class PresenceRanking(NamedTuple):
 
     @classmethod
     def from_columns(cls, most: int, columns: JoinedColumns) -> PresenceRanking:
-        """Return the ranking of classes by the quasi-identifiers of both tables."""
+        """Return the ranking of classes. most: how many are wanted. columns: the quasi-identifiers of both tables."""
         return cls(list(map(value_order, columns.sample)) if most else [], most)
 
     def first(self, columns: JoinedColumns, matched: MatchedRows) -> list[RankedClass]:
-        """Return the distinct rows of both tables of the highest presence, at most as many as are wanted."""
+        """Return the classes of highest presence among distinct rows of both tables, at most as many as are wanted."""
         if not self.most:
             return []
-        found = matched.some(matched.sampled > 0)
-        people = np.maximum(found.sampled, found.in_population)
-        presence = found.sampled / people
+        sampled_rows = matched.some(matched.sampled > 0)
+        people = np.maximum(sampled_rows.sampled, sampled_rows.in_population)
+        presence = sampled_rows.sampled / people
         kept = _highest(presence, np.arange(len(presence)), self.most)
-        # Most may be alike, of one row and one person, say, and their values, of which there are many, decide.
+        # Very many classes may share the last presence: classes of one row and one person, for example. Only classes
+        # with the most rows are kept, since sorting all by their values takes long.
         last = presence[kept].min(initial=1.0)
         alike, above = kept[presence[kept] == last], kept[presence[kept] > last]
-        kept = np.concatenate([above, _highest(found.sampled, alike, self.most - len(above))])
-        # Joined values are the table's first, but for missing ones, which are the last in both.
-        both = zip(columns.layout.unpack(found.keys[kept]), self.orders, strict=True)
+        kept = np.concatenate([above, _highest(sampled_rows.sampled, alike, self.most - len(above))])
+        # Joined codes of the table's values are the table's codes, except that missing is the last code in both.
+        both = zip(columns.layout.unpack(sampled_rows.keys[kept]), self.orders, strict=True)
         codes = [np.minimum(joined, len(order) - 1) for joined, order in both]
         ranks = [order[own] for own, order in zip(codes, self.orders, strict=True)]
-        sizes = (found.sampled[kept], people[kept], presence[kept])
+        sizes = (sampled_rows.sampled[kept], people[kept], presence[kept])
         first = np.lexsort((*reversed(ranks), -sizes[0], -sizes[2]))[: self.most]
         ranked = []
         for place in first:
@@ -373,12 +395,12 @@ class PresenceRanking(NamedTuple):
                 column.name: column.values([int(own[place])])[0]
                 for column, own in zip(columns.sample, codes, strict=True)
             }
-            one = PresentClass(values, *(each[place].item() for each in sizes))
-            ranked.append(((-one.presence, -one.rows, tuple(int(own[place]) for own in ranks)), one))
+            present = PresentClass(values, *(each[place].item() for each in sizes))
+            ranked.append(((-present.presence, -present.rows, tuple(int(own[place]) for own in ranks)), present))
         return ranked
 
 
 def _highest(values: npt.NDArray[Any], places: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return the places of the `most` highest values, and of all values as high as the last of these."""
+    """Return the places of the `most` highest values, and of all values that equal the lowest of these."""
     own = values[places]
     return places if most >= len(own) else places[own >= np.partition(own, -most)[-most]]

@@ -1,4 +1,4 @@
-"""Estimates of how many people are unique in the population, from the equivalence classes of a sample."""
+"""Estimates of the number of people who are unique in the population, from the equivalence classes of a sample."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from .class_risks import class_risks
 from .class_sizes import histogram_of
 from .uniques_models import NoEstimateError, fit_pitman, log_rising, pitman_uniques, slide_uniques
 
-# Up to this sampling fraction the rule of Dankar et al. takes Pitman's model.
+# The highest sampling fraction at which the rule of Dankar et al. takes Pitman's model.
 SMALL_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
 class PopulationUniques(Record):
-    """Uniques in the population behind a sample; made by `population_uniques`.
+    """The estimated uniques in the population of a sample; made by `population_uniques`.
 
-    model: whose figure it is, "pitman", "zayatz" or "snb"; "sample" where nothing is left to estimate. uniques: people
-    who are alone in their class in the population, estimated, 0 to population; NaN where the model asked for has no
-    answer. unique_share: of the population, in [0, 1]. population: people; sampling_fraction: rows / people.
-    rows, sample_uniques: rows of the sample, and those alone in their class there. estimates: uniques by model.
-    reasons: by model, why it has none.
+    model: str. The model of the estimate: "pitman", "zayatz" or "snb"; "sample" if the sample is the population.
+    uniques: float, from 0 to population. Estimated people who are alone in their class. NaN if the model has no answer.
+    unique_share: float, in [0, 1]. uniques / population.
+    population: int. People of the population.
+    sampling_fraction: float, in (0, 1]. rows / population.
+    rows: int. Rows of the sample.
+    sample_uniques: int. Rows of the sample that are alone in their class.
+    estimates: mapping of model to estimated uniques. NaN for a model without an answer.
+    reasons: mapping of model to str. The reason why a model has no answer.
     """
 
     model: str
@@ -55,20 +59,21 @@ def population_uniques(
     Parameters
     ----------
     population, sampling_fraction:
-        People in the population N >= rows n, or the fraction f of them that the sample is, 0 < f <= 1 (N is then n / f,
-        rounded). One of them.
+        The people of the population N >= rows n; or the share f of these people that is in the sample, 0 < f <= 1 (N is
+        then n / f, rounded). Give one of the two.
     model:
-        "pitman": expected uniques by Pitman's sampling formula, its parameters by maximum likelihood. "zayatz": sample
-        uniques times the probability that one is unique in the population, s_1 / sum_i s_i P(1 | i) f, over f, where
-        s_i classes have i rows and P(1 | i) is hypergeometric: one person sampled of a class of i. "snb": slide
-        negative binomial. "dankar": the decision rule of Dankar et al.: f <= 0.1: Pitman, or Zayatz where that has no
-        answer; otherwise the lower of SNB and Zayatz, or Zayatz where SNB has no answer.
+        "pitman": expected uniques by Pitman's sampling formula, its parameters fitted by maximum likelihood. "zayatz":
+        sample uniques times the probability that a sample unique is unique in the population, s_1 / sum_i s_i P(1 | i),
+        divided by f. s_i is the number of classes of i rows. P(1 | i) is hypergeometric: the probability that one
+        person of a class of i people is sampled. "snb": slide negative binomial. "dankar" (default): the decision rule
+        of Dankar et al. For f <= 0.1 it takes Pitman, or Zayatz if Pitman has no answer. For f > 0.1 it takes the lower
+        of SNB and Zayatz, or Zayatz if SNB has no answer.
 
     Returns
     -------
     PopulationUniques
-        The figure, whose it is, and the figures of all three models, NaN with a reason where one has none. A sample
-        without uniques gives 0, a sample that is the population (f = 1) its own uniques, whatever the model.
+        The estimate, its model, and the estimates of all three models; NaN and a reason for a model without an answer.
+        A sample without uniques gives 0 in every model. A sample that is the population (f = 1) gives its own uniques.
 
     Raises
     ------
@@ -78,8 +83,8 @@ def population_uniques(
 
     Notes
     -----
-    ARX has the same models and rule. It takes Pitman's formula in the limit of large populations, and two terms of its
-    SNB differ from the published formulas, so that its SNB figures differ.
+    ARX has the same models and rule. It takes Pitman's formula in the limit of large populations. Two terms of its SNB
+    differ from the published formulas, so its SNB estimates differ.
 
     References
     ----------
@@ -90,7 +95,7 @@ def population_uniques(
 
     Examples
     --------
-    Of 100 people 20 are in the sample; 10 of them are alone in their class:
+    The sample has 20 of 100 people; 10 of the 20 are alone in their class:
 
     >>> found = population_uniques({1: 10, 2: 3, 4: 1}, population=100)
     >>> found.model, round(found.uniques, 2), round(found.unique_share, 4)
@@ -122,7 +127,7 @@ def population_uniques(
 def _estimates(
     histogram: Mapping[int, int], rows: int, people: int, fraction: float
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Uniques by model, NaN where it has no answer, and why it has none."""
+    """Return the estimated uniques by model, NaN for a model without an answer, and the reasons of these models."""
     uniques = histogram.get(1, 0)
     if uniques == 0 or people == rows:
         return dict.fromkeys(MODELS, float(uniques)), {}
@@ -131,19 +136,20 @@ def _estimates(
     for name, estimate in MODELS.items():
         try:
             estimates[name] = estimate(histogram, fraction, people)
-        except NoEstimateError as none:
-            estimates[name], reasons[name] = math.nan, str(none)
+        except NoEstimateError as error:
+            estimates[name], reasons[name] = math.nan, str(error)
     return estimates, reasons
 
 
 def decide(estimates: Mapping[str, float], fraction: float) -> str:
-    """The model whose estimate the decision rule of Dankar et al. (2012) takes; NaN: no estimate."""
+    """Return the model that the decision rule of Dankar et al. (2012) takes. estimates: NaN for no answer."""
     if fraction <= SMALL_FRACTION:
         return "zayatz" if math.isnan(estimates["pitman"]) else "pitman"
     return "snb" if estimates["snb"] <= estimates["zayatz"] else "zayatz"
 
 
 def _population(rows: int, population: Any, fraction: Any) -> tuple[int, float]:
+    """Return the people of the population, and the sampling fraction. Raises InputError."""
     if (population is None) == (fraction is None):
         came = "neither" if population is None else "both"
         raise InputError(f"population, sampling_fraction: expected one of them, got {came}.")
@@ -166,7 +172,10 @@ def _pitman(histogram: Mapping[int, int], fraction: float, population: int) -> f
 
 
 def _zayatz(histogram: Mapping[int, int], fraction: float, population: int) -> float:
-    """The formula above with P(1 | i) = f i (N-n)! / (N-n-i+1)! (N-i)! / (N-1)!, in which f cancels."""
+    """Return the estimate of Zayatz; see `population_uniques`.
+
+    P(1 | i) is f i (N-n)! / (N-n-i+1)! (N-i)! / (N-1)!, and its f cancels the f of the final division by f.
+    """
     rows = sum(size * times for size, times in histogram.items())
     left = population - rows
     seen_once = math.fsum(

@@ -1,4 +1,4 @@
-"""Measures of what equivalence classes hold, each as a function: k-anonymity, (alpha,k)-anonymity, l-diversity."""
+"""The disclosure measures as functions, one for each: k-anonymity, (alpha,k)-anonymity, l-diversity and others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ KINDS = ("distinct", "entropy", "recursive")
 
 
 class AlphaK(NamedTuple):
-    """Alpha and k of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
+    """Alpha and k of (alpha,k)-anonymity. alpha: share in (0, 1]. k: rows."""
 
     alpha: float
     k: int
 
 
 class Recursive(NamedTuple):
-    """C and l of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite if it holds for none."""
+    """The c and l of recursive (c,l)-diversity, which holds for l and any greater c.
+
+    c: ratio above 0, infinite if the measure holds for no c. l: number of values.
+    """
 
     c: float
     l: int  # noqa: E741 (the name that the measure has)
@@ -37,31 +40,34 @@ def k_anonymity(
     weights: Hashable = None,
     missing: str = "category",
 ) -> int:
-    """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
+    """Return k of k-anonymity: the rows of the smallest equivalence class.
+
+    An equivalence class is all rows that agree on all quasi-identifiers.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, a folder or a
-        pattern, of which only the columns that are needed are read. Or a Dask DataFrame, of pandas or cuDF partitions:
-        it is computed at once, by the workers; only what is found comes to the client. Files that do not fit into
-        memory are read in streams and looked at in parts; what is found is the same (see `gpupif.config`).
+        As in `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, a folder or a
+        pattern, of which only the needed columns are read. Or a Dask DataFrame of pandas or cuDF partitions: its
+        workers compute at once, and only the result comes to the client. Files that do not fit into memory are read in
+        streams and cut into partitions; the result is the same (see `gpupif.config`).
     quasi_identifiers:
-        Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
-        whose name is a tuple.
+        Columns that an attacker may know of a person: a list or tuple of names, or a single name. A tuple that is the
+        name of a column is that column.
     weights:
-        A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
-        or more, as of `gpupif.score`. k still counts rows. Shares of sensitive values, in classes and in the table, are
-        then of people, and rows of weight 0 are in no class.
+        A column with the sampling weight of each row: the number of people that the row stands for, 0 or more, as in
+        `gpupif.score`. k still counts rows. Shares of sensitive values, in classes and in the table, then count people,
+        and rows of weight 0 are in no class. Default: none.
     missing:
-        "category": missing values are one value of their own; "error": refuse them. "wildcard": in a quasi-identifier
-        they match every value, as of `gpupif.score`: the class of a row is all rows that match it, so that classes
-        overlap, and a sensitive value that is missing is unknown. Different rows then have to fit into memory together.
+        "category" (default): missing values are one value of their own; "error": refuse them. "wildcard": a missing
+        value in a quasi-identifier matches every value, as in `gpupif.score`, and a missing sensitive value is unknown.
+        The class of a row is then all rows that match the row, so classes overlap; all distinct rows have to fit into
+        memory together.
 
     Returns
     -------
     int
-        Rows, from 1 to those of the table. All sizes of classes: ``gpupif.risk(...).classes``.
+        Rows, from 1 to the rows of the table. All sizes of classes: ``gpupif.risk(...).classes``.
 
     Raises
     ------
@@ -74,7 +80,7 @@ def k_anonymity(
     Warns
     -----
     NearlyUniqueWarning
-        A quasi-identifier in which at least 90 % of the rows have different values.
+        A quasi-identifier with different values in at least 90 % of the rows.
 
     References
     ----------
@@ -100,18 +106,18 @@ def alpha_k_anonymity(
     weights: Hashable = None,
     missing: str = "category",
 ) -> AlphaK:
-    """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
+    """Return alpha and k of (alpha,k)-anonymity: no sensitive value has a share above alpha of an equivalence class.
 
     Parameters
     ----------
     sensitive:
-        A sensitive attribute, a column, or a list of several.
+        The column of a sensitive attribute, or a list of such columns.
 
     Returns
     -------
     AlphaK
-        A named tuple (alpha, k): the highest share of any value of a class, in (0, 1], of several attributes the worst
-        (each: ``gpupif.risk(...).attributes``); k as `k_anonymity`.
+        A named tuple (alpha, k). alpha: the highest share of a value in a class, in (0, 1], over all attributes (each
+        attribute: ``gpupif.risk(...).attributes``). k: as `k_anonymity`.
 
     Raises
     ------
@@ -134,8 +140,8 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    found = _assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
-    return AlphaK(found.worst("alpha"), int(found.worst("k")))
+    result = _assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
+    return AlphaK(result.worst("alpha"), int(result.worst("k")))
 
 
 @overload
@@ -188,29 +194,30 @@ def l_diversity(
     weights: Hashable = None,
     missing: str = "category",
 ) -> int | float | Recursive:
-    """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
+    """Return l of l-diversity: the number of well represented values of a sensitive attribute in every class.
 
     Parameters
     ----------
     kind:
-        "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
-        a class is log l. "recursive": c of recursive (c,l)-diversity, r_1 < c (r_l + r_{l+1} + ... + r_m), with r_1 to
-        r_m the counts of a class's values, the highest first.
+        "distinct" (default): the fewest different values of a class. "entropy": l such that the lowest entropy of the
+        values of a class is log l. "recursive": c of recursive (c,l)-diversity, r_1 < c (r_l + r_{l+1} + ... + r_m),
+        with r_1 to r_m the counts of a class's values, the highest first.
     l:
-        Of "recursive": a whole number from 1 on; default the distinct l of the table, over all sensitive attributes.
+        For "recursive" only: a whole number from 1 on. Default: the distinct l of the table, the lowest over all
+        sensitive attributes.
 
     Returns
     -------
     int
         "distinct": values, from 1.
     float
-        "entropy": effective values, 1.0 (some class has a single value) to the distinct l; within 1e-12 of a whole
-        number it is that number.
+        "entropy": effective values, from 1.0 (some class has a single value) to the distinct l. A number within a
+        relative 1e-12 of a whole number is that number.
     Recursive
-        "recursive": a named tuple (c, l); the measure holds for any greater c, and for none where c is infinite: some
-        class has fewer than l values. For l = 1, c is the highest share of a value.
+        "recursive": a named tuple (c, l); the measure holds for any greater c. c is infinite if some class has fewer
+        than l values: the measure holds for no c. For l = 1, c is the highest share of a value.
 
-    Of several attributes the worst; each: ``gpupif.risk(...).attributes``.
+    With several attributes the value of highest risk is returned; each attribute: ``gpupif.risk(...).attributes``.
 
     Raises
     ------
@@ -238,8 +245,8 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    found = _assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
-    return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
+    result = _assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
+    return Recursive(result.worst(name), result.l_values) if kind == "recursive" else result.worst(name)
 
 
 @documented_as(alpha_k_anonymity)
@@ -252,26 +259,28 @@ def t_closeness(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
+    """Return t of t-closeness: the longest distance between a sensitive attribute's distributions in class and table.
 
-    The distance of distributions is the earth mover's, that of values is scaled so that the longest is 1.
+    The distance of two distributions is the earth mover's distance. Distances of values are scaled so that the longest
+    is 1.
 
     Parameters
     ----------
     distance:
-        How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
-        paper's ordered distance). "nominal": any two are 1 apart (equal distance). A list of all values: ordered, in
-        that order. A hierarchy, ``{value: [names of what it is part of, the narrowest first]}``: the level of the
-        narrowest that both are part of, over all levels (hierarchical distance). The path of a .csv or .json file, as
-        of `gpupif.score`. Or a dictionary of these by sensitive attribute. Default: numbers, dates, times, booleans and
-        ordered categories of a frame (those of files are not read as such) are "ordered", others "nominal". Missing
-        values come last in an order.
+        The distance of two values. "ordered": the number of values from one to the other in the order of the values
+        that occur, over the highest such number (the paper's ordered distance). "nominal": 1 for any two values (equal
+        distance). A list of all values: "ordered", in the order of the list. A hierarchy, ``{value: [names of the
+        groups that the value is in, the narrowest first]}``: the level of the narrowest group that both values are in,
+        over the number of levels (hierarchical distance). The path of a .csv or .json file, as in `gpupif.score`. Or a
+        dictionary of these by sensitive attribute. Default: "ordered" for numbers, dates, times, booleans and ordered
+        categories of a frame (files are read without categories), "nominal" for other values. Missing values come last
+        in an order.
 
     Returns
     -------
     float
-        From 0.0 (every class is distributed as the table is) to below 1. Of several attributes the highest; each:
-        ``gpupif.risk(...).attributes``.
+        From 0.0 (every class is distributed as the table is) to below 1. With several attributes the highest; each
+        attribute: ``gpupif.risk(...).attributes``.
 
     Raises
     ------
@@ -287,7 +296,7 @@ def t_closeness(
 
     Examples
     --------
-    Salaries of three, six and nine thousand, evenly distributed but for the two classes:
+    Salaries of three, six and nine thousand are equally frequent in the table, and not in its two classes:
 
     >>> import pandas as pd, gpupif
     >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 3, "salary": [3, 3, 6, 6, 9, 9]})
@@ -309,14 +318,14 @@ def basic_beta_likeness(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
+    """Return beta of basic beta-likeness: the highest relative rise of a sensitive value's frequency in a class.
 
-    With p the frequency of a value in the table and q in a class, the highest (q - p) / p.
+    If p is the frequency of a value in the table and q in a class, beta is the highest (q - p) / p.
 
     Returns
     -------
     float
-        From 0.0 (every class is distributed as the table is). Of several attributes the highest; each:
+        0.0 (every class is distributed as the table is) and up. With several attributes the highest; each attribute:
         ``gpupif.risk(...).attributes``.
 
     References
@@ -343,16 +352,16 @@ def enhanced_beta_likeness(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
+    """Return beta of enhanced beta-likeness: basic beta-likeness in which no value may rise by more than -ln p.
 
-    With p the frequency of a value in the table and q in a class, (q - p) / p is at most min(beta, -ln p): a bound for
-    each value of its own.
+    If p is the frequency of a value in the table and q in a class, (q - p) / p is at most min(beta, -ln p). Each value
+    has its own bound.
 
     Returns
     -------
     float
-        The least beta for which it holds, from 0.0; infinite where it holds for none: some value rises by more than
-        -ln p. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
+        The least beta for which the measure holds, from 0.0. Infinite if it holds for no beta: some value rises by more
+        than -ln p. With several attributes the highest; each attribute: ``gpupif.risk(...).attributes``.
 
     References
     ----------
@@ -381,16 +390,16 @@ def delta_disclosure(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
+    """Return delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
 
-    With p the frequency of a value in the table and q in the class. Values that a class lacks are left out: by the
-    letter of the definition they would make delta infinite, and they do no more than rule out a value.
+    p is the frequency of a value in the table, q in the class. Values that a class lacks are left out. By the letter of
+    the definition they would make delta infinite, although they only rule out a value.
 
     Returns
     -------
     float
-        Nats (natural logarithm), from 0.0 (every class is distributed as the table is); the measure holds for any
-        greater delta. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
+        Nats (natural logarithm), 0.0 (every class is distributed as the table is) and up. The measure holds for any
+        greater delta. With several attributes the highest; each attribute: ``gpupif.risk(...).attributes``.
 
     References
     ----------
@@ -409,7 +418,7 @@ def delta_disclosure(
 
 
 def _assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessment:
-    """Return the assessment of some disclosure measures; options: of `RiskRequest.from_arguments`.
+    """Return the assessment of some disclosure measures. options: of `RiskRequest.from_arguments`.
 
     Raises InputError without a sensitive attribute, except for k alone.
     """
@@ -420,5 +429,5 @@ def _assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: 
 
 
 def _worst(model: str, table: Any, quasi_identifiers: Any, sensitive: Any, **options: Any) -> float:
-    """Return the worst value of a disclosure measure, over the attributes; see `_assess_models`."""
+    """Return the value of highest risk of a disclosure measure, over the attributes; see `_assess_models`."""
     return _assess_models(table, quasi_identifiers, sensitive, model, **options).worst(model)

@@ -1,4 +1,4 @@
-"""Disclosure risk drawn for a terminal."""
+"""The printed tables of a disclosure risk."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-# Of columns that are no disclosure measure.
+# The headings of columns that are no disclosure measure.
 HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homogeneous_rows": "rows"}
 
 
-def heading(rows: int, known: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
-    """Return the first line: rows, classes (None: they overlap), the device, and the time by stage."""
+def heading(rows: int, columns: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
+    """Return the first line of a result.
+
+    columns: number of quasi-identifiers. classes: number of classes; None: they overlap. seconds: by stage.
+    """
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
-    found = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
+    number = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
     return (
-        f"[bold]{rows:,}[/] {plural(rows, 'row')}, {known} {plural(known, 'quasi-identifier')}: {found} equivalence "
-        f"{'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
+        f"[bold]{rows:,}[/] {plural(rows, 'row')}, {columns} {plural(columns, 'quasi-identifier')}: {number} "
+        f"equivalence {'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
     )
 
 
 def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
-    """Return a table of names and values."""
+    """Return a table of facts. facts: names and values."""
     return draw_table(title, [Heading("", text=True), Heading("", folds=True)], facts, show_headings=False)
 
 
@@ -46,7 +49,10 @@ def classes_table(
     people: PopulationRisks | None,
     uniques: PopulationUniques | None,
 ) -> Table:
-    """Sizes of classes, and the risk of re-identification."""
+    """Return the table of class sizes and the risk of re-identification.
+
+    estimated: None without weights. people: None without a population. uniques: None without a size of the population.
+    """
     below = f"{classes.rows_below:,} rows"
     shown_size = [] if classes.average_size is None else [("rows a class", f"{classes.average_size:,.2f}")]
     if classes.classes_below is not None:
@@ -84,7 +90,7 @@ def classes_table(
 
 
 def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> Table | None:
-    """The risk of households, and the threshold for a limit of the global risk, where these were asked for."""
+    """Return the table of household risk and of the threshold for a global risk; None if both are None."""
     facts: list[tuple[str, str]] = []
     if households is not None:
         facts += [
@@ -118,7 +124,7 @@ def _presence(presence: Presence) -> list[tuple[str, str]]:
 
 
 def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:
-    """The measures of each sensitive attribute."""
+    """Return the table of the measures of each sensitive attribute."""
     of_l = "" if l_values is None else f" (c for l = {l_values})"
     headings = [Heading("attribute", text=True)]
     headings += [Heading(_head(key), folds=True, show=_number) for key in attributes.columns]
@@ -132,7 +138,7 @@ def _head(column: str) -> str:
 
 
 def groups_table(groups: Sequence[Group]) -> Table:
-    """The most homogeneous classes."""
+    """Return the table of the most homogeneous classes."""
     headings = [
         Heading("class", text=True),
         Heading("attribute", text=True),
@@ -145,7 +151,7 @@ def groups_table(groups: Sequence[Group]) -> Table:
         (_values(group.quasi_identifiers), group.attribute, group.value, group.rows, group.share, group.entropy)
         for group in groups
     ]
-    title = "Most homogeneous classes of several rows: whoever is in one need not be told from the others"
+    title = "Most homogeneous classes of several rows: their attribute is known without re-identification"
     return draw_table(title, headings, rows)
 
 
@@ -154,10 +160,10 @@ def _values(quasi_identifiers: Mapping[Hashable, Any]) -> str:
 
 
 def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list[Table]:
-    """Return a table of people by presence, and one of the classes of the highest presence, if there are any."""
+    """Return the table of people by presence, and the table of the classes of highest presence, if there are any."""
     headings = [Heading("presence", text=True), *map(Heading, ("classes", "people", "rows"))]
     bands = [(_band(band), band.classes, band.people, band.rows) for band in presence.histogram if band.classes]
-    tables = [draw_table("Presence (delta): how likely somebody of a class is to be in the table", headings, bands)]
+    tables = [draw_table("Presence (delta): probability that a person of a class is in the table", headings, bands)]
     if classes:
         headings = [
             Heading("class", text=True),
@@ -165,8 +171,8 @@ def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list
             Heading("people"),
             Heading("presence", show=as_percent),
         ]
-        rows = [(_values(one.quasi_identifiers), one.rows, one.people, one.presence) for one in classes]
-        title = "Classes of the highest presence: whoever is known to be in one is likely to be in the table"
+        rows = [(_values(entry.quasi_identifiers), entry.rows, entry.people, entry.presence) for entry in classes]
+        title = "Classes of the highest presence: their people are the likeliest to be in the table"
         tables.append(draw_table(title, headings, rows))
     return tables
 
@@ -178,7 +184,7 @@ def _band(band: PresenceBand) -> str:
 
 
 def games_table(games: Mapping[str, Payoffs]) -> Table:
-    """Cost and benefit of attacks, by attacker."""
+    """Return the table of cost and benefit of attacks, with a column for each attacker."""
     facts: list[tuple[str, Callable[[Payoffs], int | float | None]]] = [
         ("rows that are attacked, if all are published", lambda found: found.attacked),
         ("rows that are worth publishing", lambda found: found.publishable),
@@ -186,8 +192,8 @@ def games_table(games: Mapping[str, Payoffs]) -> Table:
         ("rows on which an attack costs more than it brings", lambda found: found.deterred),
         ("... in classes of at least", lambda found: found.deterring_size),
         ("publisher's payout, if all are published", lambda found: found.publisher_payout),
-        ("... if those worth it are", lambda found: found.best_payout),
-        ("... if those are on which an attack costs more", lambda found: found.deterring_payout),
+        ("... if rows worth publishing are", lambda found: found.best_payout),
+        ("... if rows on which an attack costs more are", lambda found: found.deterring_payout),
         ("adversary's payoff, if all are published", lambda found: found.adversary_payoff),
     ]
     game = next(iter(games.values())).game

@@ -1,4 +1,4 @@
-"""The request of a risk assessment, checked: columns, disclosure measures, and the cell measures that these need."""
+"""The checked request of a risk assessment: columns, disclosure measures, and the measures of cells that these need."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from ..utils.validation import (
 )
 from .models import MODELS, Model
 
-# Distances that are named by a word.
+# The distances that are named by a word.
 DISTANCE_WORDS = ("ordered", "nominal")
-# Codes of values have 31 bits.
+# The most values of a column: codes of values have 31 bits.
 MOST_VALUES = 2**31 - 1
 
 
-# The measure of a cell that is the rows of its class, with weights the people; and its different values.
+# The measures of a cell that are the rows (with weights the people) and the distinct values of its class.
 CLASS_SIZE = MODELS["k"].cell
 DISTINCT = MODELS["distinct_l"].cell
 
 
 class NoAttribute(Enum):
-    """The name of the column that takes the place of a sensitive attribute; the same object in every process."""
+    """The name of `constant_column`. A member of an enumeration stays the same object in every process."""
 
     NONE = 0
 
 
-# If no sensitive attribute is asked for, a column of this name has the same value in all rows.
+# The name of the scored column if no sensitive attribute is asked for.
 NO_ATTRIBUTE = NoAttribute.NONE
 
 
@@ -57,11 +57,19 @@ NO_ATTRIBUTE = NoAttribute.NONE
 class RiskRequest:
     """The columns, the disclosure measures and how to find them; checked as far as is possible without the table.
 
-    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
-    weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
-    as at risk. household: the column of the household of each row. max_global_risk: the limit of the global risk for
-    which a threshold is wanted. may_lack_values: whether a sensitive attribute may have a single value, as in a treated
-    table: then there is nothing to learn.
+    quasi_identifiers: list of column names.
+    sensitive: list of column names. The sensitive attributes; may be empty.
+    models: sequence of Model. The disclosure measures that are wanted.
+    l_values: int or None. The l of recursive (c,l)-diversity. None: the distinct l of the table.
+    distance: the distance between values, as in `gpupif.models.t_closeness`, with files already read. None: by type.
+    missing: str. The treatment of missing values: "category", "error" or "wildcard".
+    weights: column name or None. The column of sampling weights.
+    device: DeviceRequest. The device that the configuration asks for.
+    groups: int. How many of the most homogeneous classes are wanted.
+    threshold: float, in (0, 1]. A risk above the threshold counts as at risk.
+    household: column name or None. The column of the household of each row. Default None.
+    max_global_risk: float or None. The limit of the global risk for which a threshold is wanted. Default None.
+    may_lack_values: bool. True if a sensitive attribute may have a single value, as in a treated table. Default False.
     """
 
     quasi_identifiers: list[Hashable]
@@ -94,7 +102,7 @@ class RiskRequest:
         household: Hashable = None,
         max_global_risk: Any = None,
     ) -> RiskRequest:
-        """Return the request of arguments of `gpupif.risk`, see there; sensitive None: no attribute.
+        """Return the request that arguments of `gpupif.risk` make. sensitive: None for no attribute.
 
         Raises InputError.
         """
@@ -137,17 +145,17 @@ class RiskRequest:
 
     @property
     def columns(self) -> list[Hashable]:
-        """All columns that are needed: the quasi-identifiers, the sensitive attributes, the column of households."""
+        """The columns that are needed: quasi-identifiers, sensitive attributes, and last the column of households."""
         return [*self.quasi_identifiers, *self.sensitive, *([] if self.household is None else [self.household])]
 
     @property
     def household_column(self) -> int | None:
-        """The index of the column of households in `columns`."""
+        """The index of the column of households in `columns`; None without households."""
         return None if self.household is None else len(self.columns) - 1
 
     @property
     def read(self) -> list[Hashable]:
-        """All columns that are read: `columns`, and last the column of the weights if it is none of them."""
+        """The columns that are read: `columns`, and last the column of the weights if it is not in `columns`."""
         return self.columns if self.weights is None or self.weights in self.columns else [*self.columns, self.weights]
 
     @property
@@ -162,25 +170,25 @@ class RiskRequest:
 
     @property
     def may_look_again(self) -> bool:
-        """True if the l of recursive (c,l)-diversity follows from a first search, and needs a second one."""
+        """True if l of recursive (c,l)-diversity follows from a first search, so a second search may be needed."""
         return self.l_values is None and any(model.of_l for model in self.models)
 
     @property
     def asks_levels(self) -> bool:
-        """True if each risk that occurs is needed, with the number of its rows."""
+        """True if the number of rows is needed for each risk that occurs."""
         return self.max_global_risk is not None
 
     def pick(self, names: Sequence[Any]) -> list[Any]:
-        """Return the columns that are needed, in the order of `names`; raises InputError if one is not there."""
+        """Return the needed columns in the order of `names`. Raises InputError if a column is not there."""
         return pick_needed(self.quasi_identifiers, self.sensitive, names, self.weights, self.household)
 
     def choose(self, source: Source) -> list[str]:
-        """Return the columns that are read of a table of files; raises InputError as `pick`."""
+        """Return the columns that are read from a table of files. Raises InputError as `pick`."""
         self.pick(source.names)
         return [str(name) for name in self.read]
 
     def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:
-        """Return the distance of each sensitive attribute for which one is given, or that has ordered categories.
+        """Return the distance of each sensitive attribute that has one: a given distance, or an order of categories.
 
         orders: all values of ordered categories, in order, by column.
         """
@@ -193,7 +201,7 @@ class RiskRequest:
         orders: all values of ordered categories, in order, by column.
         """
         scored_columns = self.sensitive or [NO_ATTRIBUTE]
-        # The column that takes the place of an attribute is no column of the table, so it comes last.
+        # `constant_column` is no column of the table, so it comes last.
         columns = [*self.columns, *([] if self.sensitive else scored_columns)]
         measures = resolve_measures(self._cell_measures())
         return ScoreRequest(
@@ -210,9 +218,9 @@ class RiskRequest:
         )
 
     def _cell_measures(self) -> list[str]:
-        """Return the measures of cells whose extremes are needed, and those that only single cells tell.
+        """Return the measures of cells whose extremes are needed.
 
-        If missing values match every value, sizes of classes and homogeneous classes follow from the scores of cells.
+        If missing values match every value, sizes of classes and homogeneous classes follow from scores of cells too.
         """
         matching, l_values = self.matching, self.l_values
         models = [model for model in self.models if not model.of_l or l_values]
@@ -228,14 +236,14 @@ class RiskRequest:
     ) -> None:
         """Raise InputError for columns that the request does not allow; warn of nearly unique quasi-identifiers.
 
-        Not allowed are rows without a household, and a sensitive attribute with one value (unless `may_lack_values`) or
-        with fewer than l. columns: the columns of the request, first.
+        Rows without a household are not allowed, nor a sensitive attribute with fewer than l values, nor (unless
+        `may_lack_values`) with one value. columns: begins with the columns of the request.
         """
-        known = len(self.quasi_identifiers)
+        known_count = len(self.quasi_identifiers)
         if self.household_column is not None:
             households = columns[self.household_column]
             check_households(households.name, households.missing_rows)
-        for column in columns[known : known + len(self.sensitive)]:
+        for column in columns[known_count : known_count + len(self.sensitive)]:
             valued = column.without_missing() if self.matching and column.missing else column
             if not self.may_lack_values:
                 check_values(valued)
@@ -244,7 +252,7 @@ class RiskRequest:
                     f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
                     f"got {self.l_values:,}."
                 )
-        for column in nearly_unique(columns[:known], rows):
+        for column in nearly_unique(columns[:known_count], rows):
             on_warning(
                 f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
                 "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
@@ -252,6 +260,7 @@ class RiskRequest:
             )
 
     def _given(self) -> Mapping[Any, Any]:
+        """Return the given distances by sensitive attribute. Raises InputError."""
         given, names = self.distance, self.sensitive
         if given is None:
             return {}
@@ -278,7 +287,7 @@ def pick_needed(
     weights: Hashable = None,
     household: Hashable = None,
 ) -> list[Any]:
-    """Return the columns among `names` that are needed; raises InputError if one is not there."""
+    """Return the columns among `names` that are needed. Raises InputError if a column is not there."""
     if not names:
         raise InputError("table: expected at least one column, got none.")
     check_unique(names)
@@ -293,8 +302,8 @@ def pick_needed(
 def _by_attribute(given: Mapping[Any, Any]) -> bool:
     """Return whether a dictionary of distances can only be by attribute: it has values that no hierarchy has."""
     return any(
-        isinstance(what, Mapping | TextOrder) or (isinstance(what, str) and what in DISTANCE_WORDS)
-        for what in given.values()
+        isinstance(value, Mapping | TextOrder) or (isinstance(value, str) and value in DISTANCE_WORDS)
+        for value in given.values()
     )
 
 
@@ -313,24 +322,27 @@ def about_distance() -> Iterator[None]:
 
 
 def constant_column(rows: int, given: int) -> Column:
-    """Return the column that takes the place of an attribute in so many rows, with the codes of the first `given`."""
+    """Return a column with one value in all `rows` rows, the scored column if there is no sensitive attribute.
+
+    given: the number of rows with codes; 0 if codes are elsewhere.
+    """
     return Column(NO_ATTRIBUTE, np.zeros(given, np.uint8), np.array([rows]), np.zeros(1, np.uint8), False)
 
 
 def with_households(job: Job, household: int | None) -> Job:
     """Return the job with the column of households, if there is one, among its scored columns.
 
-    So rows reach the partitions of their classes once for households, too. No engine scores the column.
+    Then the cut into partitions keeps its codes. No engine scores the column.
     """
     return job if household is None else replace(job, scored_columns=[*job.scored_columns, household])
 
 
 def check_households(name: Hashable, missing: int) -> None:
-    """Raise InputError if some rows have no household; missing: how many."""
+    """Raise InputError if rows have no household. missing: the number of such rows."""
     if missing:
         raise InputError(
             f"household: column {name!r}: expected a household in each row, got {missing:,} missing "
-            f"{plural(missing, 'value')}, which might be of one household or of many. Give each row that is alone a "
+            f"{plural(missing, 'value')}, which might be of one household or of many. Give each row without one a "
             "household of its own."
         )
 

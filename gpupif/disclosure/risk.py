@@ -1,4 +1,4 @@
-"""The public `risk`: all disclosure measures of a table at once, in one read and one run."""
+"""The public `risk`: all disclosure measures of a table at once, from a single pass over the table."""
 
 from __future__ import annotations
 
@@ -31,34 +31,37 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-# Why some of what follows is not defined, with missing values as wildcards and with sampling weights.
+# The reasons for which a size of the population is refused: missing values as wildcards, and sampling weights.
 NO_CLASSES = "classes that overlap cannot be counted, nor a mean be taken over them"
-SIMPLE_SAMPLE = "it takes a simple random sample, of rows that all stand for as many people"
+SIMPLE_SAMPLE = "it takes a simple random sample, whose rows all stand for equally many people"
 
 
 @dataclass(frozen=True)
 class DisclosureRisk(Displayable):
-    """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
+    """The disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
 
-    rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
+    rows: int. Rows of the table.
+    quasi_identifiers: list of column names.
+    sensitive: list of column names. The sensitive attributes.
+    device: str. The device that computed.
+    classes: ClassRisks. Sizes of the equivalence classes, and the risk of re-identification that follows from them.
+    attributes: pandas DataFrame. One row for each sensitive attribute; see below.
+    worst: mapping of disclosure measure, k included, to its value of highest risk over the attributes.
+    l_values: int or None. The l of recursive_c. None without recursive_c.
+    groups: list of Group. The most homogeneous classes of several rows.
+    population: PopulationRisks or None. Journalist and marketer risk, k-map and presence. None without a population.
+    present: list of PresentClass. The classes of the highest presence in the population.
+    games: mapping of attacker to Payoffs. "prosecutor", and with a population "journalist". Empty without a game.
+    estimated: EstimatedRisks or None. The risk in the population that sampling weights estimate. None without weights.
+    uniques: PopulationUniques or None. Estimated uniques in the population. None without its size.
+    households: HouseholdRisks or None. The risk that somebody of a household is found. None if not asked for.
+    risk_threshold: RiskThreshold or None. The threshold for a limit of the global risk. None if not asked for.
+    seconds: mapping of stage to wall time, seconds.
 
-    classes: sizes of the equivalence classes and the risk of re-identification that follows from them: k, uniques,
-    prosecutor and marketer risk, discernibility and more, see `gpupif.models.class_risks`.
-
-    attributes: one row a sensitive attribute: values (different ones in the table); alpha, distinct_l, entropy_l,
-    recursive_c, t, basic_beta, enhanced_beta, delta, those asked for, see `gpupif measures` for units, ranges and
-    sources; homogeneous_classes, homogeneous_rows (classes of several rows with a single value of the attribute, and
-    their rows), where groups were looked for. worst: disclosure measure to its worst value over the attributes, k too.
-    l_values: the l of recursive_c, None without it.
-
-    groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk, k-map
-    and presence, see `gpupif.models.population_risks`; None without a population. present: the classes of the highest
-    presence there, see `PresentClass`. games: cost and benefit of attacks by a "prosecutor", and with a population by a
-    "journalist", see `Payoffs`; empty without game. estimated: risk in the population that sampling weights estimate,
-    see `EstimatedRisks`; None without weights. households: the risk that somebody of a household is found, see
-    `HouseholdRisks`; risk_threshold: the threshold for a limit of the global risk, see `RiskThreshold`; each None where
-    not asked for. uniques: people who are unique in the population, estimated; None where neither sampling_fraction nor
-    population_size was given. seconds: wall time by stage.
+    The columns of `attributes` are: values (different values in the table); each disclosure measure that is asked for
+    (alpha, distinct_l, entropy_l, recursive_c, t, basic_beta, enhanced_beta, delta); and, if groups are asked for,
+    homogeneous_classes and homogeneous_rows (classes of several rows with a single value of the attribute, and their
+    rows). `gpupif measures` lists units, ranges and sources of the measures.
     """
 
     rows: int
@@ -81,14 +84,14 @@ class DisclosureRisk(Displayable):
 
     @property
     def k(self) -> int:
-        """Rows of the smallest equivalence class."""
+        """The rows of the smallest equivalence class."""
         return self.classes.k
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON has it; `l_values` as "l"."""
-        found = super().to_dict()
-        found["l"] = found.pop("l_values")
-        return found
+        """Return the result as a dictionary for JSON, with `l_values` as "l"."""
+        document = super().to_dict()
+        document["l"] = document.pop("l_values")
+        return document
 
     def __repr__(self) -> str:
         attributes = f"{len(self.sensitive)} sensitive {plural(len(self.sensitive), 'attribute')}"
@@ -106,8 +109,8 @@ class DisclosureRisk(Displayable):
         )
 
         draw_line(console, attacker_line(self.quasi_identifiers, ()))
-        known, classes = len(self.quasi_identifiers), self.classes.classes
-        console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
+        known_count, classes = len(self.quasi_identifiers), self.classes.classes
+        console.print(heading(self.rows, known_count, classes, self.device, self.seconds), highlight=False)
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
         beside = beside_table(self.households, self.risk_threshold)
         tables += [] if beside is None else [beside]
@@ -146,54 +149,60 @@ def risk(
     missing: str = "category",
     roles: Any = None,
 ) -> DisclosureRisk:
-    """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
+    """Assess the disclosure risk of a table: identities and sensitive attributes that equivalence classes reveal.
 
-    All measures come from one read and one run; recursive (c,l)-diversity takes another run over the same codes where
-    its l is that of the table and above 1.
+    All measures come from one read and one search. recursive (c,l)-diversity takes a second search over the same codes
+    if its l is not given and the table's distinct l is above 1.
 
     Parameters
     ----------
+    quasi_identifiers:
+        Columns that an attacker may know of a person: a list or tuple of names, or a single name. A tuple that is the
+        name of a column is that column. None: the quasi-identifiers among the roles.
     sensitive:
-        Sensitive attributes, a column or a list of several; None: only what the sizes of classes tell.
+        Sensitive attributes: a column or a list of columns. None (default): the sensitive columns among the roles; if
+        there are none, only measures of class sizes.
     models:
-        Of ``alpha``, ``distinct_l``, ``entropy_l``, ``recursive_c``, ``t``, ``basic_beta``, ``enhanced_beta``,
-        ``delta``, ``k`` those to find; default all.
+        The disclosure measures to find, of ``alpha``, ``distinct_l``, ``entropy_l``, ``recursive_c``, ``t``,
+        ``basic_beta``, ``enhanced_beta``, ``delta``, ``k``. Default: all.
     l:
-        Of recursive (c,l)-diversity, as of `gpupif.models.l_diversity`.
+        The l of recursive (c,l)-diversity, as in `gpupif.models.l_diversity`.
     distance:
-        Of t-closeness, as of `gpupif.models.t_closeness`.
+        The distance between values for t-closeness, as in `gpupif.models.t_closeness`.
     k, threshold:
-        As of `gpupif.models.class_risks`: classes of fewer than k rows are counted apart, a risk above the threshold
-        (default 1/k) counts as at risk.
+        As in `gpupif.models.class_risks`: classes of fewer than k rows (default 5) are counted apart, and a risk above
+        the threshold (default 1/k) counts as at risk.
     groups:
-        How many of the most homogeneous classes of several rows to list (group privacy): the highest share of a
-        sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own. With
-        a population so many of the classes of the highest presence, too, of equal ones those of the most rows.
+        How many of the most homogeneous classes of several rows to list (group privacy), default 10. Classes with the
+        highest share of a sensitive value come first; see `Group`. 0: do not look for them, which saves a pass. With a
+        population, also how many classes of the highest presence to list; of equal ones, the largest classes.
     population:
-        The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk and presence, see `gpupif.models.population_risks`; or `gpupif.Population`,
-        which says what to do with rows that it lacks. A path is read in streams where the table is, or where it is too
-        large itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values
-        match every value, in either table, the average of the journalist is NaN, and presence None.
+        The population that the table is a part of: a table of any kind with the quasi-identifiers, and values of the
+        same types. It gives journalist risk and presence, see `gpupif.models.population_risks`. Or a
+        `gpupif.Population`,
+        which says how to treat rows that the population lacks. A path is read in streams if the table is, or if the
+        population is too large. A Dask DataFrame takes another Dask DataFrame, a path of Parquet, or a table in memory.
+        If missing values match every value in either table, the journalist's average is NaN and presence None.
     sampling_fraction, population_size:
-        Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
-        the population. One of them: people who are unique there are estimated, see `gpupif.models.population_uniques`.
+        For a table that is a simple random sample: the share of the population that is in the table, in (0, 1], or the
+        people of the population. Give at most one of the two. Either gives an estimate of the people who are unique in
+        the population, see `gpupif.models.population_uniques`.
     household:
-        A column that says which rows are of one household, those with the same value: gives the risk that at least one
-        of them is re-identified, ``.households``, see `HouseholdRisks`. A row's own risk is the individual one where
-        there are weights, else 1 / the rows of its class. A quasi-identifier, a sensitive attribute or a missing value
-        is none. Of each row: `gpupif.models.household_risk`.
+        A column whose value is the same in all rows of a household. It gives ``.households``, the risk that at least
+        one row of a household is re-identified, see `HouseholdRisks`. A row's own risk is its individual risk, without
+        weights 1 / the rows of its class. The column has no missing value, and is neither a quasi-identifier nor a
+        sensitive attribute. `gpupif.models.household_risk` has the risk of each row's household.
     max_global_risk:
-        The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. Gives
-        ``.risk_threshold``, see `RiskThreshold`: the risk above which rows have to be protected, and how many they
-        are. Takes 24 bytes of memory for each risk that occurs.
+        The highest acceptable global risk: expected re-identifications as a share of the rows, in (0, 1]. It gives
+        ``.risk_threshold``, see `RiskThreshold`: the risk above which rows have to be protected, and the number of
+        these rows. It takes 24 bytes of memory for each risk that occurs.
     game:
-        What is at stake, a `gpupif.models.Game`: gives what attacks and publication come to, by the rows of classes
-        (whatever their weights), and with a population by their people there. Default: not looked for.
+        The amounts at stake, a `gpupif.models.Game`: gives the payoffs of attacks and of publication. Classes are
+        counted by rows (whatever their weights), and with a population also by people. Default: none.
     roles:
-        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers, which are sensitive, and which column has the weights. Every column of the table
-        needs a role.
+        The roles of the columns, as in `gpupif.read_roles`, or the path of a file of roles. Roles decide which columns
+        are quasi-identifiers, which are sensitive, and which column has the weights, if no other argument does. Every
+        column of the table needs a role.
 
     Returns
     -------
@@ -211,7 +220,7 @@ def risk(
 
     References
     ----------
-    Of each measure: ``gpupif measures``.
+    ``gpupif measures`` lists the source of each measure.
 
     Examples
     --------
@@ -232,7 +241,7 @@ def risk(
         )
     if weights is None and of_file is not None:
         weights = of_file.weight
-    # What is wrong with these is to be said before a large table is read.
+    # Arguments are checked before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
     if game is not None and not isinstance(game, Game):
@@ -258,70 +267,73 @@ def risk(
         household=household,
         max_global_risk=max_global_risk,
     )
-    found = assess(table, request, Population.of(population))
+    result = assess(table, request, Population.of(population))
     return DisclosureRisk(
-        rows=found.rows,
-        quasi_identifiers=found.request.quasi_identifiers,
-        sensitive=found.request.sensitive,
-        device=found.device,
-        classes=risks_of(found.sizes, k, threshold),
-        attributes=_attributes(found),
-        worst={name: found.worst(name) for name in found.values},
-        l_values=found.l_values or None,
-        groups=[group for _, group in found.groups.first],
-        population=None if found.in_population is None else found.in_population.sizes.risks(limit),
-        present=[] if found.in_population is None else [one for _, one in found.in_population.present],
-        games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(found).items()},
-        estimated=found.estimated,
-        uniques=_uniques(found, people),
-        households=found.households,
-        risk_threshold=found.risk_threshold,
-        seconds=dict(found.seconds),
+        rows=result.rows,
+        quasi_identifiers=result.request.quasi_identifiers,
+        sensitive=result.request.sensitive,
+        device=result.device,
+        classes=risks_of(result.sizes, k, threshold),
+        attributes=_attributes(result),
+        worst={name: result.worst(name) for name in result.values},
+        l_values=result.l_values or None,
+        groups=[group for _, group in result.groups.first],
+        population=None if result.in_population is None else result.in_population.sizes.risks(limit),
+        present=[] if result.in_population is None else [entry for _, entry in result.in_population.present],
+        games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(result).items()},
+        estimated=result.estimated,
+        uniques=_uniques(result, people),
+        households=result.households,
+        risk_threshold=result.risk_threshold,
+        seconds=dict(result.seconds),
     )
 
 
 def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> None:
-    """Raise InputError where the size of a population is given twice, or does not go with the rest."""
+    """Raise InputError if the size of a population is given twice, or with weights or wildcards."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
     argument = given[0].replace("population", "population_size") if given else ""
     if given and weights is not None:
         raise InputError(
-            f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; what weights tell of the "
-            "population is found without it."
+            f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; risk in the "
+            "population that weights estimate needs no size."
         )
     if given and missing == "wildcard":
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
 
 
-def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
-    """People who are unique in the population, where its size is known."""
+def _uniques(result: Assessment, people: Mapping[str, Any]) -> PopulationUniques | None:
+    """Return the estimated uniques in the population; None if the population's size is not given."""
     if all(value is None for value in people.values()):
         return None
     try:
-        return population_uniques(found.sizes.classes_of_size, **people)
+        return population_uniques(result.sizes.classes_of_size, **people)
     except InputError as error:
         raise InputError(str(error).replace("population:", "population_size:", 1)) from None
 
 
-def _attacked_sizes(found: Assessment) -> dict[str, Mapping[int, int]]:
-    """Return the rows of the table by the size of their class, in the table and in the population, by attacker."""
-    sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
-    return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
+def _attacked_sizes(result: Assessment) -> dict[str, Mapping[int, int]]:
+    """Return the rows of the table by class size, by attacker.
+
+    The prosecutor's sizes are rows in the table, the journalist's are people in the population.
+    """
+    sizes: dict[str, Mapping[int, int]] = {"prosecutor": result.sizes.rows_of_size}
+    return sizes if result.in_population is None else sizes | {"journalist": result.in_population.sizes.rows_of_size}
 
 
-def _attributes(found: Assessment) -> pd.DataFrame:
-    """Return a table with one row for each sensitive attribute."""
+def _attributes(result: Assessment) -> pd.DataFrame:
+    """Return a table with one row for each sensitive attribute; see `DisclosureRisk`."""
     import pandas as pd
 
     records = []
-    for name in found.request.sensitive:
-        record: dict[str, float] = {"values": found.cardinalities[name]}
-        record |= {model: values[name] for model, values in found.values.items() if model != "k"}
-        if name in found.homogeneous:
-            record["homogeneous_classes"] = found.homogeneous[name].classes
-            record["homogeneous_rows"] = found.homogeneous[name].rows
+    for name in result.request.sensitive:
+        record: dict[str, float] = {"values": result.cardinalities[name]}
+        record |= {model: values[name] for model, values in result.values.items() if model != "k"}
+        if name in result.homogeneous:
+            record["homogeneous_classes"] = result.homogeneous[name].classes
+            record["homogeneous_rows"] = result.homogeneous[name].rows
         records.append(record)
-    index = pd.Index(found.request.sensitive, name="attribute", tupleize_cols=False)
+    index = pd.Index(result.request.sensitive, name="attribute", tupleize_cols=False)
     return pd.DataFrame(records, index=index)

@@ -1,4 +1,4 @@
-"""The search of a table for the disclosure measures asked for: in each partition, then the result of all."""
+"""The search of a table for the wanted disclosure measures: first in each partition, then over all partitions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,20 @@ from .risk_threshold import RiskThreshold, find_threshold
 class Assessment:
     """The result of a search.
 
-    cardinalities: different values of the sensitive attributes. sizes: of the equivalence classes. values: by
-    disclosure measure and sensitive attribute. l_values: l of recursive (c,l)-diversity, 0 if not asked for.
-    homogeneous: classes by attribute, if asked for; groups: the most homogeneous classes of all attributes. estimated:
-    risk in the population that weights estimate, if there are weights. households: risk of households;
-    risk_threshold: the threshold for a limit of the global risk; each None if not asked for. in_population: the
-    classes in a population, if there is one.
+    request: RiskRequest. The request.
+    rows: int. Rows of the table.
+    cardinalities: mapping of sensitive attribute to its number of distinct values.
+    sizes: ClassSizes. Sizes of the equivalence classes.
+    values: mapping of disclosure measure to its values by sensitive attribute.
+    l_values: int. The l of recursive (c,l)-diversity; 0 if not asked for.
+    homogeneous: mapping of sensitive attribute to its homogeneous classes. Empty if not asked for.
+    groups: Homogeneous. The most homogeneous classes of all attributes.
+    estimated: EstimatedRisks or None. The risk in the population that weights estimate. None without weights.
+    households: HouseholdRisks or None. The risk of households. None if not asked for.
+    risk_threshold: RiskThreshold or None. The threshold for a limit of the global risk. None if not asked for.
+    device: str. The device that computed.
+    seconds: mapping of stage to wall time, seconds.
+    in_population: MatchedClasses or None. The classes in a population. None without a population.
     """
 
     request: RiskRequest
@@ -55,12 +63,12 @@ class Assessment:
     in_population: MatchedClasses | None = None
 
     def worst(self, model: str) -> float:
-        """Return the worst value of a disclosure measure, over the attributes."""
+        """Return the value of highest risk of a disclosure measure, over the attributes."""
         return MODELS[model].worst(self.values[model].values())
 
 
 class SecondSearch(NamedTuple):
-    """The l of recursive (c,l)-diversity, 0 if it is not asked for, and the measures that need a second search."""
+    """The measures that need a second search. l_values: the l of recursive (c,l)-diversity; 0 if not asked for."""
 
     l_values: int
     measures: Sequence[str]
@@ -70,8 +78,8 @@ class SecondSearch(NamedTuple):
 class RiskSearch:
     """The search of a table or its partitions.
 
-    columns: the columns of the request, and without a sensitive attribute `constant_column`. job: for an engine, see
-    `with_households`; without codes of rows if partitions come one by one. rows: of the table.
+    columns: the columns of the request; without a sensitive attribute also `constant_column`. job: for an engine, see
+    `with_households`. It has no codes of rows if partitions come one by one. rows: rows of the table.
     """
 
     request: RiskRequest
@@ -91,8 +99,14 @@ class RiskSearch:
     ) -> RiskSearch:
         """Return the search of a table with the columns of a request.
 
-        orders: all values of ordered categories, in order, by column. weighted: the people that rows stand for.
-        scores_on: as of `Job`. Raises InputError; warns.
+        request: the request.
+        columns: the columns of the request, with or without codes of rows.
+        rows: rows of the table.
+        orders: all values of ordered categories, in order, by column.
+        weighted: the units of weight of rows and values. None without weights.
+        scores_on: as in `Job`.
+
+        Raises InputError; warns of nearly unique quasi-identifiers.
         """
         request.check_columns(columns, rows)
         used = list(columns)
@@ -105,7 +119,7 @@ class RiskSearch:
         return cls(request, used, with_households(job, request.household_column), rows).checked()
 
     def checked(self) -> RiskSearch:
-        """Return the search; raises InputError if no row that counts has a value of a sensitive attribute."""
+        """Return the search. Raises InputError if no row that counts has a value of a sensitive attribute."""
         for column in self.attributes:
             if not self.job.priors[column].any():
                 raise InputError(
@@ -116,16 +130,16 @@ class RiskSearch:
 
     @property
     def attributes(self) -> list[int]:
-        """The columns of the sensitive attributes, or of `constant_column`."""
+        """The indices of the sensitive attributes, or of `constant_column`."""
         return [column for column in self.job.scored_columns if column != self.request.household_column]
 
     @cached_property
     def _ranking(self) -> Ranking | None:
-        """The ranking of homogeneous classes, if these are asked for."""
+        """The ranking of homogeneous classes; None if these are not asked for."""
         if not (self.request.groups and self.request.sensitive):
             return None
-        known = len(self.request.quasi_identifiers)
-        return Ranking(self.columns, known, list(map(value_order, self.columns)), self.request.groups)
+        known_count = len(self.request.quasi_identifiers)
+        return Ranking(self.columns, known_count, list(map(value_order, self.columns)), self.request.groups)
 
     def search(
         self,
@@ -136,14 +150,14 @@ class RiskSearch:
         progress: Progress | None = None,
         watch: Stopwatch | None = None,
     ) -> ByAttribute:
-        """Return the findings of some partitions together; again: only the extremes of these measures."""
+        """Return the findings of some partitions together. again: measures; if any, return only their extremes."""
         progress, watch = progress or Reporter(visible=False), watch or Stopwatch()
         search = PartitionSearch(self.request, self._ranking, engine, workers, progress, watch)
         measures = resolve_measures(again) if again else ()
         return combine_findings(self.request.groups, *(search.search(partition, measures) for partition in partitions))
 
     def second(self, found: ByAttribute) -> SecondSearch:
-        """Return the measures that are left to search for; raises InputError for an l that no class can have."""
+        """Return the measures of a second search. Raises InputError for an l above the rows of the largest class."""
         models = [model for model in self.request.models if model.of_l]
         if not models:
             return SecondSearch(0, ())
@@ -164,7 +178,10 @@ class RiskSearch:
         device: str,
         seconds: Mapping[str, float],
     ) -> Assessment:
-        """Return the result of the findings of all partitions, of the first and of the second search."""
+        """Return the result from the findings of all partitions.
+
+        found: findings of the first search. second: the measures of the second search, whose findings are `again`.
+        """
         job, request = self.job, self.request
         name_of = {column: self.columns[column].name for column in self.attributes}
         homogeneous = {
@@ -172,7 +189,7 @@ class RiskSearch:
             for column, findings in found.items()
             if findings.homogeneous is not None
         }
-        # Classes are the same for all attributes.
+        # Sizes of classes are the same for all attributes, so they are read from the first.
         first = found[self.attributes[0]]
         overlapping = any(column in job.wildcards for column in job.known)
         people = 0.0 if job.unit is None else int(job.counts[job.known[0]].sum()) * job.unit
@@ -203,7 +220,7 @@ class RiskSearch:
         )
 
     def _values(self, found: ByAttribute, second: SecondSearch, again: ByAttribute) -> dict[str, dict[Hashable, float]]:
-        """Return the values by disclosure measure and sensitive attribute."""
+        """Return the values of the disclosure measures, by measure and sensitive attribute."""
         values: dict[str, dict[Hashable, float]] = {}
         for model in self.request.models:
             measure = model.measure(second.l_values, self.request.matching)
@@ -221,15 +238,18 @@ class RiskSearch:
 def search_partitions(
     search: RiskSearch, partitions: Iterable[Partition], engine: Engine, report: Reporter, watch: Stopwatch
 ) -> Assessment:
-    """Return the result of partitions that are here; they are gone through once or twice."""
+    """Return the result of partitions in memory.
+
+    Partitions are searched once, or twice if the l of recursive (c,l)-diversity follows from the first search.
+    """
     with Workers() as workers:
 
-        def go_through(again: Sequence[str] = ()) -> ByAttribute:
+        def search_all(again: Sequence[str] = ()) -> ByAttribute:
             report.stage("score", search.rows * len(search.attributes), "cells")
             found: ByAttribute = {}
             for partition in partitions:
                 job = partition.job
-                # The cells of distinct rows are not those of the table.
+                # Progress counts cells of the table. An engine that gets distinct rows would count theirs.
                 every_row = job.times is None and partition.people is None and not job.wildcards
                 progress = report if every_row else None
                 own = search.search([partition], engine, workers, again, progress, watch)
@@ -239,7 +259,7 @@ def search_partitions(
                     report.advance(job.total * len(scored))
             return found
 
-        found = go_through()
+        found = search_all()
         second = search.second(found)
-        again = go_through(second.measures) if second.measures else {}
+        again = search_all(second.measures) if second.measures else {}
     return search.conclude(found, second, again, engine.device, watch.seconds)

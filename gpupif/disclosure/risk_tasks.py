@@ -1,9 +1,9 @@
 """The tasks that find the disclosure risk of a table in chunks; a graph executes them here, with files, or on Dask.
 
 Each chunk sends its distinct rows, counted, to the partitions in which their equivalence classes are whole. Before that
-shuffle the values of the table are counted by a tree reduction. After it the findings of partitions are combined by
-another; for recursive (c,l)-diversity the partitions are searched a second time. A population takes another shuffle, in
-which its rows meet the rows of the table.
+shuffle a tree reduction counts the values of the table. After it, another tree reduction combines the findings of
+partitions. For recursive (c,l)-diversity the partitions are searched a second time. A population takes another shuffle,
+in which its rows meet the rows of the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from .population_risks import MatchedClasses, PresenceRanking
 from .request import NO_ATTRIBUTE, RiskRequest, about_distance, with_households
 from .risk_search import Assessment, RiskSearch, SecondSearch
 
-# Of the distinct rows that fit into memory, this share may be rows of a table and its population: they are matched.
+# With wildcards, rows of a table and of its population are compared with each other. Together they may be at most this
+# share of the distinct rows that fit into memory.
 MATCHED_SHARE = 0.5
 
 
@@ -52,9 +53,15 @@ MATCHED_SHARE = 0.5
 class RiskTasks:
     """A table in chunks, in a graph to which tasks are added.
 
-    names: of all columns of the table. local, number: for each chunk its `EncodedChunk`, and which distinct row each of
-    its rows is. totals: the `ChunkTotals` of the table; weighing: its weights and their sums by value, or None twice.
-    encoded_before: whether the table was encoded, and checked, before.
+    graph: the graph.
+    request: the request of the assessment.
+    score_request: `RiskRequest.score_request`.
+    names: names of all columns of the table.
+    local: for each chunk its `EncodedChunk`.
+    number: for each chunk the number of the distinct row of each of its rows.
+    totals: the `ChunkTotals` of the table.
+    weighing: the `Weights` of the table and their sums by value; None twice without weights.
+    encoded_before: True if the table was encoded, and its columns checked, before.
     """
 
     graph: Graph
@@ -79,12 +86,15 @@ class RiskTasks:
     ) -> RiskTasks:
         """Return the tasks that encode the chunks of a table.
 
-        score_request: `RiskRequest.score_request`. table: a table for `Graph.take`, with the columns that are read. If
-        it is `TableChunks`, its columns were checked before, its values are known without a pass over its chunks, and
-        `weighed` holds its weights.
+        score_request: `RiskRequest.score_request`.
+        names: names of all columns of the table.
+        table: a table for `Graph.take`, with the columns that are read.
+        weighed: the sampling weights of `TableChunks`, and their sums by value. None without weights.
+
+        The columns of `TableChunks` were checked before, and their values are known without a pass over the chunks.
         """
         encoded = graph.each("encode", encode_rows, request, score_request, graph.take(table))
-        local, number = (graph.each(what, itemgetter(place), encoded) for place, what in enumerate(("local", "number")))
+        local, number = (graph.each(name, itemgetter(place), encoded) for place, name in enumerate(("local", "number")))
         encoded_before = isinstance(table, TableChunks)
         if encoded_before:
             whole = table_totals(request, score_request, table)
@@ -95,7 +105,7 @@ class RiskTasks:
         return cls(graph, request, score_request, list(names), local, number, totals, weighing, encoded_before)
 
     def add_search(self) -> Result:
-        """Add the tasks that search the table; returns the result that is its `Assessment`."""
+        """Add the tasks that search the table; return the result: its `Assessment`."""
         graph, request, asked, local = self.graph, self.request, self.score_request, self.local
         warns = None if self.encoded_before else warn_clients
         planned = graph.one("plan", plan_risk, request, asked, self.names, warns, self.totals, *self.weighing)
@@ -103,25 +113,25 @@ class RiskTasks:
         rows = graph.each("rows", counted_rows, planned, local)
         chunks, partitions = len(local), graph.partitions(len(local), planned)
         if self.encoded_before:
-            # Partitions need not be of the same size: those that are too large are cut finer.
+            # No sample is needed to even out the partitions: a partition that is too large is cut finer.
             route = graph.one("routes", routes_by_hash, planned, chunks, partitions)
         else:
             sample = graph.tree("samples", route_tasks.add_samples, graph.each("sample", sample_rows, rows))
             route = graph.one("routes", route_tasks.plan_routes, planned, chunks, chunks, partitions, sample)
         sent = graph.each("send", send, planned, route, range(chunks), rows)
-        found = (planned, search, route, range(partitions), graph.shuffle("out", sent, partitions))
+        inputs = (planned, search, route, range(partitions), graph.shuffle("out", sent, partitions))
         combine = partial(combine_findings, request.groups)
-        first = graph.tree("findings", combine, graph.each("find", search_partition, *found))
+        first = graph.tree("findings", combine, graph.each("find", search_partition, *inputs))
         second = graph.one("second", RiskSearch.second, search, first)
         again: Any = ByAttribute()
         if request.may_look_again:
-            again = graph.tree("findings-again", combine, graph.each("find-again", search_partition, *found, second))
+            again = graph.tree("findings-again", combine, graph.each("find-again", search_partition, *inputs, second))
         return graph.one("conclude", conclude, planned, search, first, second, again)
 
     def add_population(self, chunks: list[Result], lacks: str) -> Result:
-        """Add the tasks that find the classes of the table in a population; returns their `MatchedClasses`.
+        """Add the tasks that find the classes of the table in a population; return the result: its `MatchedClasses`.
 
-        chunks: of the population. lacks: as of `gpupif.Population`.
+        chunks: of the population. lacks: the way to treat rows that the population lacks, as in `gpupif.Population`.
         """
         graph, known, mine = self.graph, self.request.quasi_identifiers, self.local
         compared = replace(self.score_request, used=known, scored_columns=[], known=known, weights=None)
@@ -130,9 +140,9 @@ class RiskTasks:
         matching = add_matching_tasks(graph, mine, totals, chunks, compared, names, device, overlapping=True)
         ranking = graph.one("presence-ranking", presence_ranking, self.request.groups, matching.joined)
         met = (device, matching.joined, ranking, matching.matched)
-        several = graph.each("compare", compare_classes, lacks, *met)
+        matched = graph.each("compare", compare_classes, lacks, *met)
         absent, own = (
-            graph.each(what, itemgetter(place), several) for place, what in enumerate(("lacks", "own-classes"))
+            graph.each(stage, itemgetter(place), matched) for place, stage in enumerate(("lacks", "own-classes"))
         )
         settled = add_settling_tasks(graph, lacks, matching, absent, mine, self.number)
         classes = graph.tree("classes", partial(MatchedClasses.total, self.request.groups), own)
@@ -140,9 +150,9 @@ class RiskTasks:
 
 
 def encode_rows(request: RiskRequest, score_request: ScoreRequest, chunk: Any) -> tuple[EncodedChunk, npt.NDArray[Any]]:
-    """Return the distinct rows of a chunk, and for each of its rows which distinct row it is.
+    """Return the distinct rows of a chunk, and for each of its rows the number of its distinct row.
 
-    If no sensitive attribute is asked for, they have a constant one.
+    If no sensitive attribute is asked for, the distinct rows get a constant attribute.
     """
     local, index = chunk_tasks.encode_chunk(replace(score_request, used=request.columns), request.device, chunk)
     if request.sensitive or not score_request.scored_columns:
@@ -157,12 +167,12 @@ def encode_rows(request: RiskRequest, score_request: ScoreRequest, chunk: Any) -
 
 
 def constant_values(rows: int) -> ValueCounts:
-    """Return the values of the column that takes the place of an attribute."""
+    """Return the values of `constant_column` in a chunk of `rows` rows."""
     return ValueCounts(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
 
 
 def table_totals(request: RiskRequest, score_request: ScoreRequest, table: TableChunks) -> ChunkTotals:
-    """Return the totals of a table that was encoded before; how many of its rows differ is not known."""
+    """Return the totals of a table that was encoded before. The number of its distinct rows, unknown, is its rows."""
     values: list[ValueCounts | Column] = list(table.columns)
     if not request.sensitive and score_request.scored_columns:
         values.insert(len(request.columns), constant_values(table.rows))
@@ -190,9 +200,9 @@ def plan_risk(
     weights: Weights | None,
     counts: WeightedCounts | None,
 ) -> Plan:
-    """Return the plan that all partitions have to know; raises InputError, DeviceError.
+    """Return the plan that all partitions need. Raises InputError, DeviceError.
 
-    warns: warns of columns; None if they were checked before.
+    warns: gives warnings about columns to the client. None if the columns were checked before.
     """
     with about_distance():
         plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
@@ -205,7 +215,7 @@ def plan_risk(
 def _columns(score_request: ScoreRequest, plan: Plan, totals: ChunkTotals) -> list[Column]:
     """Return the columns of the whole table, without codes."""
     if score_request.missing == "wildcard":
-        # Priors do not know missing values then.
+        # Priors leave missing values out then, and the search needs them.
         return plans.merged_columns(score_request.read, totals.values)[: len(score_request.used)]
     return [plan.prior_of[name].column for name in score_request.used]
 
@@ -216,13 +226,13 @@ def plan_search(request: RiskRequest, score_request: ScoreRequest, plan: Plan, t
 
 
 def counted_rows(plan: Plan, local: EncodedChunk) -> tuple[Rows, ...]:
-    """Return the distinct rows of a chunk with their multiplicities; if rows have weights, also counted by people."""
+    """Return the distinct rows of a chunk with their multiplicities; with weights also with their units of weight."""
     rows = chunk_tasks.global_rows(plan, local)
     return (rows,) if plan.weights is None else (Rows(rows.keys, local.times), rows)
 
 
 def sample_rows(rows: tuple[Rows, ...]) -> route_tasks.Sample:
-    """Return some of the distinct rows of a chunk."""
+    """Return a sample of the distinct rows of a chunk."""
     return route_tasks.sample_rows(rows[0])
 
 
@@ -234,7 +244,7 @@ def routes_by_hash(plan: Plan, chunks: int, partitions: int) -> Routes:
 
 
 def send(plan: Plan, routes: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
-    """Return the parcels in which the rows of a chunk travel: twice, if they are counted in two ways."""
+    """Return the parcels with the rows of a chunk: with weights, each row travels twice, with its two counts."""
     return chunk_tasks.send(plan, routes, source, *rows)
 
 
@@ -246,32 +256,31 @@ def search_partition(
     arrived: Any,
     second: SecondSearch | None = None,
 ) -> ByAttribute:
-    """Return the findings of a partition; second: the measures of a second search, if one is needed."""
+    """Return the findings of a partition. second: the measures of a second search; None in the first search."""
     if second is not None and not second.measures:
         return {}
     engine, again = task_engine(plan.device), () if second is None else second.measures
     with task_workers() as workers:
-        found: ByAttribute = {}
+        result: ByAttribute = {}
         for rows, scored_columns in _rows_by_cut(plan, routes, partition, arrived, workers):
-            for own in rows.fitting(scored_columns):
+            for fitting in rows.fitting(scored_columns):
                 columns = list(range(len(search.columns)))
-                fitting = Partition.from_keys(search.job, own.scored_columns, columns, own.keys, *own.counts)
-                more = search.search([fitting], engine, workers, again)
-                found = combine_findings(search.request.groups, found, more)
-        return found
+                own = Partition.from_keys(search.job, fitting.scored_columns, columns, fitting.keys, *fitting.counts)
+                result = combine_findings(search.request.groups, result, search.search([own], engine, workers, again))
+        return result
 
 
 def _rows_by_cut(
     plan: Plan, routes: Routes, partition: int, arrived: Any, workers: Any
 ) -> Iterator[tuple[PartitionRows, list[int]]]:
-    """Return what reached a partition in each cut, and the scored columns of the cut."""
+    """Yield the rows that reached a partition, and the scored columns that they are for, cut by cut."""
     limit = task_rows(plan.job)
     for cut, group in groupby(unpack(arrived, partition), key=lambda parcel: parcel.cut):
-        several = list(group)
-        ways = 1 if plan.weights is None else 2
-        # The same rows, in the same order, counted in both ways.
-        half = len(several) // ways
-        parcels = list(zip(*(several[way * half : (way + 1) * half] for way in range(ways)), strict=True))
+        sent = list(group)
+        counts = 1 if plan.weights is None else 2
+        # The second half of the parcels has the rows of the first half, in the same order, with their other count.
+        half = len(sent) // counts
+        parcels = list(zip(*(sent[count * half : (count + 1) * half] for count in range(counts)), strict=True))
         own = routes.cuts[cut]
         rows = PartitionRows(parcels, plan.layout, plan.job.known, own.by, len(own.places), limit, workers)
         yield rows, own.scored_columns
@@ -285,28 +294,28 @@ def conclude(
 
 
 def too_many_to_compare(limit: int, rows: int) -> InputError:
-    """Return the error of more than `limit` distinct rows of a table whose missing values match every value."""
+    """Return the error for more than `limit` distinct rows of a table whose missing values match every value."""
     return InputError(
         f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: they are "
-        f"more than {limit:,} of the {rows:,} rows, for which the memory limit has room. Raise it (memory_limit), name "
-        "fewer quasi-identifiers or sensitive attributes, or use missing='category'."
+        f"more than {limit:,} of the {rows:,} rows, the most that the memory limit has room for. Raise memory_limit, "
+        "name fewer quasi-identifiers or sensitive attributes, or use missing='category'."
     )
 
 
-def first_columns(known: int, totals: ChunkTotals) -> ChunkTotals:
-    """Return the totals of the first columns of a table, the quasi-identifiers."""
-    return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
+def first_columns(known_count: int, totals: ChunkTotals) -> ChunkTotals:
+    """Return the totals of the first `known_count` columns of a table, its quasi-identifiers."""
+    return totals._replace(values=totals.values[:known_count], first_missing=totals.first_missing[:known_count])
 
 
 def presence_ranking(most: int, people: PopulationPlan) -> PresenceRanking:
-    """Return how classes are ranked by presence; most: how many are wanted."""
+    """Return the ranking of classes by presence. most: how many are wanted."""
     return PresenceRanking.from_columns(most, people.columns)
 
 
 def compare_classes(
     lacks: str, device: Any, people: PopulationPlan, ranking: PresenceRanking, met: MetRows
 ) -> tuple[AbsentRowTotals, MatchedClasses]:
-    """Return the rows of a partition that the population lacks, and the classes of the table there."""
+    """Return the totals of rows of a partition that the population lacks, and the classes of the table in it."""
     _, lacking = find_absent_rows(lacks, people, met)
     if any(people.columns.wildcards):
         limit = max(1.0, MATCHED_SHARE * task_rows(people.columns.classes_job()))
@@ -316,5 +325,5 @@ def compare_classes(
 
 
 def settled_classes(settled: PopulationPlan, classes: MatchedClasses) -> MatchedClasses:
-    """Return the classes, once it is known that the population lacks nothing that it must have."""
+    """Return the classes, once it is settled that the population lacks no row that it must have."""
     return classes

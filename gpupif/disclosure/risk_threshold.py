@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..utils.display import Record
 from ..utils.exact_sums import LEAST_BITS, ExactSum
 
-# The most arrays that `KeyedSums` keeps apart.
+# The most pairs of arrays that `KeyedSums` keeps apart.
 MOST_ARRAYS = 64
 
 
@@ -21,15 +21,18 @@ MOST_ARRAYS = 64
 class RiskThreshold(Record):
     """The rows that have to be protected so that the global risk of a table is at most a limit.
 
-    The global risk is the mean risk of the rows: expected re-identifications per row. max_global_risk: the highest
-    acceptable global risk. global_risk: the global risk of the table as it is. threshold: the highest r at which the
-    mean of min(risk, r) is at most the limit: once all rows above r are protected so far that their risk is at most r,
-    the limit holds. If the table meets the limit as it is, the threshold is the highest risk of all. rows_above,
-    share_above: rows with a risk above the threshold.
+    max_global_risk: float, in (0, 1]. The highest acceptable global risk.
+    global_risk: float. The mean risk of the rows of the table as it is: expected re-identifications per row.
+    threshold: float. The highest r at which the mean of min(risk, r) over the rows is at most the limit.
+    rows_above: int. Rows with a risk above the threshold.
+    share_above: float, in [0, 1]. These rows as a share of all rows.
+
+    If all rows above the threshold are protected so that their risk is at most the threshold, the limit holds. If the
+    table meets the limit as it is, the threshold is the highest risk of all.
 
     Definition: Polettini & Seri 2003, Guidelines for the protection of social micro-data using individual risk
-    methodology, as the mu-Argus 4.1 manual has it in section 2.3.4.1. sdcMicro (max_global_risk) has the next lower
-    risk that occurs in the table for it, with the same rows above.
+        methodology, as the mu-Argus 4.1 manual has it in section 2.3.4.1. sdcMicro (max_global_risk) takes the next
+        lower risk that occurs in the table as the threshold, with the same rows above.
     """
 
     max_global_risk: float
@@ -42,8 +45,9 @@ class RiskThreshold(Record):
 class KeyedSums(NamedTuple):
     """Sums of whole numbers by key, added up over the partitions of a table in any order.
 
-    arrays: pairs of keys (ascending) and their sums (sums of a key, keys). Pairs are added up only when they have
-    grown to twice the largest pair, so that the time for each key grows with the logarithm of their number.
+    arrays: pairs of keys (ascending) and their sums (sums of a key, keys). Pairs are added up only when together they
+        have more than twice the keys of the largest pair. Then the time for each key grows with the logarithm of the
+        number of pairs.
     """
 
     arrays: tuple[tuple[npt.NDArray[Any], npt.NDArray[np.int64]], ...] = ()
@@ -54,9 +58,9 @@ class KeyedSums(NamedTuple):
         return cls((_add_up(keys, np.stack(amounts)),))
 
     @classmethod
-    def total(cls, several: Iterable[KeyedSums]) -> KeyedSums:
+    def total(cls, parts: Iterable[KeyedSums]) -> KeyedSums:
         """Return the sums of several partitions together."""
-        arrays = [pair for sums in several for pair in sums.arrays]
+        arrays = [pair for part in parts for pair in part.arrays]
         sizes = [len(keys) for keys, _ in arrays]
         if len(arrays) > 1 and (len(arrays) > MOST_ARRAYS or sum(sizes) > 2 * max(sizes)):
             arrays = [_join(arrays)]
@@ -68,7 +72,7 @@ class KeyedSums(NamedTuple):
 
 
 def find_threshold(rows_of_risk: KeyedSums, max_global_risk: float) -> RiskThreshold:
-    """Return the threshold that `max_global_risk` takes; exact, except for the last rounding.
+    """Return the threshold for a limit of the global risk. The result is exact, except for its last rounding.
 
     rows_of_risk: the number of rows by their risk.
     """
@@ -78,10 +82,10 @@ def find_threshold(rows_of_risk: KeyedSums, max_global_risk: float) -> RiskThres
     above = total - np.cumsum(rows)
 
     def sum_lowest(levels: int) -> Fraction:
-        """Return the exact sum of the risks of the rows at the lowest levels of risk."""
+        """Return the exact sum of the risks of the rows with the lowest risks. levels: how many different risks."""
         return Fraction(ExactSum.of(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
 
-    # The rows at the levels below `low` stay as they are; those at the next level do not, or there is none.
+    # Find the most levels whose rows may keep their risk, if all rows above are capped at the highest of these levels.
     low, high = 0, len(risks)
     while low < high:
         middle = (low + high + 1) // 2

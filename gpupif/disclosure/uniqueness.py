@@ -19,19 +19,24 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Cells = tuple[Floats, Floats]
 
-# Their probabilities are numbers above 0.
+# The most slots: at equal probabilities, each probability is still a float above 0.
 MOST_SLOTS = 10**300
 
 
 @dataclass(frozen=True)
 class Uniqueness(Record):
-    """Expected uniqueness of z people spread at random over d demographic slots; made by `uniqueness`.
+    """The expected uniqueness of people spread at random over demographic slots; made by `uniqueness`.
 
-    population: z. slots: d, those of probability above 0. unique: share of the people who are alone in their slot, in
-    [0, 1]. pairs: slots with exactly two people, per person, in [0, 1/2]; in_pairs: share of the people in such slots,
-    twice that. These by the Poisson approximation; unique_exact, pairs_exact and in_pairs_exact by the binomial
-    distribution. method: "exact" or "lattice"; accuracy: how far from the sums over all slots each may be, at most, 0
-    where only by rounding.
+    population: int. The people z.
+    slots: int. The slots d with a probability above 0.
+    unique: float, in [0, 1]. Share of the people who are alone in their slot, by the Poisson approximation.
+    pairs: float, in [0, 1/2]. Slots with exactly two people, per person, by the Poisson approximation.
+    in_pairs: float, in [0, 1]. Share of the people in slots with exactly two people: 2 * pairs.
+    unique_exact: float. unique by the binomial distribution.
+    pairs_exact: float. pairs by the binomial distribution.
+    in_pairs_exact: float. in_pairs by the binomial distribution.
+    method: str. "exact" or "lattice".
+    accuracy: float. The most by which a sum over all slots may be wrong. 0 if only rounding is wrong.
     """
 
     population: int
@@ -52,26 +57,27 @@ def uniqueness(
     *,
     method: str = "exact",
 ) -> Uniqueness:
-    """Expected share of people who are unique by some columns, before there is data.
+    """Return the expected share of people who are unique by some columns, before there is data.
 
     Parameters
     ----------
     population:
-        People z who could be confused with each other, such as the inhabitants of a zip code.
+        The number of people z who could be confused with each other, such as the inhabitants of a zip code.
     categories:
-        Demographic slots d, all equally likely; or a list with, for each column, its number of equally likely
-        categories, or the probabilities of its categories: a list, or a mapping of value to probability. Columns are
-        taken to be independent. Probabilities whose sum is within 1e-6 of 1 are made to sum to 1.
+        The number of demographic slots d, all equally likely. Or a list with an entry for each column: its number of
+        equally likely categories, or the probabilities of its categories (a list, or a mapping of value to
+        probability). Columns are taken as independent. Probabilities whose sum is within 1e-6 of 1 are scaled to sum to
+        1.
     method:
-        "exact": each combination of different probabilities is evaluated. "lattice": for columns with too many of
-        these; logarithms of probabilities are put on a grid, each between its two neighbours so that the mean stays;
-        at most ``accuracy`` off the true value.
+        "exact" (default): each combination of different probabilities is evaluated. "lattice": for columns with too
+        many such combinations. It rounds logarithms of probabilities to a grid, so that their mean stays, and is wrong
+        by at most ``accuracy``.
 
     Returns
     -------
     Uniqueness
         With p the probabilities of the d slots: unique is sum p exp(-z p), exact sum p (1 - p)^(z-1); pairs is z/2 sum
-        p^2 exp(-z p), exact (z-1)/2 sum p^2 (1 - p)^(z-2). Where all slots are equally likely, with r = z/d: unique is
+        p^2 exp(-z p), exact (z-1)/2 sum p^2 (1 - p)^(z-2). If all slots are equally likely, with r = z/d: unique is
         exp(-r) and pairs r exp(-r) / 2. No unit; stable for any z and d.
 
     Raises
@@ -82,8 +88,8 @@ def uniqueness(
 
     Notes
     -----
-    Cook writes that r exp(-r) / 2 is the number of slots with two people, which it is per person: in his example 7 % of
-    the number of people. As each slot holds two, 14 % of the people are narrowed down to two: `in_pairs`.
+    Cook writes that r exp(-r) / 2 is the number of slots with two people. It is this number per person: in his example
+    7 %. As each such slot holds two people, 14 % of the people are narrowed down to two: `in_pairs`.
 
     References
     ----------
@@ -100,7 +106,7 @@ def uniqueness(
     >>> uniqueness(9_330, [2, 365, 78]) == found
     True
 
-    With two sexes of which one is rarer, and ages that are not equally likely:
+    Two sexes, one of them rarer, and ages that are not equally likely:
 
     >>> found = uniqueness(100, [{"f": 0.7, "m": 0.3}, 12, [0.5, 0.25, 0.25]])
     >>> found.slots, round(found.unique_exact, 3)
@@ -128,7 +134,10 @@ def uniqueness(
 
 
 def _columns(categories: Any) -> tuple[int, list[npt.NDArray[np.float64]]]:
-    """The number of equally likely combinations, and the probabilities above 0 of each column that has others."""
+    """Return the number of equally likely combinations, and the probabilities above 0 of each column that has them.
+
+    Raises InputError.
+    """
     if is_whole(categories):
         return whole_number("categories", categories, "categories", most=MOST_SLOTS), []
     if isinstance(categories, str | bytes | Mapping) or not isinstance(categories, Iterable):
@@ -140,7 +149,7 @@ def _columns(categories: Any) -> tuple[int, list[npt.NDArray[np.float64]]]:
     given = list(categories)
     if not given:
         raise InputError("categories: expected at least one column, got an empty list.")
-    if all(isinstance(one, float | np.floating) and 0 <= one < 1 for one in given):
+    if all(isinstance(column, float | np.floating) and 0 <= column < 1 for column in given):
         raise InputError("categories: expected a list with an entry for each column, got probabilities. Write [[...]].")
     equal, columns = 1, []
     for place, column in enumerate(given):
@@ -155,6 +164,7 @@ def _columns(categories: Any) -> tuple[int, list[npt.NDArray[np.float64]]]:
 
 
 def _probabilities(name: str, column: Any) -> npt.NDArray[np.float64]:
+    """Return the probabilities above 0 of a column, scaled to sum to 1. Raises InputError."""
     values = list(column.values()) if isinstance(column, Mapping) else list(column)
     for value in values:
         if not within(value, 0, 1 + SUM_TOLERANCE):
@@ -170,43 +180,50 @@ def _probabilities(name: str, column: Any) -> npt.NDArray[np.float64]:
     return np.array([value / total for value in values if value > 0])
 
 
-# Combinations of different probabilities that are evaluated, and how many at a time.
+# The most combinations of different probabilities that are evaluated, and how many at once.
 MOST_CELLS = 50_000_000
 BLOCK = 500_000
-# Steps of the lattice, in natural logarithms of probabilities, and how many it may have.
+# The step of the lattice, in natural logarithms of probabilities, and the most steps.
 STEP = 2.0**-14
 MOST_STEPS = 2**25
-# By FFT its masses are off by rounding.
+# The highest error of a sum over the lattice that is due to rounding in the FFT.
 ROUNDING = 1e-9
 
 
-def none_of(people: int, probability: Floats) -> Floats:
-    """Probability that none of so many people is in a slot: (1 - p)^people, also for a tiny p and a billion people."""
+def _empty_probability(people: int, probability: Floats) -> Floats:
+    """Return the probability (1 - p)^people that nobody is in a slot, also for a tiny p and a billion people."""
     if people == 0:
         return np.ones_like(probability)
     with np.errstate(divide="ignore"):
-        none: Floats = np.exp(people * np.log1p(-probability))
-    return none
+        empty: Floats = np.exp(people * np.log1p(-probability))
+    return empty
 
 
 def shared(people: int, cells: Cells) -> tuple[float, float, float, float]:
-    """Unique people and slots of two, per person, in these slots: by the Poisson approximation, and exactly."""
+    """Return unique people and slots of two people, per person, by the Poisson approximation and exactly.
+
+    cells: mass and probability of slots, equal ones together: mass is the sum of their probabilities.
+    """
     mass, probability = cells
-    unlikely = mass * np.exp(-people * probability)
-    exact = mass * none_of(people - 1, probability)
-    pairs = mass * probability * none_of(people - 2, probability) if people > 1 else np.zeros(1)
+    poisson = mass * np.exp(-people * probability)
+    exact = mass * _empty_probability(people - 1, probability)
+    pairs = mass * probability * _empty_probability(people - 2, probability) if people > 1 else np.zeros(1)
     return (
-        float(np.sum(unlikely)),
-        float(np.sum(unlikely * probability)) * people / 2,
+        float(np.sum(poisson)),
+        float(np.sum(poisson * probability)) * people / 2,
         float(np.sum(exact)),
         float(np.sum(pairs)) * (people - 1) / 2,
     )
 
 
 def exactly(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tuple[float, ...], float]:
-    """`shared` in all combinations of columns of these probabilities, each `equal` slots; and how far off: 0."""
-    several = sorted((_group(column) for column in columns), key=lambda cells: -len(cells[0]))
-    number = math.prod(len(mass) for mass, _ in several)
+    """Return `shared` over all combinations of the columns, and its highest error, 0.
+
+    equal: the number of equally likely slots into which each combination is split. columns: the probabilities of each
+    column. Raises InputError for too many combinations.
+    """
+    grouped = sorted((_group(column) for column in columns), key=lambda cells: -len(cells[0]))
+    number = math.prod(len(mass) for mass, _ in grouped)
     if number > MOST_CELLS:
         raise InputError(
             f"categories: expected at most {MOST_CELLS:,} combinations of different probabilities for method='exact', "
@@ -215,7 +232,8 @@ def exactly(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tuple[f
         )
     inner: Cells = (np.ones(1), np.array([1 / equal]))
     outer: Cells = (np.ones(1), np.ones(1))
-    for cells in several:
+    # Only blocks of `inner` are multiplied out with a cell of `outer`, so memory stays small.
+    for cells in grouped:
         if len(inner[0]) * len(cells[0]) <= BLOCK or len(inner[0]) == 1:
             inner = _combine(inner, cells)
         else:
@@ -229,11 +247,12 @@ def exactly(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tuple[f
 
 
 def on_lattice(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tuple[float, ...], float]:
-    """`exactly`, with logarithms of probabilities rounded to steps, and how far off it may be.
+    """Return `shared` as `exactly` does, with logarithms of probabilities rounded to steps, and its highest error.
 
-    A logarithm between two steps is put on both, such that their mean is it. What `shared` adds up then errs, per
-    column, by at most the error of linear interpolation: an eighth of a step squared times the second derivative by the
-    logarithm, which is at most 3 for (1 - p)^(z-1) and (z-1)/2 p (1 - p)^(z-2) alike, whatever z.
+    The mass at a logarithm between two steps is split between both steps, such that its mean stays. A sum of `shared`
+    is then wrong, for each column, by at most the error of linear interpolation: an eighth of a step squared times the
+    second derivative by the logarithm. That derivative is at most 3 for (1 - p)^(z-1) and (z-1)/2 p (1 - p)^(z-2)
+    alike, for any z. Raises InputError for too many steps.
     """
     spread = []
     for column in columns:
@@ -242,7 +261,7 @@ def on_lattice(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tupl
         above = column * (place - low)
         length = int(low.max()) + 2
         spread.append(np.bincount(low, column - above, length) + np.bincount(low + 1, above, length))
-    steps = sum(len(one) - 1 for one in spread) + 1
+    steps = sum(len(masses) - 1 for masses in spread) + 1
     if steps > MOST_STEPS:
         raise InputError(
             "categories: expected probabilities of combinations above "
@@ -250,23 +269,27 @@ def on_lattice(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tupl
         )
     size = 1 << (steps - 1).bit_length()
     product = np.ones(size // 2 + 1, np.complex128)
-    for one in spread:
-        product *= np.fft.rfft(one, size)
+    # Logarithms of independent columns add up, so their masses are convolved: the transforms are multiplied.
+    for masses in spread:
+        product *= np.fft.rfft(masses, size)
     mass: Floats = np.maximum(np.fft.irfft(product, size)[:steps], 0.0)
     probability: Floats = np.exp(-STEP * np.arange(steps)) / equal
     return shared(people, (mass, probability)), len(columns) * 3 / 8 * STEP**2 + ROUNDING
 
 
 def _group(column: Floats) -> Cells:
+    """Return mass and probability of the different probabilities of a column."""
     probability, times = np.unique(column, return_counts=True)
     return probability * times, probability
 
 
 def _combine(first: Cells, second: Cells) -> Cells:
+    """Return mass and probability of all pairs of cells."""
     mass, probability = (np.multiply.outer(a, b).ravel() for a, b in zip(first, second, strict=True))
     return mass, probability
 
 
 def _blocks(cells: Cells) -> Iterator[Cells]:
+    """Yield cells in blocks."""
     for start in range(0, len(cells[0]), BLOCK):
         yield cells[0][start : start + BLOCK], cells[1][start : start + BLOCK]

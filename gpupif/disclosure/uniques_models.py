@@ -1,4 +1,4 @@
-"""Uniques in the population by Pitman's sampling formula (Hoshino 2001)."""
+"""Models of population uniques: Pitman's sampling formula, slide negative binomial, and their special functions."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-# An alpha nearer to 0 is told from it by no sample: the sums below are those of alpha = 0, Ewens' formula.
+# No sample distinguishes an alpha nearer to 0 from 0, so the sums for alpha = 0 are taken: Ewens' formula.
 NO_ALPHA = 1e-6
-# Of classes as equal in size as this alpha makes them, a sample cannot tell whether all have the same probability.
+# The lowest alpha: no sample distinguishes its classes, nearly equal in size, from classes of equal probability.
 LEAST_ALPHA = -1e3
 MOST_ALPHA = 1 - 1e-12
 
 
 def fit_pitman(histogram: Mapping[int, int]) -> tuple[float, float]:
-    """Theta and alpha for which the classes of a sample are most likely.
+    """Return the theta and alpha for which the classes of a sample are most likely. histogram: classes by size.
 
-    With n rows, u classes and s_j classes of j rows the likelihood is, up to a constant,
-    (theta + alpha) ... (theta + (u-1) alpha) / ((theta + 1) ... (theta + n-1))
-    times the product of ((1 - alpha) ... (j-1 - alpha))^s_j, alpha < 1, each factor above 0. Below 0, -theta/alpha is
-    the number of classes that there can be. For each alpha the derivative by theta has one root; along these roots that
-    of the derivative by alpha is found between bounds, which Newton's method (as ARX has it) may leave. Raises
-    NoEstimateError where the likelihood has no maximum.
+    With n rows, u classes and s_j classes of j rows the likelihood is, up to a constant, (theta + alpha) ... (theta +
+    (u-1) alpha) / ((theta + 1) ... (theta + n-1)) times the product of ((1 - alpha) ... (j-1 - alpha))^s_j, for alpha <
+    1, with each factor above 0. If alpha is below 0, -theta/alpha is the number of classes that can exist.
+
+    For each alpha the derivative by theta has one root. Along these roots, the root of the derivative by alpha is
+    searched between bounds. ARX takes Newton's method, which may leave them. Raises NoEstimateError if the likelihood
+    has no maximum.
     """
     rows = sum(size * times for size, times in histogram.items())
     classes = sum(histogram.values())
@@ -35,10 +36,10 @@ def fit_pitman(histogram: Mapping[int, int]) -> tuple[float, float]:
     def slope(alpha: float) -> float:
         theta, reciprocals = _best_theta(alpha, rows, classes)
         if abs(alpha) < NO_ALPHA:
-            of_classes = classes * (classes - 1) / (2 * theta)
+            from_classes = classes * (classes - 1) / (2 * theta)
         else:
-            of_classes = (classes - 1 - theta * reciprocals) / alpha
-        return of_classes - float(np.sum(times * sum_of_reciprocals(1 - alpha, sizes - 1)))
+            from_classes = (classes - 1 - theta * reciprocals) / alpha
+        return from_classes - float(np.sum(times * sum_of_reciprocals(1 - alpha, sizes - 1)))
 
     if slope(LEAST_ALPHA) <= 0:
         raise NoEstimateError("classes are as equal in size as by chance, so that the likelihood has no maximum")
@@ -49,9 +50,9 @@ def fit_pitman(histogram: Mapping[int, int]) -> tuple[float, float]:
 
 
 def _best_theta(alpha: float, rows: int, classes: int) -> tuple[float, float]:
-    """The most likely theta for an alpha, and the sum of 1 / (theta + i alpha) over i from 1 to u - 1 there."""
+    """Return the most likely theta for an alpha, and the sum of 1 / (theta + i alpha) over i from 1 to u - 1."""
     step = abs(alpha)
-    # theta is `above` more than the least that it may be.
+    # The unknown is `above`, by how much theta exceeds `least`, its lower bound: near it theta itself loses digits.
     least = 0.0 if step < NO_ALPHA else -alpha if alpha > 0 else (classes - 1) * step
 
     def reciprocals(above: float) -> float:
@@ -59,59 +60,60 @@ def _best_theta(alpha: float, rows: int, classes: int) -> tuple[float, float]:
             return (classes - 1) / above
         return float(sum_of_reciprocals(above / step, classes - 1)) / step
 
-    def of_rows(above: float) -> float:
+    def row_reciprocals(above: float) -> float:
         return float(sum_of_reciprocals(above + (1 + least), rows - 1))
 
     def slope(above: float) -> float:
-        return reciprocals(above) - of_rows(above)
+        return reciprocals(above) - row_reciprocals(above)
 
     high = 1.0
     while slope(high) > 0:
         high *= 2
-    above = root(slope, 0.5 / of_rows(0.0), high)
+    above = root(slope, 0.5 / row_reciprocals(0.0), high)
     return above + least, reciprocals(above)
 
 
 def pitman_uniques(theta: float, alpha: float, population: int) -> float:
-    """Expected classes of one person among N people by Pitman's formula.
+    """Return the expected number of classes of one person among N people, by Pitman's formula.
 
-    Exactly N Gamma(theta + alpha + N - 1) Gamma(theta + 1) / (Gamma(theta + alpha) Gamma(theta + N)), at most N; for
-    large N it nears Gamma(theta + 1) / Gamma(theta + alpha) N^alpha, which Hoshino and ARX take in its place.
+    It is N Gamma(theta + alpha + N - 1) Gamma(theta + 1) / (Gamma(theta + alpha) Gamma(theta + N)), at most N. For
+    large N it tends to Gamma(theta + 1) / Gamma(theta + alpha) N^alpha, which Hoshino and ARX take instead.
     """
     grown = log_rising(theta + population, alpha - 1) - log_rising(theta + 1, alpha - 1)
     return population * math.exp(min(0.0, grown))
 
 
 def population_classes(histogram: Mapping[int, int], fraction: float) -> float:
-    """Classes in the population, K, from those of a sample of this fraction below 1.
+    """Return the expected number of classes K in the population. fraction: the sampling fraction, below 1.
 
     Shlosser's estimator as Haas & Stokes modified it (1998, Estimating the number of classes in a finite population,
-    D_Sh3): with u classes, s_i of i rows, and q the fraction, u + s_1 A (B / C)^2, where
-    A = sum i q^2 (1 - q^2)^(i-1) s_i / sum (1-q)^i ((1+q)^i - 1) s_i, B = sum (1-q)^i s_i,
-    C = sum i q (1-q)^(i-1) s_i.
+    D_Sh3). With u classes, s_i of them of i rows, and q the fraction, it is u + s_1 A (B / C)^2, with A = sum i q^2 (1
+    - q^2)^(i-1) s_i / sum (1-q)^i ((1+q)^i - 1) s_i, B = sum (1-q)^i s_i, C = sum i q (1-q)^(i-1) s_i.
     """
     missed = math.log1p(-fraction)
     missed_twice = math.log1p(-fraction * fraction)
     once = missed - missed_twice
-    # By logarithms, for the difference of two powers of nearly the same size would lose its digits.
-    of_classes = list(histogram.items())
-    a = math.fsum(i * fraction**2 * math.exp((i - 1) * missed_twice) * s for i, s in of_classes)
-    a /= math.fsum(math.exp(i * missed_twice) * -math.expm1(i * once) * s for i, s in of_classes)
-    b = math.fsum(math.exp(i * missed) * s for i, s in of_classes)
-    c = math.fsum(i * fraction * math.exp((i - 1) * missed) * s for i, s in of_classes)
+    # Powers are computed by logarithms: the difference of two nearly equal powers would lose its digits.
+    classes = list(histogram.items())
+    a = math.fsum(i * fraction**2 * math.exp((i - 1) * missed_twice) * s for i, s in classes)
+    a /= math.fsum(math.exp(i * missed_twice) * -math.expm1(i * once) * s for i, s in classes)
+    b = math.fsum(math.exp(i * missed) * s for i, s in classes)
+    c = math.fsum(i * fraction * math.exp((i - 1) * missed) * s for i, s in classes)
     return sum(histogram.values()) + histogram.get(1, 0) * a * (b / c) ** 2
 
 
 def fit_slide(classes: float, ones: int, twos: int, fraction: float) -> tuple[float, float]:
-    """Alpha and beta of the model that expects, of K classes, so many of one row and of two rows in the sample.
+    """Return the alpha and beta that expect as many classes of one and of two rows as the sample has.
 
-    A class of the population has 1 + X people, X negative binomial: P(X = x) = C(alpha + x - 1, x) beta^alpha
-    (1 - beta)^x. Each person is in the sample with probability f. X is then seen as a negative binomial with the same
-    alpha and 1 - w for beta, w = f (1 - beta) / (beta + f (1 - beta)), so that, with s = alpha w and
-    P = (1 - w)^alpha, the sample is expected to have
-    K P (f + (1 - f) s) classes of one row and K P (f s + (1 - f) s (s + w) / 2) of two. Their ratio gives w for each s;
-    what is left is one equation in s, which rises from minus infinity, so that it has one root or none. Raises
-    NoEstimateError where it has none.
+    classes: the number of classes K in the population. ones, twos: classes of one row and of two rows in the sample.
+    fraction: the sampling fraction f.
+
+    A class of the population has 1 + X people, X negative binomial: P(X = x) = C(alpha + x - 1, x) beta^alpha (1 -
+    beta)^x. Each person is in the sample with probability f. The sampled part of X is then negative binomial with the
+    same alpha, and with 1 - w for beta, w = f (1 - beta) / (beta + f (1 - beta)). With s = alpha w and P = (1 -
+    w)^alpha, the sample is expected to have K P (f + (1 - f) s) classes of one row and K P (f s + (1 - f) s (s + w) /
+    2) of two. Their ratio gives w for each s. One equation in s is left; its left side rises from minus infinity, so it
+    has one root or none. Raises NoEstimateError if it has none.
     """
     if not twos:
         raise NoEstimateError("no class of the sample has two rows")
@@ -134,21 +136,21 @@ def fit_slide(classes: float, ones: int, twos: int, fraction: float) -> tuple[fl
         w = w_of(s)
         if w >= 1:
             return -math.inf
-        # (1 - w)^alpha is exp(-s) where w is 0: the variance of X is then its mean.
-        log_none = s / w * math.log1p(-w) if w > 0 else -s
-        return log_none + math.log(fraction + rest * s) - math.log(ones / classes)
+        # For w = 0, (1 - w)^alpha is exp(-s): X is then Poisson, its variance is its mean.
+        log_p = s / w * math.log1p(-w) if w > 0 else -s
+        return log_p + math.log(fraction + rest * s) - math.log(ones / classes)
 
     if not excess(high) > 0:
         raise NoEstimateError("no parameters give as many classes of one and of two rows as the sample has")
     s = root(excess, low, high)
     w = w_of(s)
     if not 0 < w < 1:
-        raise NoEstimateError("the parameters lie on the border of the model")
+        raise NoEstimateError("the parameters are on the border of the model")
     return s / w, fraction * (1 - w) / (w * rest + fraction)
 
 
 def slide_uniques(histogram: Mapping[int, int], fraction: float, population: int) -> float:
-    """Expected classes of one person in the population: K beta^alpha."""
+    """Return the expected number of classes of one person in the population: K beta^alpha."""
     classes = population_classes(histogram, fraction)
     alpha, beta = fit_slide(classes, histogram[1], histogram.get(2, 0), fraction)
     uniques = classes * math.exp(alpha * math.log(beta))
@@ -157,19 +159,19 @@ def slide_uniques(histogram: Mapping[int, int], fraction: float, population: int
     return uniques
 
 
-# From here on the asymptotic series below are right to the last bit or two.
+# The least x for which the asymptotic series below are right to the last bit or two.
 LARGE = 20
 EPSILON = 2.0**-52
 
 
 class NoEstimateError(ArithmeticError):
-    """An estimator has no answer for this sample; the message says why."""
+    """The error of a model that has no answer for a sample. The message is the reason."""
 
 
 def log_rising(x: float, m: float) -> float:
-    """Ln Gamma(x + m) - ln Gamma(x), for x > 0 and x + m > 0, without the cancellation of that difference.
+    """Return ln Gamma(x + m) - ln Gamma(x), for x > 0 and x + m > 0, without cancellation in the difference.
 
-    Stirling's series (Abramowitz & Stegun 6.1.41) from LARGE on, below it by Gamma(x + 1) = x Gamma(x).
+    Stirling's series (Abramowitz & Stegun 6.1.41) for x from LARGE on; below LARGE, Gamma(x + 1) = x Gamma(x).
     """
     least = min(x, x + m)
     steps = max(0, math.ceil(LARGE - least))
@@ -179,14 +181,15 @@ def log_rising(x: float, m: float) -> float:
 
 
 def _stirling_rest(x: float) -> float:
+    """Return the terms in 1 / x of Stirling's series."""
     square = x * x
     return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / x
 
 
 def sum_of_reciprocals(x: float, m: Any) -> Any:
-    """1/x + 1/(x + 1) + ... of m terms (m: an int or an array), x > 0: digamma(x + m) - digamma(x).
+    """Return 1/x + 1/(x + 1) + ... with m terms (m: an int or an array), x > 0: digamma(x + m) - digamma(x).
 
-    The first terms one by one, the others from LARGE on by the series of Abramowitz & Stegun 6.3.18.
+    The terms below LARGE are added one by one, the rest by the series of Abramowitz & Stegun 6.3.18.
     """
     steps = max(0, math.ceil(LARGE - x))
     first = np.cumsum(np.concatenate(([0.0], 1 / (x + np.arange(steps)))))
@@ -196,15 +199,16 @@ def sum_of_reciprocals(x: float, m: Any) -> Any:
 
 
 def _digamma_rest(x: Any) -> Any:
+    """Return the terms in 1 / x^2 of the series of the digamma function."""
     square = x * x
     return (1 / 12 - (1 / 120 - (1 / 252 - (1 / 240 - 1 / 132 / square) / square) / square) / square) / square
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return a root of a function, to the last bits; it has different signs at `low` and `high`, and may be infinite.
+    """Return a root of a function, to the last bits. It has different signs at `low` and `high`, and may be infinite.
 
-    Chandrupatla's method (1997, Advances in Engineering Software 28:145): inverse quadratic interpolation where that
-    is safe, else bisection, so that it cannot leave the bounds.
+    Chandrupatla's method (1997, Advances in Engineering Software 28:145): inverse quadratic interpolation if that is
+    safe, else bisection. It cannot leave the bounds.
     """
     a, b, at_a, at_b = high, low, function(high), function(low)
     step = 0.5

@@ -1,1 +1,1 @@
-"""A new table looked at: what its columns hold, what these look like, and which roles they may have."""
+"""The inspection of a new table: the values of its columns, their likely meanings, and the roles that they may have."""

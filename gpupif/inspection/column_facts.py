@@ -1,6 +1,7 @@
 """The facts of a column, from its values and how often each occurs: the same for tables in memory, in files, on Dask.
 
-The different values may come in several parts, each value in one part; the facts of all parts add up to the same.
+The distinct values may come in several partitions, each value in one of them. The facts of all partitions add up to the
+facts of the column.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from ..encoding.merge import ValueCounts
 from ..utils.exact_sums import ExactSum
 from ..utils.information import LogSum, Sizes
 
-# Of a column so many different values are looked at, where it has more: those of the lowest hashes.
-LOOKED_AT = 1000
-# So much of a text is looked at.
+# The most distinct values of a column whose texts are searched for patterns: the values of lowest hashes.
+SAMPLE_SIZE = 1000
+# The most characters of a text that are kept in a sample.
 LONGEST = 10_000
-# Values that are hashed at once: as objects of Python, for texts, they take several times the memory.
+# The number of values that are hashed at once. As objects of Python, texts take several times their memory.
 HASHED = 1 << 16
 
-# How a number is written: an identifier or a postcode may begin with 0.
+# The form of a number. A text that begins with 0 is none: it may be an identifier or a postcode.
 NUMBER_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
 TEXT, CATEGORY, WHOLE, NUMBER, BOOLEAN = "text", "category", "whole number", "number", "boolean"
 DATE, MOMENT, TIME, SPAN, NOTHING, OTHER = "date", "date and time", "time", "time span", "nothing", "other"
-# Of which kind values are, by Arrow's type.
+# Kinds of values, and the types of Arrow that each is for.
 KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
     (BOOLEAN, pa.types.is_boolean),
     (WHOLE, pa.types.is_integer),
@@ -50,10 +51,10 @@ KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
 
 
 class Sample(NamedTuple):
-    """Different values of a column, as texts: those of the lowest hashes, in their order, at most `LOOKED_AT`.
+    """A sample of the distinct values of a column as texts, at most `SAMPLE_SIZE`.
 
-    The hashes are of the values alone, so it is the same sample whatever the order of the rows and the parts of the
-    table, and as good as drawn at random.
+    The values with the lowest hashes are in it, in the order of hashes. A hash depends on its value alone, so the
+    sample does not depend on the order of rows, or on the cut of the table. It is as good as drawn at random.
     """
 
     hashes: list[int]
@@ -61,28 +62,29 @@ class Sample(NamedTuple):
 
     @classmethod
     def from_values(cls, values: pa.Array, kind: str) -> Sample:
-        """Return the sample of different values that are text or numbers; an empty one for others."""
+        """Return a sample of distinct values. It is empty if they are neither text nor numbers."""
         if kind not in (TEXT, WHOLE, NUMBER) or not len(values):
             return cls([], [])
         hashes = value_hashes(values)
-        if len(hashes) > LOOKED_AT:
-            least = np.flatnonzero(hashes <= np.partition(hashes, LOOKED_AT - 1)[LOOKED_AT - 1])
+        if len(hashes) > SAMPLE_SIZE:
+            least = np.flatnonzero(hashes <= np.partition(hashes, SAMPLE_SIZE - 1)[SAMPLE_SIZE - 1])
             hashes, values = hashes[least], values.take(pa.array(least))
         return cls._lowest(zip(hashes.tolist(), map(_as_text, values.to_pylist()), strict=True))
 
     @classmethod
     def total(cls, parts: Iterable[Sample]) -> Sample:
-        """Return the sample of the values of several parts."""
+        """Return the sample of the values of several partitions."""
         return cls._lowest(pair for part in parts for pair in zip(part.hashes, part.texts, strict=True))
 
     @classmethod
     def _lowest(cls, pairs: Iterable[tuple[int, str]]) -> Sample:
-        lowest = heapq.nsmallest(LOOKED_AT, pairs)
-        return cls([one for one, _ in lowest], [text for _, text in lowest])
+        """Return the values with the lowest hashes. pairs: hash and text of each value."""
+        lowest = heapq.nsmallest(SAMPLE_SIZE, pairs)
+        return cls([number for number, _ in lowest], [text for _, text in lowest])
 
 
 def value_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
-    """A hash of each value, of any type; the same for numbers that are equal, whole or not."""
+    """Return a hash of each value, of any type. Equal numbers have equal hashes, whole numbers and floats alike."""
     hashes = np.empty(len(values), np.uint64)
     for start in range(0, len(values), HASHED):
         some = values.slice(start, HASHED)
@@ -91,7 +93,7 @@ def value_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _hashable(values: pa.Array) -> npt.NDArray[Any]:
-    """Values as NumPy has them: numbers as floats, points in time and spans as whole numbers, others as objects."""
+    """Return values as a NumPy array: numbers as floats, times and spans as whole numbers, others as objects."""
     kind = kind_of(values.type)
     if kind in (WHOLE, NUMBER, BOOLEAN):
         values = values.cast(pa.float64(), safe=False)
@@ -101,11 +103,16 @@ def _hashable(values: pa.Array) -> npt.NDArray[Any]:
 
 
 def _as_text(value: Any) -> str:
+    """Return a value as text; whole floats as whole numbers."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)[:LONGEST]
 
 
 class Range(NamedTuple):
-    """The least and the greatest of some numbers, whether all are whole, and their sum over the rows; None of none."""
+    """The range of some numbers.
+
+    low, high: the lowest and the highest. whole: True if all are whole numbers. total: their sum over the rows, without
+    infinite numbers.
+    """
 
     low: float
     high: float
@@ -114,7 +121,10 @@ class Range(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: npt.NDArray[np.float64] | None, counts: npt.NDArray[np.int64]) -> Range | None:
-        """Return the range of numbers, at least one, with their counts; infinite ones are not whole, and in no sum."""
+        """Return the range of numbers, at least one; None for None. counts: rows of each number.
+
+        Infinite numbers are not whole, and are left out of the sum.
+        """
         if numbers is None:
             return None
         finite = np.isfinite(numbers)
@@ -124,13 +134,13 @@ class Range(NamedTuple):
 
     @classmethod
     def combine(cls, parts: Iterable[Range | None]) -> Range | None:
-        """Return the range of several parts; None if a part has other values than numbers."""
+        """Return the range of several partitions; None if a partition has values that are no numbers."""
         every = list(parts)
-        some = [part for part in every if part is not None]
-        if not some or len(some) < len(every):
+        ranges = [part for part in every if part is not None]
+        if not ranges or len(ranges) < len(every):
             return None
-        low, high = min(part.low for part in some), max(part.high for part in some)
-        return cls(low, high, all(part.whole for part in some), ExactSum.total(part.total for part in some))
+        low, high = min(part.low for part in ranges), max(part.high for part in ranges)
+        return cls(low, high, all(part.whole for part in ranges), ExactSum.total(part.total for part in ranges))
 
 
 NO_LOGS, NO_SAMPLE = LogSum(0), Sample([], [])
@@ -140,9 +150,15 @@ NO_LOGS, NO_SAMPLE = LogSum(0), Sample([], [])
 class ColumnFacts:
     """The facts of a column.
 
-    kind: of the values, such as `TEXT`. distinct: how many differ, missing ones left out; once: how many of these
-    occur once. missing: rows without a value. log_sum: of how often each occurs, all missing ones as one value. range:
-    of numbers. sample: see `Sample`. days: whether all points in time are midnights.
+    kind: str. The kind of the values, such as `TEXT`.
+    distinct: int. Distinct values, without missing values.
+    once: int. Distinct values that occur once.
+    missing: int. Rows without a value.
+    log_sum: LogSum. The sum of c log2 c over the counts c of values; missing values are one value.
+    rows: int. Rows of the column.
+    range: Range or None. The range of the values if all are numbers.
+    sample: Sample. A sample of the distinct values.
+    days: bool. True if all points in time are midnights.
     """
 
     kind: str
@@ -157,7 +173,7 @@ class ColumnFacts:
 
     @classmethod
     def from_values(cls, values: ValueCounts) -> ColumnFacts:
-        """Return the facts of different values, or of a part of them."""
+        """Return the facts of the distinct values of a column, or of a partition."""
         labels, counts = values.labels, values.counts
         kind = kind_of(labels.type) if len(labels) else NOTHING
         occurs = counts if values.missing == 0 else np.append(counts, values.missing)
@@ -175,7 +191,7 @@ class ColumnFacts:
 
     @classmethod
     def total(cls, parts: Sequence[ColumnFacts]) -> ColumnFacts:
-        """Return the facts of values of one type that came in several parts, at least one, each value in one part."""
+        """Return the facts of values of one type from partitions, at least one. Each value is in one partition only."""
         if len(parts) == 1:
             return parts[0]
         return cls(
@@ -194,8 +210,8 @@ class ColumnFacts:
     def type(self) -> str:
         """The type of the values.
 
-        Texts of numbers are numbers; numbers are whole numbers if all are whole; midnights are dates; texts that occur
-        twice or more on average are categories.
+        Texts of numbers are numbers. Numbers are whole numbers if all are whole. Midnights are dates. Texts that occur
+        at least twice on average are categories.
         """
         if self.range is not None:
             return WHOLE if self.range.whole else NUMBER
@@ -205,45 +221,45 @@ class ColumnFacts:
 
     @property
     def is_text(self) -> bool:
-        """True for texts that are not only texts of numbers."""
+        """True for texts that are not all texts of numbers."""
         return self.kind == TEXT and self.range is None
 
     @property
     def cardinality(self) -> int:
-        """Different values, all missing ones as one."""
+        """The number of distinct values; missing values are one value."""
         return self.distinct + (self.missing > 0)
 
     @property
     def alpha_distinction(self) -> float:
-        """The largest share of the rows that can be kept so that all differ: different values over rows."""
+        """The largest share of the rows that can be kept so that no two values are equal: distinct values over rows."""
         return self.cardinality / self.rows if self.rows else 0.0
 
     @property
     def unique_share(self) -> float:
-        """Share of the rows whose value no other row has."""
+        """The share of the rows whose value no other row has."""
         return (self.once + (self.missing == 1)) / self.rows if self.rows else 0.0
 
     @property
     def entropy(self) -> float:
-        """Bits, as of `gpupif.information.entropy`."""
+        """The entropy in bits, as in `gpupif.information.entropy`."""
         whole = Sizes.of(np.array([self.rows])).sum_log()
         return max(0.0, (whole - self.log_sum.sum_log()) / self.rows)
 
     @property
     def is_running_number(self) -> bool:
         """True if the column numbers the rows: it has each whole number from 0 or 1 on once, without a gap."""
-        found = self.range
+        numbers = self.range
         return (
             self.type == WHOLE
-            and found is not None
+            and numbers is not None
             and self.distinct == self.once == self.rows
-            and found.low in (0, 1)
-            and found.high - found.low == self.rows - 1
+            and numbers.low in (0, 1)
+            and numbers.high - numbers.low == self.rows - 1
         )
 
 
 def _numbers(labels: pa.Array, kind: str) -> npt.NDArray[np.float64] | None:
-    """Values as floats, where all are numbers; texts, too, as files of text have them, but none that begin with 0."""
+    """Return values as floats if all are numbers, or texts of numbers as in files of text; else None."""
     if kind == TEXT:
         if not pc.all(pc.match_substring_regex(labels, NUMBER_TEXT)).as_py():
             return None

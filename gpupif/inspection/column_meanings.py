@@ -1,7 +1,7 @@
-"""Meanings that a column may have: identifiers of HIPAA's Safe Harbor, special categories of data, visible traits.
+"""The meanings that a column may have: identifiers of HIPAA's Safe Harbor, special categories of data, visible traits.
 
-The 18 kinds of identifiers are those of 45 CFR 164.514(b)(2)(i), (A) to (R). Special categories are those of the GDPR,
-article 9, and the offences of article 10.
+The 18 kinds of identifiers are listed in 45 CFR 164.514(b)(2)(i), (A) to (R). Special categories are listed in article
+9 of the GDPR, offences in article 10.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
 class Meaning:
     """A meaning that a column may have.
 
-    what: in words, such as "names". role: the role that it proposes. hipaa: the letter of the kind of identifier.
-    why: the reason for the role, as a reader sees it. names_text: a name alone tells this meaning only of text.
-    needs_values: a name is believed only if values agree, or no value can tell.
+    label: the meaning in words, such as "names". role: the role that it proposes. hipaa: the letter of the kind of
+    identifier. why: the reason for the role, for readers. names_text: True if a name alone says this meaning only for a
+    column of text. needs_values: True if a name is believed only if values fit too.
     """
 
-    what: str
+    label: str
     role: str
     hipaa: str = ""
     why: str = ""
@@ -28,16 +28,19 @@ class Meaning:
     needs_values: bool = False
 
 
-def _identifier(what: str, hipaa: str, names_text: bool = False, needs_values: bool = False) -> Meaning:
-    return Meaning(what, IDENTIFIER, hipaa, "", names_text, needs_values)
+def _identifier(label: str, hipaa: str, names_text: bool = False, needs_values: bool = False) -> Meaning:
+    """Return the meaning of an identifier."""
+    return Meaning(label, IDENTIFIER, hipaa, "", names_text, needs_values)
 
 
-def _sensitive(what: str, why: str = "") -> Meaning:
-    return Meaning(what, SENSITIVE, "", why)
+def _sensitive(label: str, why: str = "") -> Meaning:
+    """Return the meaning of a sensitive attribute."""
+    return Meaning(label, SENSITIVE, "", why)
 
 
-def _known(what: str, hipaa: str = "", why: str = "") -> Meaning:
-    return Meaning(what, QUASI, hipaa, why)
+def _known(label: str, hipaa: str = "", why: str = "") -> Meaning:
+    """Return the meaning of a quasi-identifier."""
+    return Meaning(label, QUASI, hipaa, why)
 
 
 NAME = _identifier("names", "A", names_text=True)
@@ -45,7 +48,7 @@ ADDRESS = _identifier("street addresses", "B", names_text=True)
 POSTCODE = _known("postcodes", "B")
 PLACE = _known("places smaller than a state", "B")
 COORDINATE = _known("coordinates", "B", "exact ones single out a house: round them")
-DATE = Meaning("dates", QUASI, "C", "all of a date but its year counts", needs_values=True)
+DATE = Meaning("dates", QUASI, "C", "only the year may be kept", needs_values=True)
 BIRTH_DATE = _known("dates of birth", "C")
 DATE_PART = _known("parts of dates", "C")
 AGE = _known("ages")
@@ -77,7 +80,7 @@ ROW_NUMBER = Meaning("row numbers", LEFT_OUT)
 
 YEAR = _known("years")
 SEX = _known("sex or gender")
-RACE = _known("race", why="a special category, and visible: sensitive only where nobody can know it")
+RACE = _known("race", why="a special category, and visible: sensitive only if nobody can know it")
 REGION = _known("states, regions or countries")
 ORIGIN = _known("nationality or origin")
 LANGUAGE = _known("languages")
@@ -85,7 +88,7 @@ FAMILY = _known("family and household")
 EDUCATION = _known("education")
 WORK = _known("work")
 HOUSING = _known("housing and belongings")
-BODY = _known("what a body looks like")
+BODY = _known("visible traits")
 
 SPECIAL = "a special category, GDPR article 9"
 ETHNICITY = _sensitive("ethnic origin", SPECIAL)
@@ -97,5 +100,5 @@ GENETIC = _sensitive("genetic data", SPECIAL)
 HEALTH = _sensitive("health", SPECIAL)
 DIAGNOSIS = _sensitive("diagnosis codes (ICD-10)", SPECIAL)
 OFFENCE = _sensitive("offences", "GDPR article 10")
-MONEY = _sensitive("income and wealth", "what people keep to themselves")
-RESULT = _sensitive("results and scores", "what people keep to themselves")
+MONEY = _sensitive("income and wealth", "people keep it to themselves")
+RESULT = _sensitive("results and scores", "people keep it to themselves")

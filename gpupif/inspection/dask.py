@@ -1,4 +1,4 @@
-"""Facts of the columns of a Dask frame: workers count the values of each partition, and merge them."""
+"""The facts of the columns of a Dask frame: workers count the values of each partition, and merge the counts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from .column_facts import OTHER, ColumnFacts
 
 
 class PartitionValues(NamedTuple):
-    """Rows of a partition, or several neighbours; by column its values (None: what cannot be compared)."""
+    """The number of rows of one partition or several neighbours, and their values.
+
+    values: by column; None if values of the column cannot be compared.
+    """
 
     rows: int
     values: Sequence[ValueCounts | None]
 
 
 def facts_on_dask(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
-    """The facts of the columns of a Dask frame; raises InputError, DeviceError."""
+    """Return the facts of the columns of a Dask frame. Raises InputError, DeviceError."""
     check_dask_frame(table)
     every = list(table.columns)
     names = tuple(request.chosen(every))
@@ -42,12 +45,12 @@ def facts_on_dask(table: Any, request: CountRequest, report: Reporter) -> dict[H
 
 
 def partition_values(names: Sequence[Hashable], partition: Any) -> PartitionValues:
-    """The values of these columns in a partition."""
+    """Return the values of these columns in a partition."""
     frame = open_frame(partition)
     found: list[ValueCounts | None] = []
     with frame.active():
         for name in names:
-            # One without rows may have another type.
+            # A partition without rows may have another type, so its column is replaced.
             column = frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object)
             try:
                 found.append(encode_part(name, column).values)
@@ -57,23 +60,24 @@ def partition_values(names: Sequence[Hashable], partition: Any) -> PartitionValu
 
 
 def add_values(names: Sequence[Hashable], *parts: PartitionValues) -> PartitionValues:
-    """The values of partitions that follow each other."""
+    """Return the values of several neighbouring partitions together."""
     together = [_total(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
     return PartitionValues(sum(part.rows for part in parts), together)
 
 
 def _total(name: Hashable, parts: Sequence[ValueCounts | None]) -> ValueCounts | None:
-    plain = [part for part in parts if part is not None]
-    if len(plain) < len(parts):
+    """Return the values of one column over several partitions; None if they cannot be compared."""
+    comparable = [part for part in parts if part is not None]
+    if len(comparable) < len(parts):
         return None
     try:
-        return total_values(name, plain)
+        return total_values(name, comparable)
     except ColumnTypeError:
         return None
 
 
 def find_facts(whole: PartitionValues) -> list[ColumnFacts]:
-    """The facts of each column."""
+    """Return the facts of each column."""
     return [
         ColumnFacts(OTHER, rows=whole.rows) if values is None else ColumnFacts.from_values(values)
         for values in whole.values

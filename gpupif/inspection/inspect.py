@@ -1,4 +1,4 @@
-"""The public `inspect`: what the columns of a new table hold, what they look like, and which roles they may have."""
+"""The public `inspect`: the values of a new table's columns, their likely meanings, and their possible roles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTE = "These are proposals, by names and values alone; nothing is applied until
 
 
 def _share(value: float) -> str:
-    """Return a share of rows as text; nothing for none."""
+    """Return a share of rows as text; an empty text for 0."""
     return as_percent(value) if value else ""
 
 
@@ -48,18 +48,27 @@ HEADINGS = {
 class Inspection(Displayable):
     """The facts of the columns of a table, and the roles that are proposed for them; made by `gpupif.inspect`.
 
-    rows: of the table.
+    rows: int. Rows of the table.
+    columns: pandas DataFrame. One row for each column of the table, in its order; see below.
+    roles: Roles. The proposed roles.
+    seconds: float. The wall time of the inspection.
 
-    columns: one row a column of the table, in its order: column; type ("category", "text", "whole number", "number",
-    "boolean", "date", "date and time", "time", "time span", "nothing", or "other" for lists and the like, of which
-    nothing else is said); values (how many differ); missing (rows without one); unique_share (of the rows, those whose
-    value no other has); alpha_distinction (different values, all missing ones as one, over rows: the largest share of
-    the rows in which all can differ; Motwani and Xu 2007); entropy (bits, as of `gpupif.information.entropy`);
-    looks_like (in words, None for nothing that is known) and hipaa (the letter of 45 CFR 164.514(b)(2)(i), None for
-    none of these identifiers); role, evidence ("name", "values", "name and values", "distinction", "nothing else") and
-    reason.
+    The columns of `columns` are:
 
-    roles: the proposed `gpupif.results.Roles`. seconds: that it took.
+    column: the name.
+    type: "category", "text", "whole number", "number", "boolean", "date", "date and time", "time", "time span",
+        "nothing", or "other" for lists and the like, of which nothing else is found.
+    values: number of distinct values, without missing values.
+    missing: rows without a value.
+    unique_share: share of the rows whose value no other row has.
+    alpha_distinction: distinct values (missing values are one value) over rows. It is the largest share of the rows
+        that can be kept so that all differ (Motwani and Xu 2007).
+    entropy: bits, as in `gpupif.information.entropy`.
+    looks_like: the likely meaning in words; None if unknown.
+    hipaa: the letter of the kind of identifier in 45 CFR 164.514(b)(2)(i); None for no identifier of that list.
+    role: the proposed role.
+    evidence: "name", "values", "name and values", "distinction" or "nothing else".
+    reason: the reason for the role in words.
     """
 
     rows: int
@@ -100,7 +109,7 @@ class Inspection(Displayable):
         console.print(NOTE, highlight=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON has it; roles by column."""
+        """Return the result as a dictionary for JSON; "roles" is by column."""
         roles = {str(name): role for name, role in self.roles.items()}
         return {
             "rows": self.rows,
@@ -110,35 +119,36 @@ class Inspection(Displayable):
         }
 
     def write(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Write the proposed roles to a file that `gpupif.read_roles` reads, each with its reason, to be edited.
+        """Write the proposed roles, each with its reason, to a file to edit, which `gpupif.read_roles` reads.
 
-        path: a .toml file; overwrite: replace one that is there. Raises OutputError, also for columns whose names are
-        no text.
+        path: a .toml file. overwrite: True to replace an existing file. Default False. Raises OutputError, also for
+        column names that are no text.
         """
         reasons = dict(zip(self.columns["column"], self.columns["reason"], strict=True))
         self.roles.write(path, overwrite, reasons, f"Proposed roles of the columns of a table of {self.rows:,} rows.")
 
 
 def inspect(table: Any, columns: Columns | None = None) -> Inspection:
-    """Look at a new table: what its columns hold, what they look like, and which roles they may have.
+    """Inspect a new table: the values of its columns, their likely meanings, and the roles that they may have.
 
-    The first thing to do with a table that one does not know. What a column looks like is told by the words of its
-    name (English, some German, French and Spanish) and by patterns of its values, with their check digits: the 18 kinds
-    of identifiers of HIPAA's Safe Harbor, the special categories of the GDPR, sampling weights, household and row
-    numbers, free text, and what others may know of a person. From that, and from how far values tell rows apart, a role
-    is proposed, with the reason in words. It is a proposal: nothing is applied, and what no name and no pattern tells
-    is left to who knows the table.
+    This is the first step with an unknown table. The words of a column's name (English, some German, French and
+    Spanish) and patterns of its values, with their check digits, tell its likely meaning. Known meanings are the 18
+    kinds of identifiers of HIPAA's Safe Harbor, the special categories of the GDPR, sampling weights, household and row
+    numbers, free text, and traits that others may know of a person. From its meaning, and from the number of its
+    distinct values, a role is proposed for each column, with the reason in words. Nothing is applied: whoever knows the
+    table decides.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
-        pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are read in streams,
-        and of their columns only the different values are kept, on disk, whatever their number; on Dask those of a
-        column have to fit into the memory of a worker. What comes out is the same everywhere, in any order of the rows.
+        As in `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
+        pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are read in streams;
+        only the distinct values of their columns are kept, on disk, for any number of values. On Dask the distinct
+        values of a column have to fit into the memory of a worker. The result is the same for every kind of table, and
+        for any order of the rows.
     columns:
-        Columns to look at; default all. What only labels rows, such as an index, is among them only where it looks like
-        an identifier or free text.
+        Columns to inspect. Default: all. Row labels, such as an index, are then inspected only if they look like an
+        identifier or free text.
 
     Returns
     -------
@@ -157,9 +167,9 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
 
     Notes
     -----
-    Patterns are tried on all different values of a column, or, where there are more than 1,000, on the 1,000 whose
-    hashes are lowest: the same ones everywhere, and as good as drawn at random. Missing values are one value of their
-    own in alpha_distinction and entropy, and none in values.
+    Patterns are tried on all distinct values of a column. If there are more than 1,000, patterns are tried on the 1,000
+    values with the lowest hashes: the same in every way to run, and as good as drawn at random. Missing values are one
+    value in alpha_distinction and entropy; they are not counted in values.
 
     References
     ----------
@@ -172,10 +182,10 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
     >>> import gpupif
     >>> found = gpupif.inspect(gpupif.datasets.pif_example())
     >>> found.columns[["column", "type", "values", "looks_like", "role"]]
-          column      type  values              looks_like              role
-    0     gender  category       2           sex or gender  quasi-identifier
-    1       name      text       5                   names        identifier
-    2  eye_color  category       2  what a body looks like  quasi-identifier
+          column      type  values      looks_like              role
+    0     gender  category       2   sex or gender  quasi-identifier
+    1       name      text       5           names        identifier
+    2  eye_color  category       2  visible traits  quasi-identifier
     >>> print(found.columns.reason[1])
     its name says names: HIPAA (A)
 
@@ -202,7 +212,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
             "unique_share": one.unique_share,
             "alpha_distinction": one.alpha_distinction,
             "entropy": one.entropy,
-            "looks_like": None if proposal.meaning is None else proposal.meaning.what,
+            "looks_like": None if proposal.meaning is None else proposal.meaning.label,
             "hipaa": proposal.hipaa or None,
             "role": proposal.role,
             "evidence": proposal.evidence,
@@ -212,7 +222,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
     ]
     frame = pd.DataFrame.from_records(records)
     for key in ("column", "looks_like", "hipaa"):
-        # Names as they are, and None for nothing, in all versions of pandas.
+        # The type object keeps names as they are, and None as None, in all versions of pandas.
         frame[key] = pd.Series([record[key] for record in records], dtype=object)
     rows = next(iter(facts.values())).rows
     roles = Roles({name: proposal.role for name, proposal in proposals.items()})
@@ -222,10 +232,10 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
 def next_commands(
     table: str, roles: Roles, file: str, written: bool, options: Sequence[str] = (), on_cluster: bool = False
 ) -> list[str]:
-    """Return the commands to go on with once columns have roles, in an order that makes sense, quoted for a shell.
+    """Return the commands to run once columns have roles, in a sensible order, quoted for a shell.
 
-    table: its path. file: of its roles; written: whether the file exists. options: how the table is read, which every
-    command needs. on_cluster: whether scores are written to a folder.
+    table: path of the table. roles: its roles. file: path of the file of roles. written: True if that file exists.
+    options: options that say how the table is read. on_cluster: True if scores are written to a folder.
     """
     how = [*options]
     commands = [] if written else [["inspect", table, "-o", file, *how]]

@@ -1,4 +1,4 @@
-"""Proposed roles of columns, with reasons: from names, from patterns of values, from how values tell rows apart."""
+"""The proposed roles of columns, with reasons: from names, from patterns of values, from the number of values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from .column_meanings import Meaning
 from .meanings_of_names import meaning_of_name, names_a_body, names_numbers, words_of
 from .value_patterns import STRONG, held_in, shares
 
-# A column looks like what so large a share of its values does, alone; and, where its name says so too or nothing else
-# looks like it, what so large a share does.
+# The share of its values that have to fit a meaning: MOST for a pattern that other values may fit too, HALF if the name
+# says the meaning or if no other values fit the pattern.
 MOST, HALF = 0.9, 0.5
-# What names say of an identifier is not believed of a column of so few values, far fewer than rows.
+# A name that says an identifier is not believed if the column has at most FEW values, and fewer than the share REPEATED
+# of its rows.
 FEW, REPEATED = 20, 0.1
-# Numbers with a fraction of more different values are measurements, which have to be binned before they are looked at.
+# A column of fractions with more distinct values is a measurement, which has to be binned to be of use.
 MEASURED = 100
-# Free text: words and characters of a value, on average, and the share of values that differ.
+# The least of free text: words and characters of a value, on average, and the share of the rows with distinct values.
 WORDS, LENGTH, DIFFERENT = 5, 30, 0.5
-# Of diagnosis codes that only values tell, those that have a full stop, which other codes have not.
+# The least share of values with a full stop, if only values say that they are diagnosis codes: other codes have none.
 DOTTED = 1 / 3
 OLDEST = 89
 DATES = (meanings.DATE, meanings.BIRTH_DATE)
@@ -33,8 +34,10 @@ LEAST_CODE = 10**5
 
 @dataclass(frozen=True)
 class Proposal:
-    """The role that is proposed for a column. meaning: None if unknown. evidence: what decided:
-    "name", "values", "name and values", "distinction" or "nothing else". hipaa: the letter of the kind of identifier.
+    """The role that is proposed for a column.
+
+    evidence: the ground of the proposal: "name", "values", "name and values", "distinction" or "nothing else". meaning:
+    None if unknown. hipaa: the letter of the kind of identifier; empty for none.
     """
 
     role: str
@@ -46,7 +49,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """A look, and what of the values, if any, fits it; named: whether the name says so."""
+    """A meaning of a column, and the ground for it.
+
+    share: share of the values that fit; None if only the name says the meaning. named: True if the name says the
+    meaning.
+    """
 
     meaning: Meaning
     share: float | None = None
@@ -54,23 +61,24 @@ class _Evidence:
 
     @property
     def evidence(self) -> str:
+        """The ground in words."""
         if self.share is None:
             return "name"
         return "name and values" if self.named else "values"
 
 
 def propose(facts: Mapping[Hashable, ColumnFacts]) -> dict[Hashable, Proposal]:
-    """Proposals for the columns of a table, in their order."""
+    """Return the proposals for the columns of a table, in their order."""
     bodies = names_a_body(list(facts))
-    found = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
-    weights = [name for name, one in found.items() if one.role == WEIGHT]
+    proposals = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
+    weights = [name for name, one in proposals.items() if one.role == WEIGHT]
     if len(weights) > 1:
-        best = min(weights, key=lambda name: (found[name].meaning != meanings.WEIGHTS, _is_numbered(name)))
+        best = min(weights, key=lambda name: (proposals[name].meaning != meanings.WEIGHTS, _is_numbered(name)))
         for name in weights:
             if name != best:
                 reason = f"weights too, and a table is weighed by one column: {best!r} is proposed"
-                found[name] = replace(found[name], role=LEFT_OUT, reason=reason)
-    return found
+                proposals[name] = replace(proposals[name], role=LEFT_OUT, reason=reason)
+    return proposals
 
 
 def may_name_persons(
@@ -78,7 +86,8 @@ def may_name_persons(
 ) -> bool:
     """Return whether a column looks like identifiers or free text.
 
-    by_number: also numbers that look like nothing that is known. by_look_only: nothing that only is nearly unique.
+    by_number: True to include nearly unique numbers without a known meaning. by_look_only: True to leave out columns
+    that are only nearly unique.
     """
     if proposal.meaning is not None:
         return proposal.meaning is meanings.FREE_TEXT or proposal.role == IDENTIFIER
@@ -91,24 +100,25 @@ def _is_numbered(name: Hashable) -> bool:
 
 
 def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal:
+    """Return the proposal for one column. bodies: True if the table has measures of bodies."""
     if facts.type == OTHER:
         reason = (
-            "lists, bytes or values of several types, which may hold anything: make plain columns of what is needed"
+            "lists, bytes or values of several types, which may hold anything: make plain columns of the needed values"
         )
         return Proposal(LEFT_OUT, reason, "values")
     if facts.cardinality == 1:
-        what = "no value in any row" if facts.distinct == 0 else "one value in all rows"
-        return Proposal(LEFT_OUT, f"{what}: it tells nobody apart", "values")
+        values = "no value in any row" if facts.distinct == 0 else "one value in all rows"
+        return Proposal(LEFT_OUT, f"{values}: it distinguishes nobody", "values")
     named = meaning_of_name(name)
     if named is not None and named.role in (QUASI, SENSITIVE) and names_numbers(name) and _is_nearly_unique(facts):
-        # The number of a loan is no income: each row has its own.
+        # "loan number" has the meaning of "loan", money. If each row has its own number, the column is a code.
         named = meanings.CODE
     if named in (meanings.WEIGHTS, meanings.BARE_WEIGHT) and (weights := _propose_weights(named, facts, bodies)):
         return weights
     fitting = shares(facts.sample.texts, named) if _may_fit(facts) else {}
     seen = _find_evidence(named, facts, fitting)
     if _is_free_text(facts) and (seen is None or seen.meaning.role != IDENTIFIER):
-        return _of_free_text(facts)
+        return _propose_free_text(facts)
     proposal = _by_values(facts) if seen is None else _by_meaning(seen, facts)
     others = {
         meaning: share
@@ -116,13 +126,13 @@ def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal
         if meaning in STRONG and meaning != proposal.meaning and share > 0
     }
     if others:
-        listed = ", ".join(f"{_percent(share)} look like {meaning.what}" for meaning, share in others.items())
+        listed = ", ".join(f"{_percent(share)} look like {meaning.label}" for meaning, share in others.items())
         proposal = replace(proposal, reason=f"{proposal.reason}; of its values {listed}")
     return proposal
 
 
 def _may_fit(facts: ColumnFacts) -> bool:
-    """Return whether values may fit a pattern; numbers with a fraction, or of few digits, fit none."""
+    """Return whether values may fit a pattern. Numbers with a fraction, or of few digits, fit none."""
     if facts.range is not None and (facts.type == NUMBER or max(-facts.range.low, facts.range.high) < LEAST_CODE):
         return False
     return bool(facts.sample.texts)
@@ -145,10 +155,13 @@ def _propose_weights(named: Meaning, facts: ColumnFacts, bodies: bool) -> Propos
 
 
 def _find_evidence(named: Meaning | None, facts: ColumnFacts, fitting: Mapping[Meaning, float]) -> _Evidence | None:
-    """Return the meaning of a column: by values that have no other, by its name, or by most of its values."""
+    """Return the meaning of a column: by patterns that no other values fit, by its name, or by most of its values.
+
+    Return None if nothing says a meaning.
+    """
     believed = named is not None and _is_believed(named, facts, fitting)
     strong = {meaning: share for meaning, share in fitting.items() if meaning in STRONG}
-    # That a column identifies is said best by its name: numbers of devices have the check digits of payment cards.
+    # A name that says an identifier is more exact than a pattern: some device numbers have check digits of cards.
     identifies = named is not None and believed and not named.needs_values and named.role == IDENTIFIER
     if sum(strong.values()) >= HALF and not identifies:
         meaning = max(strong, key=lambda one: strong[one])
@@ -187,6 +200,7 @@ def _is_believed(named: Meaning, facts: ColumnFacts, fitting: Mapping[Meaning, f
 
 
 def _is_free_text(facts: ColumnFacts) -> bool:
+    """Return whether at least half of the rows have distinct texts, of many words on average."""
     texts = facts.sample.texts
     if not facts.is_text or facts.distinct < DIFFERENT * (facts.rows - facts.missing):
         return False
@@ -194,25 +208,26 @@ def _is_free_text(facts: ColumnFacts) -> bool:
     return words >= WORDS and sum(map(len, texts)) / len(texts) >= LENGTH
 
 
-def _of_free_text(facts: ColumnFacts) -> Proposal:
+def _propose_free_text(facts: ColumnFacts) -> Proposal:
     held = held_in(facts.sample.texts)
     reason = "free text, which may name anybody: look through it, or leave it unpublished"
     if held:
-        listed = ", ".join(f"{count:,} hold {meaning.what}" for meaning, count in held.items())
+        listed = ", ".join(f"{count:,} hold {meaning.label}" for meaning, count in held.items())
         reason += f"; of {len(facts.sample.texts):,} values looked at {listed}"
     return Proposal(LEFT_OUT, reason, "values", meanings.FREE_TEXT)
 
 
 def _by_meaning(seen: _Evidence, facts: ColumnFacts) -> Proposal:
+    """Return the proposal for a column with a known meaning."""
     meaning, looked_at = seen.meaning, len(facts.sample.texts)
     if seen.share is None:
-        said = f"its name says {meaning.what}"
+        said = f"its name says {meaning.label}"
     elif not looked_at:
-        said = f"its {'name and its ' * seen.named}values are {meaning.what}"
+        said = f"its {'name and its ' * seen.named}values are {meaning.label}"
     else:
         some = "values" if looked_at == facts.distinct else f"{looked_at:,} values looked at"
         so = f"{_percent(seen.share)} of the {some}"
-        said = f"its name says {meaning.what}, and so do {so}" if seen.named else f"{so} look like {meaning.what}"
+        said = f"its name says {meaning.label}, and so do {so}" if seen.named else f"{so} look like {meaning.label}"
     hipaa = meaning.hipaa
     if meaning == meanings.AGE and facts.range is not None and facts.range.high > OLDEST:
         hipaa = "C"
@@ -248,11 +263,12 @@ def _is_nearly_unique(facts: ColumnFacts) -> bool:
 
 
 def _distinction(facts: ColumnFacts) -> str:
+    """Return the number of distinct values, in words."""
     return f"{facts.cardinality:,} different values in {facts.rows:,} rows"
 
 
 def _percent(share: float) -> str:
-    """A share in percent, never rounded to none or all."""
+    """Return a share in percent, never rounded to none or all."""
     percent = 100 * share
     shown = f"{percent:.0f}"
     if shown == "100" and percent < 100:

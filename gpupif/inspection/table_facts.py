@@ -1,4 +1,4 @@
-"""The way to look at the columns of a table: in memory, from files in streams, or with Dask."""
+"""The facts of the columns of a table: in memory, from files in streams, or with Dask."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .column_facts import OTHER, ColumnFacts, value_hashes
 
 
 def find_facts(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
-    """The facts of the columns of a table of any kind, or of a path, in streams where it is too large.
+    """Return the facts of the columns of a table of any kind, or of a path. Large files are read in streams.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
@@ -47,7 +47,10 @@ def find_facts(table: Any, request: CountRequest, report: Reporter) -> dict[Hash
 
 
 def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
-    """The facts of a table's columns; table: of any kind but a Dask frame. Raises InputError, TableReadError."""
+    """Return the facts of a table's columns, in memory. table: of any kind except a Dask frame.
+
+    Raises InputError, TableReadError.
+    """
     frame = open_table(table, request.pick)
     names = request.chosen(frame.names, frame.index_names)
     report.stage("look at", len(names), "columns")
@@ -65,25 +68,29 @@ def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict
     with frame.active(), Workers() as workers:
         arrays = [(name, frame.column(frame.names.index(name))) for name in names]
         on_device = frame.device_frames() is not None
-        facts = [find(*one) for one in arrays] if on_device else workers.run(find, arrays)
+        facts = [find(*named) for named in arrays] if on_device else workers.run(find, arrays)
     return dict(zip(names, facts, strict=True))
 
 
 def _encode(name: Hashable, array: Any) -> Column:
+    """Return an array as a column of codes."""
     if isinstance(array, DeviceColumn):
         return encode_on_device([name], [array], encode_column)[0]
     return encode_column(name, array)
 
 
-# Of the memory for the values of a column what a chunk may take: all of its columns may be of values that differ.
+# A chunk takes at most the memory for a column's values divided by CHUNKS, since all its values may be distinct.
 CHUNKS = 3
-# Parts that the values of a column are merged in, at most.
-MOST_PARTS = 1 << 9
+# The most partitions in which the values of a column are merged.
+MOST_PARTITIONS = 1 << 9
 
 
 @dataclass
 class _Stored:
-    """The values of a column on disk, by chunk. nbytes: of their labels in memory; missing: rows without a value."""
+    """The distinct values of a column on disk, chunk by chunk.
+
+    nbytes: bytes of the values in memory. missing: rows without a value.
+    """
 
     name: Hashable
     file: Path
@@ -92,7 +99,10 @@ class _Stored:
 
 
 def facts_in_streams(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
-    """The facts of the columns of files, within the memory limit; raises InputError, TableReadError, OutputError."""
+    """Return the facts of the columns of files, within the memory limit.
+
+    Raises InputError, TableReadError, OutputError.
+    """
     source, here = open_source(table), resources()
     names = request.choose(source)
     budget = plan_reading(here.memory, len(names))
@@ -107,7 +117,7 @@ def facts_in_streams(table: Any, request: CountRequest, report: Reporter) -> dic
         report.stage("look at", len(stored), "columns")
         facts: dict[Hashable, ColumnFacts] = dict.fromkeys(names, ColumnFacts(OTHER, rows=rows))
         for column in stored:
-            facts[column.name] = _look_at(source, column, memory)
+            facts[column.name] = _merge_facts(source, column, memory)
             column.file.unlink()
             report.advance()
     return facts
@@ -125,8 +135,11 @@ def _is_plain(source: Source, name: Hashable) -> bool:
 def _store(
     source: Source, stored: Sequence[_Stored], names: Sequence[Any], chunk_rows: int, memory: int, report: Reporter
 ) -> int:
-    """Read the table; store the values of its plain columns. Returns how many rows there are."""
-    # Rows are counted by any column.
+    """Read the table and store the values of its plain columns. Return the number of rows.
+
+    stored: the plain columns. names: all columns that are asked for. memory: bytes for the values of a column.
+    """
+    # Without a plain column, another column is read to count rows.
     read: list[Any] = [column.name for column in stored] or [names[0]]
     done, rows = rows_read(source, report), 0
     pieces = (piece for _, piece in source.read(read, chunk_rows, memory // PIECES))
@@ -149,24 +162,25 @@ def _store(
 
 
 def _values(name: Hashable, array: Any) -> ValueCounts:
-    """The different values of some rows of a column; their codes go at once."""
+    """Return the distinct values of some rows of a column, without their codes."""
     return encode_part(name, array).values
 
 
 def _writer(file: Path, kind: pa.DataType) -> BatchWriter:
+    """Return a writer for values and how often each occurs."""
     return BatchWriter(file, {"label": kind, "count": pa.int64()})
 
 
-def _look_at(source: Source, column: _Stored, memory: int) -> ColumnFacts:
-    """The facts of a column."""
-    parts = min(MOST_PARTS, -(-MERGING * column.nbytes // memory))
-    if parts <= 1:
-        [values] = _merged(column.name, [column.file])
+def _merge_facts(source: Source, column: _Stored, memory: int) -> ColumnFacts:
+    """Return the facts of a column, from values that are merged in partitions."""
+    partitions = min(MOST_PARTITIONS, -(-MERGING * column.nbytes // memory))
+    if partitions <= 1:
+        [values] = _merge(column.name, [column.file])
         return ColumnFacts.from_values(ValueCounts(source.labels(values.labels), values.counts, column.missing))
-    files = _cut(source, column.file, parts)
-    labels = source.labels_in_parts(lambda: (values.labels for values in _merged(column.name, files)))
-    counts = _merged(column.name, files)
-    missing = [column.missing, *([0] * (parts - 1))]
+    files = _cut(source, column.file, partitions)
+    labels = source.labels_in_parts(lambda: (values.labels for values in _merge(column.name, files)))
+    counts = _merge(column.name, files)
+    missing = [column.missing, *([0] * (partitions - 1))]
     facts = [
         ColumnFacts.from_values(ValueCounts(own, values.counts, absent))
         for own, values, absent in zip(labels, counts, missing, strict=True)
@@ -176,8 +190,8 @@ def _look_at(source: Source, column: _Stored, memory: int) -> ColumnFacts:
     return ColumnFacts.total(facts)
 
 
-def _merged(name: Hashable, files: Sequence[Path]) -> Iterator[ValueCounts]:
-    """The different values in each of these files."""
+def _merge(name: Hashable, files: Sequence[Path]) -> Iterator[ValueCounts]:
+    """Yield the distinct values in each of these files."""
     for file in files:
         merger = ColumnMerger(name)
         with BatchReader(file) as reader:
@@ -188,16 +202,16 @@ def _merged(name: Hashable, files: Sequence[Path]) -> Iterator[ValueCounts]:
         yield merger.values
 
 
-def _cut(source: Source, file: Path, parts: int) -> list[Path]:
-    """Files of the values in a file, cut by their hashes, so that equal ones are in one."""
-    files = [file.with_suffix(f".{part}") for part in range(parts)]
+def _cut(source: Source, file: Path, partitions: int) -> list[Path]:
+    """Cut the values in a file by their hashes, so that equal values are in one file; return the files."""
+    files = [file.with_suffix(f".{partition}") for partition in range(partitions)]
     with BatchReader(file) as reader, contextlib.ExitStack() as opened:
         writers: list[BatchWriter] = []
         for number in range(len(reader)):
             labels, counts = reader.columns(number)
-            writers = writers or [opened.enter_context(_writer(part, labels.type)) for part in files]
-            part_of = (value_hashes(source.part_key(labels)) % np.uint64(parts)).astype(np.int64)
-            for part, writer in enumerate(writers):
-                own = pa.array(np.flatnonzero(part_of == part))
+            writers = writers or [opened.enter_context(_writer(path, labels.type)) for path in files]
+            partition_of = (value_hashes(source.part_key(labels)) % np.uint64(partitions)).astype(np.int64)
+            for partition, writer in enumerate(writers):
+                own = pa.array(np.flatnonzero(partition_of == partition))
                 writer.write([labels.take(own), counts.take(own)])
     return files

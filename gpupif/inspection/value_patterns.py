@@ -10,9 +10,9 @@ from typing import NamedTuple
 from . import column_meanings as meanings
 from .column_meanings import Meaning
 
-# Of numbers with a check digit a part is right by chance: so many different ones are needed to tell.
+# The distinct values that a pattern with a check digit needs: a single check digit may be right by chance.
 CHECKED = 8
-# Longer values are none of these.
+# The most characters of a value that may fit a pattern.
 LONGEST = 500
 VIN_VALUES = {
     **{str(digit): digit for digit in range(10)},
@@ -31,8 +31,9 @@ MONTHS = (
 class Pattern(NamedTuple):
     """A pattern of values of one meaning.
 
-    fits: returns whether a value fits. strong: whether no other values fit. least: how many different values are
-    needed to tell. by_name_only: whether only a column with a name of this meaning is believed to have it.
+    fits: returns whether a value fits. strong: True if no other values fit. least: the distinct values that a column
+    needs before the pattern is tried. by_name_only: True if the pattern is tried only if the column's name says the
+    meaning.
     """
 
     meaning: Meaning
@@ -43,12 +44,13 @@ class Pattern(NamedTuple):
 
 
 def _matches(pattern: str) -> Callable[[str], bool]:
+    """Return a function that returns whether a whole text matches a regular expression, in any case."""
     compiled = re.compile(pattern, re.IGNORECASE)
     return lambda text: compiled.fullmatch(text) is not None
 
 
 def digits_of(text: str) -> str:
-    """The digits of a number written with spaces, hyphens and the like."""
+    """Return the digits of a number that is written with spaces, hyphens and the like."""
     return re.sub(r"[\s().\-/]", "", text)
 
 
@@ -59,13 +61,13 @@ def has_luhn_digit(digits: str) -> bool:
 
 
 def is_card(text: str) -> bool:
-    """Return whether it is a payment card number: 13 to 19 digits, a first digit in use, Luhn's check digit."""
+    """Return whether a text is a payment card number: 13 to 19 digits, a first digit in use, Luhn's check digit."""
     digits = re.sub(r"[ -]", "", text)
     return re.fullmatch(r"[2-6]\d{12,18}", digits) is not None and has_luhn_digit(digits)
 
 
 def is_iban(text: str) -> bool:
-    """Return whether it is an IBAN (ISO 13616): its check digits make it 1 modulo 97."""
+    """Return whether a text is an IBAN (ISO 13616): its check digits make it 1 modulo 97."""
     plain = text.replace(" ", "").upper()
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
         return False
@@ -73,7 +75,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_vin(text: str) -> bool:
-    """Return whether it is a vehicle identification number with the check digit of 49 CFR 565.15."""
+    """Return whether a text is a vehicle identification number with the check digit of 49 CFR 565.15."""
     plain = text.upper()
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{8}[0-9X][A-HJ-NPR-Z0-9]{8}", plain):
         return False
@@ -82,17 +84,17 @@ def is_vin(text: str) -> bool:
 
 
 def is_ssn(text: str) -> bool:
-    """Return whether it is a written social security number of the United States, of a range in use."""
+    """Return whether a text is a social security number of the United States, with hyphens and of a range in use."""
     return re.fullmatch(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", text) is not None
 
 
 def is_nine_digits(text: str) -> bool:
-    """Return whether it may be such a number, written in any way."""
+    """Return whether a text may be a social security number, written in any way: eight or nine digits."""
     return re.fullmatch(r"\d{8,9}|\d{3}[ -]?\d{2}[ -]?\d{4}", text) is not None
 
 
 def is_ip_address(text: str) -> bool:
-    """Return whether it is an address of IP version 4 or 6."""
+    """Return whether a text is an address of IP version 4 or 6."""
     if "." not in text and text.count(":") < 2:
         return False
     try:
@@ -103,7 +105,10 @@ def is_ip_address(text: str) -> bool:
 
 
 def is_phone(text: str) -> bool:
-    """Return whether it is a telephone number as people write it: with a +, brackets, a 0 before, or three groups."""
+    """Return whether a text is a telephone number as people write it.
+
+    It has a +, brackets, a first 0, or three groups of digits.
+    """
     plain = re.sub(r"\s*(x|ext\.?)\s*\d+$", "", text, flags=re.IGNORECASE)
     if re.fullmatch(r"\+?[\d\s().\-/]+", plain) is None or not 7 <= len(digits_of(plain).lstrip("+")) <= 15:
         return False
@@ -116,11 +121,12 @@ def is_phone(text: str) -> bool:
 
 
 def is_phone_digits(text: str) -> bool:
-    """Return whether it may be a telephone number, written in any way."""
+    """Return whether a text may be a telephone number, written in any way."""
     return re.fullmatch(r"\+?\d{6,15}", digits_of(text)) is not None
 
 
 def _date_forms() -> list[re.Pattern[str]]:
+    """Return the forms of written dates, each with a time or without."""
     day, month = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
     year, names = r"(1[5-9]|20|21)\d\d", rf"(?:{MONTHS})\w*\.?"
     time = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[AP]M|[+-]\d{2}:?\d{2})?)?"
@@ -139,19 +145,22 @@ _DATES = _date_forms()
 
 
 def is_written_date(text: str) -> bool:
-    """Return whether it is a date, with a time perhaps: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, Jan 31, 2020."""
+    """Return whether a text is a date, with a time or without.
+
+    The forms are 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, Jan 31, 2020 and the like.
+    """
     return any(form.fullmatch(text) for form in _DATES)
 
 
 def is_date_digits(text: str) -> bool:
-    """Return whether it may be a date, written in any way: also 20200131."""
+    """Return whether a text may be a date, written in any way: also 20200131."""
     return is_written_date(text) or _EIGHT_DIGITS(text)
 
 
 _EIGHT_DIGITS = _matches(r"(1[89]|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _FILE = r"\.(jpe?g|png|gif|bmp|tiff?|heic|webp|dcm)"
 
-# In this order; of those that fit as many values the first.
+# The patterns. If two meanings fit equally many values, the meaning of the earlier pattern is taken.
 PATTERNS: Sequence[Pattern] = (
     Pattern(meanings.EMAIL, _matches(r"(mailto:)?[^@\s<>]+@[^@\s<>.]+(\.[^@\s<>.]+)+")),
     Pattern(meanings.PHOTO, _matches(rf"\S.*{_FILE}|data:image/.*")),
@@ -187,7 +196,7 @@ PATTERNS: Sequence[Pattern] = (
         strong=False,
         least=CHECKED,
     ),
-    # What only a name tells from other numbers.
+    # Only a name distinguishes these from other numbers.
     Pattern(meanings.PHONE, is_phone_digits, strong=False, by_name_only=True),
     Pattern(meanings.FAX, is_phone_digits, strong=False, by_name_only=True),
     Pattern(meanings.DATE, is_date_digits, strong=False, by_name_only=True),
@@ -196,25 +205,26 @@ PATTERNS: Sequence[Pattern] = (
 
 
 def shares(texts: Sequence[str], meaning: Meaning | None) -> Mapping[Meaning, float]:
-    """Return the share of values that fit, by meaning, if any fits; meaning: of the column's name.
+    """Return the share of values that fit, by meaning, for meanings with a share above 0.
 
-    Where there are too few different values to tell, a pattern is not looked at, unless the name says the same.
+    texts: distinct values. meaning: the meaning of the column's name; None if it has none. A pattern that needs more
+    distinct values, or a name, is tried only if the name says its meaning.
     """
-    found: dict[Meaning, float] = {}
+    by_meaning: dict[Meaning, float] = {}
     plain = [text.strip() if len(text) <= LONGEST else "" for text in texts]
     for pattern in PATTERNS:
         named = pattern.meaning == meaning
         if (pattern.by_name_only or len(plain) < pattern.least) and not named:
             continue
         share = sum(map(pattern.fits, plain)) / len(plain)
-        if share > found.get(pattern.meaning, 0.0):
-            found[pattern.meaning] = share
-    return found
+        if share > by_meaning.get(pattern.meaning, 0.0):
+            by_meaning[pattern.meaning] = share
+    return by_meaning
 
 
 STRONG = frozenset(pattern.meaning for pattern in PATTERNS if pattern.strong)
 
-# What a longer text may hold: each is looked for anywhere in it.
+# The patterns that are searched for within free text.
 HELD: Mapping[Meaning, re.Pattern[str]] = {
     meanings.EMAIL: re.compile(r"[^@\s<>]{1,64}@[^@\s<>.]{1,63}\.[^@\s<>.]"),
     meanings.WEB_ADDRESS: re.compile(r"(https?://|www\.)\S+"),
@@ -225,6 +235,6 @@ HELD: Mapping[Meaning, re.Pattern[str]] = {
 
 
 def held_in(texts: Sequence[str]) -> Mapping[Meaning, int]:
-    """Return in how many texts values of each meaning occur; meanings that no text has are left out."""
-    found = {meaning: sum(pattern.search(text) is not None for text in texts) for meaning, pattern in HELD.items()}
-    return {meaning: count for meaning, count in found.items() if count}
+    """Return the number of texts with values of each meaning in them; meanings that no text has are left out."""
+    counts = {meaning: sum(pattern.search(text) is not None for text in texts) for meaning, pattern in HELD.items()}
+    return {meaning: count for meaning, count in counts.items() if count}

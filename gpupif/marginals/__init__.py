@@ -1,1 +1,1 @@
-"""Combinations of sets of columns counted: entropies, toxic pairs, quasi-identifiers."""
+"""The counts of combinations of sets of columns, and their uses: entropies, toxic pairs, quasi-identifiers."""

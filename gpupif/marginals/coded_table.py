@@ -1,4 +1,4 @@
-"""A table of any kind as columns of codes, for what is computed from counts alone."""
+"""A table of any kind as columns of codes, for measures that follow from counts alone."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coded:
-    """Columns of a table as codes, on the host or, if that was asked for, on a device. frame: the table. weights: the
-    column of sampling weights, if there is one.
+    """The columns of a table as codes, on the host or on a device.
+
+    frame: the table. columns: the columns with their codes. weights: the column of sampling weights; None without
+    weights.
     """
 
     frame: Frame
@@ -35,22 +37,22 @@ class Coded:
 
     @property
     def rows(self) -> int:
-        """Rows of the table."""
+        """The number of rows of the table."""
         return self.frame.rows
 
     @property
     def names(self) -> list[Hashable]:
-        """Names of the columns."""
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     @property
     def codes(self) -> list[npt.NDArray[Any]]:
-        """Codes of each column."""
+        """The codes of each column."""
         return [column.codes for column in self.columns]
 
     @property
     def cardinalities(self) -> list[int]:
-        """Number of distinct values of each column."""
+        """The number of distinct values of each column."""
         return [column.cardinality for column in self.columns]
 
 
@@ -61,10 +63,14 @@ def code_columns(
     report: Reporter | None = None,
     library: CudfFrames | None = None,
 ) -> Coded:
-    """The columns of a table that are asked for as codes, in the order they are named in.
+    """Return the requested columns of a table as codes, in the order of the request.
 
-    table: as of `gpupif.score`. library: frames of a device, which reads files then and keeps the codes of tables that
-    it has (None: codes are on the host). Raises InputError, TableReadError.
+    table: as in `gpupif.score`, without Dask.
+    request: the columns to read.
+    library: the frames of a device. It reads files there, and leaves the codes of its own tables there. None: codes are
+    on the host.
+
+    Raises InputError, TableReadError.
     """
     report = report or Reporter(False)
     frame = open_table(table, request.pick, library)
@@ -80,7 +86,10 @@ def code_columns(
 
 
 def without_codes(stream: TemporaryTable, request: CountRequest) -> Coded:
-    """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
+    """Return a table that is encoded on disk, with its codes left on disk.
+
+    Frames of its rows are Arrow frames, as for files.
+    """
     frame = FileFrame(pa.table({}))
     frame.names, frame.rows = list(stream.names), stream.chunks.rows
     columns = stream.chunks.columns

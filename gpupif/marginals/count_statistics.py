@@ -12,14 +12,15 @@ from gpupif.kernels import rarity
 
 from ..utils.information import LogSum, small_logs
 
-# Information of fewer bits may be none at all: whole numbers decide, see `as_often_as_parts`.
+# Information of fewer bits may be 0 with rounding errors: whole numbers decide, see `as_often_as_parts`.
 NEARLY_NONE = 1e-6
 
 
 class CountSums(NamedTuple):
-    """Sums over counts c. logs: of c log2 c; together: of c (c - 1); low: of the counts up to a limit.
+    """Sums over the counts c of combinations.
 
-    lowest: the lowest count, 0 if there is none.
+    logs: of c log2 c. together: of c (c - 1), the ordered pairs of rows that agree. low: of the counts up to a limit.
+    lowest: the lowest count, 0 without counts.
     """
 
     logs: LogSum
@@ -29,7 +30,7 @@ class CountSums(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: npt.NDArray[np.integer], most: int = 0) -> CountSums:
-        """Return the sums over counts of 0 or more; most: the limit of `low`."""
+        """Return the sums over counts of 0 or more. most: the limit of `low`."""
         high, low, pairs_high, pairs_low, sum_low, lowest = rarity.sum_counts(counts, small_logs(), most)
         return cls(LogSum(_wide(high, low)), _wide(pairs_high, pairs_low), sum_low, lowest)
 
@@ -40,10 +41,10 @@ def _wide(high: int, low: int) -> int:
 
 
 class Separation(NamedTuple):
-    """How well a set of columns tells the rows of a table apart (Motwani and Xu 2007).
+    """The separation of the rows of a table by a set of columns (Motwani and Xu 2007).
 
-    rows: of the table, at least one. classes: of rows that agree on the set. together: for each row the other rows of
-    its class, summed up: each pair of rows that agree counts twice.
+    rows: rows of the table, at least 1. classes: classes of rows that agree on the set. together: the number of ordered
+    pairs of rows that agree; each pair of rows counts twice.
     """
 
     rows: int
@@ -52,39 +53,39 @@ class Separation(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: npt.NDArray[np.integer], rows: int) -> Separation:
-        """Return the separation by the rows of each class; a class of 0 rows is none."""
+        """Return the separation by the rows of each class. A count of 0 is no class."""
         return cls(rows, int(np.count_nonzero(counts)), CountSums.from_counts(counts).together)
 
     @classmethod
     def total(cls, parts: Iterable[Separation]) -> Separation:
-        """Return the separation of a table from its partitions, at least one, none with rows of another's classes."""
-        several = list(parts)
-        return cls(several[0].rows, sum(part.classes for part in several), sum(part.together for part in several))
+        """Return the separation of a table from its partitions, at least one. No class is in two partitions."""
+        every = list(parts)
+        return cls(every[0].rows, sum(part.classes for part in every), sum(part.together for part in every))
 
     @property
     def pairs(self) -> int:
-        """Ordered pairs of different rows of the table."""
+        """The ordered pairs of different rows of the table."""
         return self.rows * (self.rows - 1)
 
     @property
     def distinction(self) -> float:
-        """The most rows of which no two agree, as a share of all: classes / rows."""
+        """The share of the rows that can be kept so that no two of them agree: classes / rows."""
         return self.classes / self.rows
 
     @property
     def separation(self) -> float:
-        """The share of the pairs of rows that differ on the set; 1.0 for a single row, which has none to agree with."""
+        """The share of the pairs of rows that differ on the set; 1.0 for a single row, which is in no pair."""
         return (self.pairs - self.together) / self.pairs if self.pairs else 1.0
 
 
 def as_often_as_parts(joint: npt.NDArray[np.int64], parts: Sequence[npt.NDArray[np.int64]], total: int) -> bool:
-    """Return whether each combination occurs just as often as independent parts would make it.
+    """Return whether each combination occurs exactly as often as if its parts were independent.
 
-    joint: counts of combinations; parts: for each part, its count in each combination; total: of all rows.
+    joint: counts of combinations. parts: for each part, its count in each combination. total: count of all rows.
     """
     exact: Any = np.int64 if total ** len(parts) < 2**63 else object
     expected = np.ones(len(joint), exact)
     for part in parts:
         expected = expected * part.astype(exact)
-    found = joint.astype(exact) * total ** (len(parts) - 1)
-    return bool((found == expected).all())
+    scaled = joint.astype(exact) * total ** (len(parts) - 1)
+    return bool((scaled == expected).all())

@@ -1,8 +1,8 @@
-"""Sets of columns of a table on disk, counted chunk by chunk; sets of too many combinations in partitions.
+"""The counts of sets of columns of a table on disk, chunk by chunk; sets of too many combinations in partitions.
 
 Rows are cut by the hash of the columns that several sets have in common, so that a partition holds the combinations of
-all these sets whole. Two cuts serve all sets that leave out one column of many. The pipeline's tasks would send each
-set's combinations apart: many times as much on the disk.
+all these sets whole. Two cuts serve all sets that leave out one column of many. The pipeline's tasks would send the
+combinations of each set apart, which is many times as much on the disk.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from ..utils.progress import Reporter
 from .request import CountRequest
 from .set_counts import CountResult, Find, MakeFind, SetCounts, SetRequest, Total, with_counts
 
-# Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
-# they take so many times what they take from chunk to chunk; more where several sets are counted from them.
+# The share of the working memory for combinations. While combinations are merged or searched they take MERGING times
+# their bytes, and SEVERAL times if several sets are counted from them.
 COUNTS_SHARE, MERGING, SEVERAL = 0.5, 8, 12
-# Of a combination that is looked at; of all memory for combinations, what counters may take that are kept meanwhile.
-LOOK_BYTES, TABLES_SHARE = 100, 0.5
-# Combinations that are counted at once however little memory there is; and how many values the hash of rows has.
+# Bytes of a combination while it is searched. The share of the memory for combinations that counters may keep then.
+SEARCH_BYTES, TABLES_SHARE = 100, 0.5
+# Bytes of combinations that are counted at once, however little memory there is. The number of hashes of rows.
 LEAST_BYTES, HASHES = 1 << 16, 1 << 32
 
 
 class _Weights(NamedTuple):
-    """The column of a chunk's codes that says how much each row counts, and the units of that."""
+    """The column of a chunk's codes that has the sampling weights, and the units of each of its codes."""
 
     column: int
     units: Units
 
 
 class _Partition(NamedTuple):
-    """Some rows of the table: those whose hash over the columns `by` is in the span."""
+    """The rows of the table whose hash over the columns `by` is in the span."""
 
     chunks: Chunks
     by: list[int]
@@ -60,7 +60,7 @@ class _Partition(NamedTuple):
 
 
 class ChunkCounts(SetCounts):
-    """A table on disk, which is closed with it. report: is told of rows. engine: counts."""
+    """The counts of a table on disk. The table's temporary files are deleted on exit."""
 
     def __init__(self, stream: TemporaryTable, request: CountRequest, report: Reporter, engine: Engine) -> None:
         chunks, used = stream.chunks, len(request.chosen(stream.names))
@@ -84,11 +84,12 @@ class ChunkCounts(SetCounts):
         self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
+        """Return the results for each set; see `SetCounts.count`."""
         memory, columns = int(COUNTS_SHARE * self._stream.budget.working), self._stream.chunks.columns
         with Workers() as workers, self._engine.counting(workers) as counting:
             run = _CountRun(
                 find=make(self._columns, self._total),
-                found=[[] for _ in sets],
+                results=[[] for _ in sets],
                 units=self._total.units,
                 memory=memory,
                 report=self._report,
@@ -101,19 +102,28 @@ class ChunkCounts(SetCounts):
             wide = run.count_narrow(self._stream.chunks, sets)
             if wide:
                 run.count_wide(self._stream.chunks, wide, self._stream.folder)
-        return CountResult(self._columns, self._total, run.found)
+        return CountResult(self._columns, self._total, run.results)
 
 
 @dataclass
 class _CountRun:
-    """One count of sets of columns.
+    """The state of one count of sets of columns.
 
-    found: by set what was found in each partition. units: counted by all rows. memory: bytes for combinations.
-    cardinalities, entropies: of the columns of the chunks.
+    find: makes the result of a partition, a `Find`.
+    results: by set the results of its partitions.
+    units: the count of all rows.
+    memory: bytes for combinations.
+    report: counts rows that are read.
+    workers: threads.
+    counting: makes counters.
+    weights: the column of weights. None without weights.
+    cardinalities: number of values of each column of the chunks.
+    entropies: entropy of each column of the chunks, bits.
+    rows_to_read: rows that are to be read altogether, as far as is known.
     """
 
     find: Find
-    found: list[list[Any]]
+    results: list[list[Any]]
     units: int
     memory: int
     report: Reporter
@@ -122,16 +132,16 @@ class _CountRun:
     weights: _Weights | None
     cardinalities: list[int]
     entropies: list[float]
-    to_read: int = 0
+    rows_to_read: int = 0
 
     def count_narrow(self, chunks: TableChunks, sets: Sequence[SetRequest]) -> dict[int, SetRequest]:
-        """Count the sets that fit into memory, in as few passes over the table as possible; return the others."""
+        """Count the sets that fit into memory, in as few passes over the table as possible; return the other sets."""
         rows, tables = chunks.rows, int(TABLES_SHARE * self.memory)
 
         def fits(columns: Sequence[int]) -> bool:
             cardinalities = [self.cardinalities[column] for column in columns]
             most = min(math.prod(cardinalities), rows)
-            return combination_bytes(cardinalities, rows, self.units) <= tables and LOOK_BYTES * most <= self.memory
+            return combination_bytes(cardinalities, rows, self.units) <= tables and SEARCH_BYTES * most <= self.memory
 
         wide = {number: own for number, own in enumerate(sets) if not fits(own.columns)}
         narrow = [number for number in range(len(sets)) if number not in wide]
@@ -145,11 +155,11 @@ class _CountRun:
             for number in range(len(chunks.sizes)):
                 self._add_rows(counter, chunks.codes(number))
             for place, columns in enumerate(counted):
-                self.found[next(numbers)].append(self.find(columns, counter, place))
+                self.results[next(numbers)].append(self.find(columns, counter, place))
         return wide
 
     def count_wide(self, chunks: TableChunks, sets: dict[int, SetRequest], folder: Path) -> None:
-        """Count sets in partitions; sets: by their numbers."""
+        """Count sets in partitions. sets: by number. folder: for the partitions."""
         used = sorted({column for own in sets.values() for column in own.columns})
         if self.weights is not None and self.weights.column not in used:
             used.append(self.weights.column)
@@ -165,12 +175,12 @@ class _CountRun:
         self._count_partition(_Partition(SomeColumns(chunks, used), [], HashRange()), moved, folder)
 
     def _count_partition(self, partition: _Partition, sets: dict[int, SetRequest], folder: Path) -> None:
-        """Count some sets in a partition that holds their combinations whole; cut it finer if it is too large."""
+        """Count sets in a partition that holds their combinations whole; cut the partition finer if it is too large."""
         if self._count_at_once(partition.chunks, sets):
             return
         by = sorted(set.intersection(*(set(own.by) for own in sets.values())))
         parts = self._finer_partitions(partition.chunks, sets)
-        # A cut by the columns in common must be fine enough; a cut by the same columns as before is not.
+        # A cut is fine enough if the columns in common have enough values. The columns of the last cut were not enough.
         fine = by != partition.by and sum(self.entropies[column] for column in by) >= np.log2(parts)
         if len(sets) > 1 and not fine:
             numbers = list(sets)
@@ -190,7 +200,7 @@ class _CountRun:
         shutil.rmtree(own_folder)
 
     def _finer_partitions(self, chunks: Chunks, sets: dict[int, SetRequest]) -> int:
-        """Return how many partitions to cut these rows into, so that each is likely to fit."""
+        """Return the number of partitions to cut these rows into, such that each is likely to fit into memory."""
         used = sorted({column for own in sets.values() for column in own.columns})
         row = 8 * key_layout([self.cardinalities[column] for column in used]).words + 4
         needed = (MERGING if len(sets) == 1 else SEVERAL) * row * chunks.rows
@@ -211,7 +221,7 @@ class _CountRun:
                 return False
         if alone:
             [number] = sets
-            self.found[number].append(self.find(alone.columns, counter, 0))
+            self.results[number].append(self.find(alone.columns, counter, 0))
             return True
         rows = counter.combinations(0, ordered=False)
         codes: list[Any] = [rows.counts] * len(self.cardinalities)
@@ -219,9 +229,9 @@ class _CountRun:
             codes[column] = own_codes
         del counter
         lists = [own.columns for own in sets.values()]
-        each = self.counting.counters(codes, self.cardinalities, lists, rows.counts, differ=True)
-        for (number, own), (counted, place) in zip(sets.items(), each, strict=True):
-            self.found[number].append(self.find(own.columns, counted, place))
+        counters = self.counting.counters(codes, self.cardinalities, lists, rows.counts, differ=True)
+        for (number, own), (counted, place) in zip(sets.items(), counters, strict=True):
+            self.results[number].append(self.find(own.columns, counted, place))
         return True
 
     def _add_rows(self, counter: Counter, codes: Sequence[npt.NDArray[Any]]) -> None:
@@ -231,6 +241,6 @@ class _CountRun:
         self.report.advance(len(codes[0]))
 
     def _expect(self, rows: int) -> None:
-        """Show that so many rows more are to be read."""
-        self.to_read += rows
-        self.report.expect(self.to_read)
+        """Add rows to the number of rows to read that the progress shows."""
+        self.rows_to_read += rows
+        self.report.expect(self.rows_to_read)

@@ -1,7 +1,7 @@
 """Combinations of values of sets of columns of a Dask frame, counted by its workers.
 
-One shuffle, whatever the number of sets: each partition sends the combinations that it has of each set, counted, to the
-part that the hash of their values says. What is found there, which is little, comes to who asks.
+There is one shuffle for all sets. Each chunk sends its combinations of each set, counted, to the partition that the
+hash of their values says. Only the results of partitions, which are small, come to the client.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, wit
 
 
 class ColumnsRead(NamedTuple):
-    """Columns read of a table (see `ReadRequest`). read: its columns, of which `used` are counted. missing: "category"
-    or "error".
+    """The columns that are read of a table (see `ReadRequest`).
+
+    read: all of them. used: the columns that are counted. weights: the column of weights. missing: "category" or
+    "error".
     """
 
     read: list[Hashable]
@@ -46,8 +48,11 @@ class ColumnsRead(NamedTuple):
 
 
 class TablePlan(NamedTuple):
-    """Global metadata broadcast to all parts. read: the columns that are read, without codes of rows; columns: those
-    that are counted. units: of the weights, in the column of this place. device: that counts.
+    """The facts of the whole table that each partition needs.
+
+    read: the columns that are read, without codes of rows. columns: the columns that are counted. total: of all rows.
+    device: the device that counts. units: the place of the column of weights in `read`, and the units of its codes;
+    None without weights.
     """
 
     read: Sequence[Column]
@@ -57,7 +62,7 @@ class TablePlan(NamedTuple):
     units: tuple[int, Units] | None = None
 
     def rows(self, local: EncodedChunk) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
-        """The codes, by column, of the distinct rows of a partition, and what they count."""
+        """Return the codes, by column, of the distinct rows of a chunk, and how much they count."""
         codes = chunk_tasks.global_codes(self.read, local)
         if self.units is None:
             return codes, local.times
@@ -66,7 +71,7 @@ class TablePlan(NamedTuple):
 
 
 class DaskCounts(SetCounts):
-    """A Dask frame; it is computed anew by each `count`."""
+    """The counts of a Dask frame, which is computed anew by each `count`."""
 
     def __init__(self, table: Any, request: CountRequest, device: DeviceRequest) -> None:
         check_dask_frame(table)
@@ -74,13 +79,14 @@ class DaskCounts(SetCounts):
         self._all_names = list(table.columns)
         self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
         self._table = table
-        # As it was asked for; what that means is known to the workers.
+        # The requested device, until workers say which device counted.
         self.device, self._asked = device.device, device
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is nothing to close."""
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
+        """Return the results for each set; see `SetCounts.count`."""
         graph = Graph()
         encoded, whole = self.add_plan(graph)
         local = graph.each("local", itemgetter(0), encoded)
@@ -95,7 +101,7 @@ class DaskCounts(SetCounts):
         return counted
 
     def add_plan(self, graph: Graph) -> tuple[list[Result], Result]:
-        """Add tasks that encode each partition, and one that returns the `TablePlan`."""
+        """Add tasks that encode each chunk, and a task that returns the `TablePlan`."""
         read, table, names = self._read, self._table, self._all_names
         partitions = graph.take(table[read.read] if read.read != names else table)
         encoded = graph.each("encode", chunk_tasks.encode_chunk, read, self._asked, partitions)
@@ -110,9 +116,9 @@ def plan_table(
     weights: Weights | None,
     counts: WeightedCounts | None,
 ) -> TablePlan:
-    """The table by its totals; counts: what the rows of each value count, where they have weights.
+    """Return the plan of a table. counts: how much the rows of each value count; None without weights.
 
-    Raises InputError for a table without rows, or with missing values where they are errors.
+    Raises InputError for a table without rows, or with missing values if they are errors.
     """
     device = " and ".join(sorted(asked.device for asked in totals.devices))
     if weights is None or counts is None:
@@ -134,30 +140,30 @@ def send_combinations(
     source: int,
     local: EncodedChunk,
 ) -> pd.DataFrame:
-    """Return the parcels in which the combinations of chunk `source` travel: keys, and how often each occurs."""
+    """Return the parcels with the combinations of chunk `source`: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
     parcels: list[Parcel] = []
     if not len(local.times):
         return pack(parcels)
     codes, times = whole.rows(local)
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        each = counting.counters(codes, cardinalities, [one.columns for one in sets], times, differ=True)
-        for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
-            found = counter.combinations(place, ordered=False)
-            layout = key_layout([cardinalities[column] for column in one.columns])
-            keys = layout.pack(found.codes, workers)
-            columns = list(one.columns)
-            to = partition_of_keys(keys, layout, (columns.index(column) for column in one.by), partitions)
-            parcels += parcel_rows(Rows(keys, found.counts), to, partitions, source, number, workers)
+        each = counting.counters(codes, cardinalities, [request.columns for request in sets], times, differ=True)
+        for number, (request, (counter, place)) in enumerate(zip(sets, each, strict=True)):
+            combinations = counter.combinations(place, ordered=False)
+            layout = key_layout([cardinalities[column] for column in request.columns])
+            keys = layout.pack(combinations.codes, workers)
+            columns = list(request.columns)
+            to = partition_of_keys(keys, layout, (columns.index(column) for column in request.by), partitions)
+            parcels += parcel_rows(Rows(keys, combinations.counts), to, partitions, source, number, workers)
     return pack(parcels)
 
 
 def count_partition(
     sets: Sequence[SetRequest], device: DeviceRequest, make: MakeFind, whole: TablePlan, partition: int, arrived: Any
 ) -> list[list[Any]]:
-    """Return what is found in the combinations that reached a partition, by set."""
+    """Return the results of a partition, by set, from the combinations that reached it."""
     find = make(whole.columns, whole.total)
-    found: list[list[Any]] = [[] for _ in sets]
+    results: list[list[Any]] = [[] for _ in sets]
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
         for number, group in groupby(unpack(arrived, partition), key=lambda parcel: parcel.cut):
             columns = sets[number].columns
@@ -166,13 +172,13 @@ def count_partition(
             rows = rows_in(group, layout.words)
             counter = counting.counter([list(range(len(columns)))], cardinalities, len(rows.keys))
             counter.add(layout.unpack(rows.keys), rows.counts)
-            found[number].append(find(columns, counter, 0))
-    return found
+            results[number].append(find(columns, counter, 0))
+    return results
 
 
 def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
-    """Return what was found in several partitions, by set."""
-    return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
+    """Return the results of several groups of partitions together, by set."""
+    return [[result for part in own_parts for result in part] for own_parts in zip(*parts, strict=True)]
 
 
 def _result(whole: TablePlan, found: list[list[Any]]) -> tuple[str, CountResult]:

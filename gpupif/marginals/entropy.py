@@ -1,8 +1,8 @@
-"""Entropies of columns of a table, in bits: how much its columns tell, together and about each other.
+"""Entropies of columns of a table, in bits: the information of its columns, together and about each other.
 
-With S(X), the sum of c log2 c over the counts c of the values of X, and N = n log2 n for n rows, the entropy of X is
-(N - S(X)) / n. All measures are sums of such terms (`MEASURES`). The sums are the same wherever rows are counted, so
-that a measure that must be 0 is 0.
+S(X) is the sum of c log2 c over the counts c of the values of X, and N = n log2 n for n rows. The entropy of X is (N -
+S(X)) / n. All measures are sums of such terms (`MEASURES`). The sums are the same wherever rows are counted, so a
+measure that must be 0 is 0.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ def entropy(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Entropy of a column, or joint entropy of several: H(X) = -sum of p(x) log2 p(x).
+    """Return the entropy of a column, or the joint entropy of several: H(X) = -sum of p(x) log2 p(x).
 
-    The information, on average over the rows, that the values of these columns carry together: each bit halves the
-    rows that a person can be among.
+    It is the mean over the rows of the information in the values of these columns. Each bit halves the number of rows
+    that may be a person's row.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
-        pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are counted in parts
-        on disk; what comes out is the same, to the last bit, there and on every device (see `gpupif.config`).
+        As in `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
+        pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are counted on disk,
+        chunk by chunk. The result is the same, to the last bit, in every way and on every device (see `gpupif.config`).
     columns:
-        A column, or a list or tuple of columns; default all, but for that of the weights. A tuple that is a column's
-        name is that column.
+        A column, or a list or tuple of columns. A tuple that is the name of a column is that column. Default: all
+        except the column of weights.
     weights:
-        A column with the sampling weight of each row, as of `gpupif.score`: p(x) is then a share of weights, of the
-        people that the rows stand for, and a row of weight 0 is as if it was not there.
+        A column with the sampling weight of each row, as in `gpupif.score`. p(x) is then a share of weights, the people
+        that rows stand for. A row of weight 0 is as if it was not there. Default: none.
     missing:
-        "category": missing values are one value of their own; "error": refuse them. (Not "wildcard": rows that match
-        several values are in all of them, and their shares are no distribution.)
+        "category" (default): missing values are one value of their own; "error": refuse them. "wildcard" is refused: a
+        row would have all values that it matches, and shares of values would be no distribution.
 
     Returns
     -------
     float
-        Bits, from 0 (one value, exactly 0) to log2 n for n rows (all of them different).
+        Bits, from 0 (one value, exactly 0) to log2 n for n rows (all different).
 
     Raises
     ------
@@ -98,17 +98,17 @@ def conditional_entropy(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Conditional entropy: H(X | Y) = H(X, Y) - H(Y), what X still tells somebody who knows Y.
+    """Return the conditional entropy H(X | Y) = H(X, Y) - H(Y): the information in X for somebody who knows Y.
 
     Parameters
     ----------
     columns, given:
-        X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
+        X and Y: for each a column or a list of columns. If `given` is an empty list, nothing is known.
 
     Returns
     -------
     float
-        Bits, from 0 (exactly 0 where Y determines X) to H(X) (X and Y independent).
+        Bits, from 0 (exactly 0 if Y determines X) to H(X) (X and Y independent).
 
     References
     ----------
@@ -134,17 +134,17 @@ def mutual_information(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Mutual information: I(A; B) = H(A) + H(B) - H(A, B), what each tells of the other.
+    """Return the mutual information I(A; B) = H(A) + H(B) - H(A, B): the information in A about B, and in B about A.
 
     Parameters
     ----------
     a, b:
-        A column or a list of columns each.
+        A and B: for each a column or a list of columns.
 
     Returns
     -------
     float
-        Bits, from 0 (exactly 0 where they are independent in the table) to the smaller of H(A) and H(B).
+        Bits, from 0 (exactly 0 if A and B are independent in the table) to the smaller of H(A) and H(B).
 
     References
     ----------
@@ -169,13 +169,15 @@ def total_correlation(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
+    """Return the total correlation: the sum of all H(X_i), less H(X_1, ..., X_m).
+
+    It is the information that columns share. Information that m columns share counts m - 1 times.
 
     Returns
     -------
     float
-        Bits, from 0 (exactly 0 where all columns are independent of each other) to the sum of all H(X_i) but the
-        largest. Of two columns it is their mutual information.
+        Bits, from 0 (exactly 0 if all columns are independent of each other) to the sum of all H(X_i) except the
+        largest. For two columns it is their mutual information.
 
     References
     ----------
@@ -200,13 +202,15 @@ def dual_total_correlation(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
+    """Return the dual total correlation: H(X_1, ..., X_m), less the sum of all H(X_i | all other columns).
+
+    It is the information that columns share, counted once.
 
     Returns
     -------
     float
-        Bits, from 0 (exactly 0 where all columns are independent of each other) to H(X_1, ..., X_m) (each column
-        follows from the others). Of two columns it is their mutual information.
+        Bits, from 0 (exactly 0 if all columns are independent of each other) to H(X_1, ..., X_m) (each column follows
+        from the others). For two columns it is their mutual information.
 
     References
     ----------
@@ -232,15 +236,15 @@ def residual_entropy(
     weights: Hashable = None,
     missing: str = "category",
 ) -> float:
-    """Residual entropy: the sum of H(X_i | all others), what only single columns tell.
+    """Return the residual entropy: the sum of all H(X_i | all other columns), the information in single columns only.
 
-    With the dual total correlation it makes up the joint entropy (Abdallah and Plumbley call it the residual entropy,
-    others erasure entropy).
+    The residual entropy and the dual total correlation add up to the joint entropy. Abdallah and Plumbley call it
+    residual entropy, other authors erasure entropy.
 
     Returns
     -------
     float
-        Bits, from 0 (exactly 0 where each column follows from the others) to the joint entropy (all independent).
+        Bits, from 0 (exactly 0 if each column follows from the others) to the joint entropy (all independent).
 
     References
     ----------
@@ -259,7 +263,7 @@ def residual_entropy(
 
 
 class EntropyMeasure(NamedTuple):
-    """How a measure of sets of columns follows from S.
+    """The way in which a measure of sets of columns follows from S.
 
     sets: returns the sets whose S is needed, from the sets of columns asked about. terms: returns the terms that sum to
     n times the measure, from N and the S of each of these sets. independent: returns pairs of sets; the measure is 0 if
@@ -272,15 +276,17 @@ class EntropyMeasure(NamedTuple):
 
 
 def _union(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """Return the columns of both sets, ascending."""
     return sorted({*a, *b})
 
 
 def _with_all_but_one(x: Sequence[int]) -> list[Sequence[int]]:
+    """Return a set, and all its subsets that lack one column."""
     return [x, *([other for other in x if other != column] for column in x)]
 
 
-def _each_and_those_before(x: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """Return each column with those before it: if all such pairs are independent, all columns are."""
+def _each_with_earlier(x: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
+    """Return each column with the columns before it: if all such pairs are independent, all columns are."""
     return [(x[:place], [column]) for place, column in enumerate(x) if place]
 
 
@@ -301,12 +307,12 @@ MEASURES = {
     "total_correlation": EntropyMeasure(
         sets=lambda x: [x, *([column] for column in x)],
         terms=lambda whole, joint, *alone: [*(whole - each for each in alone), joint, -whole],
-        independent=_each_and_those_before,
+        independent=_each_with_earlier,
     ),
     "dual_total_correlation": EntropyMeasure(
         sets=_with_all_but_one,
         terms=lambda whole, joint, *rests: [whole, -joint, *(joint - rest for rest in rests)],
-        independent=_each_and_those_before,
+        independent=_each_with_earlier,
     ),
     "residual_entropy": EntropyMeasure(
         sets=_with_all_but_one,
@@ -316,10 +322,12 @@ MEASURES = {
 
 
 def measure_sets(name: str, table: Any, weights: Hashable, missing: str, **given: Any) -> float:
-    """Return the measure of this name, in bits, of sets of columns of a table.
+    """Return a measure of sets of columns of a table, in bits.
 
-    given: the columns of each set (None: all), by the name of its argument. Other arguments: as of
-    `gpupif.information.entropy`.
+    name: of the measure, in `MEASURES`.
+    given: the columns of each set (None: all), by the name of its argument.
+
+    Other arguments and errors are as in `gpupif.information.entropy`.
     """
     wanted = [
         None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
@@ -336,7 +344,7 @@ def measure_sets(name: str, table: Any, weights: Hashable, missing: str, **given
         units = counted.total.units
         sums = iter(counted.found)
         whole = Sizes.of(np.array([units])).sum_log()
-        # All rows agree on no columns.
+        # All rows agree on an empty set, so its S is N.
         terms = measure.terms(whole, *(LogSum.total(next(sums)).sum_log() if columns else whole for columns in sets))
         bits = max(0.0, math.fsum(terms) / units)
         if measure.independent is None or bits >= NEARLY_NONE:
@@ -346,18 +354,18 @@ def measure_sets(name: str, table: Any, weights: Hashable, missing: str, **given
 
 
 def _are_independent(counts: SetCounts, total: Total, a: Sequence[int], b: Sequence[int]) -> bool:
-    """Return whether n c(a, b) = c(a) c(b) for all values of A and B, in whole numbers: so it is certain."""
+    """Return whether n c(a, b) = c(a) c(b) for all values of A and B: in whole numbers, without rounding."""
     counted = counts.count([SetRequest(a), SetRequest(b)], _make_numbers)
     first, second = map(sum, counted.found)
-    # If they are independent, every value of A occurs with every value of B, so that one of them has few values.
+    # If A and B are independent, every value of A occurs with every value of B, in at least first * second rows.
     if first * second > total.rows:
         return False
     many, few = (a, b) if first > second else (b, a)
     parts = counts.count([SetRequest(few)], _make_combinations).found[0]
     codes = [np.concatenate([part.codes[place] for part in parts]) for place in range(len(few))]
-    known = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
+    sums = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
     joint = SetRequest([*many, *few], many)
-    return all(counts.count([joint], partial(_FindIndependence, len(many), known)).found[0])
+    return all(counts.count([joint], partial(_FindIndependence, len(many), sums)).found[0])
 
 
 def _make_sizes(columns: Sequence[Column], total: Total) -> Any:
@@ -366,7 +374,7 @@ def _make_sizes(columns: Sequence[Column], total: Total) -> Any:
 
 
 def _make_numbers(columns: Sequence[Column], total: Total) -> Any:
-    """Return a function that finds how many combinations there are."""
+    """Return a function that finds the number of combinations."""
     return lambda set_, counter, place: len(counter.counts(place))
 
 
@@ -376,29 +384,29 @@ def _make_combinations(columns: Sequence[Column], total: Total) -> Any:
 
 
 class _FindIndependence:
-    """Finds whether n c(a, b) = c(a) c(b) in a partition that holds all rows with each of its combinations of A.
+    """The function that returns whether n c(a, b) = c(a) c(b), in a partition with all rows of its values of A.
 
-    A: the first `many` columns of the set. known: c(b) of all B, in their order.
+    many: number of columns of A, the first columns of the set. sums: c(b) of all values of B, in their order.
     """
 
-    def __init__(self, many: int, known: npt.NDArray[np.int64], columns: Sequence[Column], total: Total) -> None:
+    def __init__(self, many: int, sums: npt.NDArray[np.int64], columns: Sequence[Column], total: Total) -> None:
         self._many = many
-        self._known = known
+        self._sums = sums
         self._cardinalities = [column.cardinality for column in columns]
         self._total = total
 
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> bool:
-        found = counter.combinations(place)
+        joint = counter.combinations(place)
         with Workers(1) as workers:
             one, other = (
                 number_rows(
-                    found.codes[part], [self._cardinalities[column] for column in set_[part]], workers, found.counts
+                    joint.codes[part], [self._cardinalities[column] for column in set_[part]], workers, joint.counts
                 )
                 for part in (slice(self._many), slice(self._many, None))
             )
             counts = one.combinations.counts
-            # Of A and B together all that are possible occur, so those of B here are all that there are.
-            if len(other.combinations.counts) < len(self._known) or len(found.counts) < len(counts) * len(self._known):
+            # All combinations of A here and B have to occur. Then the values of B here are all values of B, in order.
+            if len(other.combinations.counts) < len(self._sums) or len(joint.counts) < len(counts) * len(self._sums):
                 return False
-        parts = counts[one.number], self._known[other.number]
-        return as_often_as_parts(found.counts, parts, self._total.units)
+        parts = counts[one.number], self._sums[other.number]
+        return as_often_as_parts(joint.counts, parts, self._total.units)

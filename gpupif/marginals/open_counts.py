@@ -1,4 +1,4 @@
-"""The way to count the sets of columns of a table: in memory, on disk, or with Dask."""
+"""The choice of the way to count sets of columns of a table: in memory, on disk, or with Dask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .set_counts import CountResult, MakeFind, SetCounts, SetRequest, Total, wit
 
 
 def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCounts:
-    """A table of any kind, or a path, in streams where it is too large.
+    """Return the counts of a table of any kind, or of a path; a table that is too large for memory is counted on disk.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
@@ -35,7 +35,7 @@ def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCount
 
 
 class MemoryCounts(SetCounts):
-    """A table of any kind, or a path, that is read whole."""
+    """The counts of a table of any kind, or of a path, that is read whole into memory."""
 
     def __init__(self, table: Any, request: CountRequest, report: Reporter, engine: Engine) -> None:
         self._report = report
@@ -59,10 +59,10 @@ class MemoryCounts(SetCounts):
         coded = self._coded
         find = make(self._columns, self._total)
         self._report.stage("count", len(sets), "sets")
-        found = []
-        lists = [one.columns for one in sets]
+        results = []
+        lists = [asked.columns for asked in sets]
         each = self._counting.counters(coded.codes, coded.cardinalities, lists, self._times)
-        for one, (counter, place) in zip(sets, each, strict=True):
-            found.append([find(one.columns, counter, place)])
+        for asked, (counter, place) in zip(sets, each, strict=True):
+            results.append([find(asked.columns, counter, place)])
             self._report.advance()
-        return CountResult(self._columns, self._total, found)
+        return CountResult(self._columns, self._total, results)

@@ -1,4 +1,4 @@
-"""The public `quasi_identifiers`: the smallest sets of columns that tell most rows, or pairs of rows, apart."""
+"""The public `quasi_identifiers`: the smallest sets of columns that distinguish most rows, or pairs of rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 RATIOS = ("distinction", "separation")
-# The most columns of a set where nobody says, of a table that has so many; sets that may be looked through.
+# The default for the most columns of a set. The most sets that a call may have to count.
 DEFAULT_SIZE, MOST_SETS = 3, 1_000_000
 
 
@@ -35,13 +35,21 @@ DEFAULT_SIZE, MOST_SETS = 3, 1_000_000
 class QuasiIdentifiers(Displayable):
     """The smallest sets of columns that reach an alpha; made by `gpupif.quasi_identifiers`. Prints as a table.
 
-    rows: of the table. columns: that were looked at. alpha, by, max_size: what was asked for. device: which counted.
+    rows: int. Rows of the table.
+    columns: sequence of column names. The columns that were searched.
+    alpha: float, in (0, 1]. The alpha that was asked for.
+    by: str. The ratio that has to reach alpha: "distinction" or "separation".
+    max_size: int. The most columns of a set.
+    device: str. The device that counted.
+    sets: pandas DataFrame. One row for each set; see below.
+    distinction: float, in (0, 1]. The distinction of all columns together, which no set exceeds.
+    separation: float, in [0, 1]. The separation of all columns together, which no set exceeds.
+    counted: int. The sets that were counted to find the smallest sets.
+    top: int. How many sets are printed, and are in `to_dict`.
+    seconds: mapping of stage to wall time, seconds.
 
-    sets: one row a set, those of fewer columns first, of as many the highest first: columns (a list of names), size,
-    distinction, separation. distinction, separation: of all columns together, which no set exceeds.
-
-    counted: sets that were counted to find them. top: how many are printed, and in `to_dict`, which has how many there
-    are as `sets_in_all`. seconds: wall time by stage.
+    The columns of `sets` are: columns (a list of names), size (number of columns), distinction, separation. Smaller
+    sets come first; sets of one size are in order of their ratio, the highest first.
     """
 
     rows: int
@@ -58,16 +66,16 @@ class QuasiIdentifiers(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON has it, with the first `top` sets and the number of all."""
-        found = super().to_dict()
-        found["sets"] = found["sets"][: self.top]
-        return {**found, "sets_in_all": len(self.sets)}
+        """Return the result as a dictionary for JSON: with the first `top` sets, and the number of all."""
+        document = super().to_dict()
+        document["sets"] = document["sets"][: self.top]
+        return {**document, "sets_in_all": len(self.sets)}
 
     def __repr__(self) -> str:
         return f"<QuasiIdentifiers of {self.rows:,} rows: {len(self.sets):,} of at most {self.max_size} columns>"
 
     def draw(self, console: Console) -> None:
-        """See `Displayable`."""
+        """Print the result; see `Displayable`."""
         found, shown = len(self.sets), self.sets.head(self.top)
         counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
         console.print(
@@ -82,7 +90,7 @@ class QuasiIdentifiers(Displayable):
         )
         if not found:
             reached = {"distinction": self.distinction, "separation": self.separation}[self.by] >= self.alpha
-            console.print("More columns than max_size reach it." if reached else "Not even these reach it.")
+            console.print("Only sets of more columns reach it." if reached else "Not even all columns reach it.")
         else:
             more = f" (the first {len(shown):,} of {found:,})" if len(shown) < found else ""
             headings = [
@@ -104,39 +112,41 @@ def quasi_identifiers(
     top: int = 20,
     missing: str = "category",
 ) -> QuasiIdentifiers:
-    """Find the smallest sets of columns that tell most rows of a table apart: its quasi-identifiers, and keys.
+    """Find the smallest sets of columns that distinguish most rows of a table: its quasi-identifiers, and keys.
 
-    The *distinction* of a set of columns is the number of its different combinations of values, as a share of the rows:
-    so large a part of the rows can be kept such that no two of them agree on the set. Its *separation* is the share of
-    the pairs of rows that differ on it. A set is an alpha-distinct, or alpha-separation, quasi-identifier where that is
-    alpha or more; with alpha = 1 it is a key. More columns only add to both, so a set is listed only if none of its
-    columns can be left out. What is found is exact: ratios are compared as whole numbers, and no rows are sampled.
+    The *distinction* of a set of columns is the number of its different combinations of values, as a share of the rows.
+    It is the largest share of the rows that can be kept so that no two rows agree on the set. The *separation* of a set
+    is the share of the pairs of rows that differ on the set. A set is an alpha-distinct, or alpha-separation,
+    quasi-identifier if its ratio is alpha or more; with alpha = 1 it is a key. More columns never lower a ratio, so a
+    set is listed only if none of its columns can be left out. The result is exact: ratios are compared as whole
+    numbers, and no rows are sampled.
 
     Parameters
     ----------
     table:
-        As of `gpupif.toxic_pairs`: a table of any kind, a path, or a Dask DataFrame, which is computed anew for each
-        size of sets. What comes out is the same, to the last bit, wherever it lies and on every device.
+        As in `gpupif.toxic_pairs`: a table of any kind, a path, or a Dask DataFrame, which is computed anew for each
+        size of sets. The result is the same, to the last bit, for every kind of table and on every device.
     alpha:
-        Above 0 and up to 1, as it reads: 0.9 is nine tenths, which 9 of 10 rows reach.
+        The least ratio, above 0 and up to 1, exactly as it is written: 9 of 10 rows reach 0.9. Default 0.9.
     by:
-        "distinction" or "separation": which of the two has to reach alpha. Both are reported.
+        The ratio that has to reach alpha: "distinction" (default) or "separation". Both are reported.
     max_size:
-        The most columns of a set; default 3, or all of fewer columns. Sets that cannot reach alpha are not counted;
-        where more than a million are possible, the call is refused before it starts.
+        The most columns of a set. Default: 3, or the number of columns if that is lower. Sets that cannot reach alpha
+        are not counted. If more than a million sets are possible, the call is refused before it starts.
     columns:
-        Columns to look at; default all.
+        Columns to search. Default: all.
     top:
-        How many sets to print, and to have in ``to_dict``; ``.sets`` has all.
+        How many sets to print, and to have in ``to_dict``, default 20. ``.sets`` has all sets.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category" (default): missing values are one value of their own; "error": refuse them.
 
     Returns
     -------
     QuasiIdentifiers
-        ``.sets``, a pandas DataFrame: those of fewer columns first, of as many the highest first (ties: the higher
-        other ratio, then the earlier columns); prints as a table; ``.to_dict()``, ``.to_json()``. No sets where none of
-        so many columns reaches alpha; ``.distinction`` and ``.separation`` say what all columns together reach.
+        ``.sets``, a pandas DataFrame: smaller sets first, among sets of one size the highest ratio first (ties: the
+        higher other ratio, then the earlier columns); prints as a table; ``.to_dict()``, ``.to_json()``. ``.sets`` is
+        empty if no set of at most max_size columns reaches alpha. ``.distinction`` and ``.separation`` are the ratios
+        of all columns together.
 
     Raises
     ------
@@ -151,8 +161,8 @@ def quasi_identifiers(
     References
     ----------
     Motwani and Xu, Efficient algorithms for masking and finding quasi-identifiers, Proceedings of the SIAM
-    International Workshop on Practical Privacy-Preserving Data Mining (2008), which ARX cites as VLDB 2007; there both
-    are estimated from samples of the rows.
+    International Workshop on Practical Privacy-Preserving Data Mining (2008), which ARX cites as VLDB 2007. The paper
+    estimates both ratios from samples of the rows.
 
     Examples
     --------
@@ -176,19 +186,22 @@ def quasi_identifiers(
         names = list(counts.names)
         size = _check_size(len(names), asked)
         opened = time.perf_counter()
-        found = find_smallest_sets(counts, criterion, size)
+        result = find_smallest_sets(counts, criterion, size)
         device = counts.device
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
-    whole = found.whole
+    whole = result.whole
     ratios = whole.distinction, whole.separation
-    sets = _as_frame(found, names, by)
+    sets = _as_frame(result, names, by)
     return QuasiIdentifiers(
-        whole.rows, names, float(criterion.alpha), by, size, device, sets, *ratios, found.counted, shown, seconds
+        whole.rows, names, float(criterion.alpha), by, size, device, sets, *ratios, result.counted, shown, seconds
     )
 
 
 def _check_size(columns: int, asked: int | None) -> int:
-    """The most columns of a set, of so many; raises InputError where there are fewer, or too many sets."""
+    """Return the most columns of a set, of a table with `columns` columns. asked: None for the default.
+
+    Raises InputError for more columns than there are, and for too many sets.
+    """
     if asked is not None and asked > columns:
         raise InputError(
             f"max_size: expected at most {columns}, the number of columns, got {asked}. Give max_size={columns}."
@@ -205,15 +218,15 @@ def _check_size(columns: int, asked: int | None) -> int:
     return size
 
 
-def _as_frame(found: SmallestSets, names: Sequence[Hashable], by: str) -> pd.DataFrame:
-    """The sets, those of fewer columns first, of as many the highest first."""
+def _as_frame(result: SmallestSets, names: Sequence[Hashable], by: str) -> pd.DataFrame:
+    """Return the sets as a table, smaller sets first, among sets of one size the highest ratio first."""
 
     def rank(item: tuple[tuple[int, ...], Separation]) -> tuple[Any, ...]:
-        set_, own = item
-        key = (-own.classes, own.together) if by == "distinction" else (own.together, -own.classes)
+        set_, ratios = item
+        key = (-ratios.classes, ratios.together) if by == "distinction" else (ratios.together, -ratios.classes)
         return (len(set_), *key, set_)
 
-    ranked = sorted(found.found.items(), key=rank)
+    ranked = sorted(result.found.items(), key=rank)
     return pd.DataFrame(
         {
             "columns": pd.Series([[names[place] for place in set_] for set_, _ in ranked], dtype=object),
@@ -228,21 +241,24 @@ ColumnSet = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Criterion:
-    """At least `alpha` of the rows distinct (by "distinction"), or of their pairs separated (by "separation").
+    """The condition that a set of columns has to meet: distinction, or separation, of at least alpha.
 
-    Of a set of columns this knows one number, or what that is at best: how many classes there are, or the sum of the
-    squares of their sizes.
+    It is decided by one whole number of a set. By "distinction" the number is the number of classes, and higher is
+    better. By "separation" it is the sum of the squares of class sizes, and lower is better.
     """
 
     alpha: Fraction
     by: str
 
-    def number(self, of: Separation) -> int:
-        """The number of a set that was counted."""
-        return of.classes if self.by == "distinction" else of.together + of.rows
+    def number(self, separation: Separation) -> int:
+        """Return the number of a set that was counted."""
+        return separation.classes if self.by == "distinction" else separation.together + separation.rows
 
     def at_best(self, number: int, values: int) -> int:
-        """The number if a column, or several, of so many values together cut each class into as many, of equal size."""
+        """Return the best number if columns with `values` combinations are added to a set.
+
+        At best they cut each class into `values` classes of equal size.
+        """
         return number * values if self.by == "distinction" else -(-number // values)
 
     def worst(self, numbers: Sequence[int]) -> int:
@@ -250,7 +266,7 @@ class Criterion:
         return min(numbers) if self.by == "distinction" else max(numbers)
 
     def reached(self, number: int, rows: int) -> bool:
-        """Return whether a set with this number tells so many rows apart well enough."""
+        """Return whether a set with this number meets the condition. rows: of the table."""
         if self.by == "distinction":
             return number >= self.alpha * rows
         pairs = rows * (rows - 1)
@@ -258,9 +274,10 @@ class Criterion:
 
 
 class SmallestSets(NamedTuple):
-    """found: the smallest sets, by places of columns, and how each tells rows apart. whole: all columns together.
+    """The result of a search.
 
-    columns: of the table. counted: how many sets of several columns were.
+    found: the separation of each of the smallest sets. whole: of all columns together. columns: of the table. counted:
+    how many sets of several columns were counted.
     """
 
     found: dict[ColumnSet, Separation]
@@ -270,7 +287,11 @@ class SmallestSets(NamedTuple):
 
 
 def find_smallest_sets(counts: SetCounts, criterion: Criterion, max_size: int) -> SmallestSets:
-    """All sets of at most `max_size` columns of which none can be left out; those of fewer columns first."""
+    """Return all sets of at most `max_size` columns that meet the condition, and none of whose columns can be left out.
+
+    Smaller sets come first. Sets grow column by column, as in the Apriori algorithm: a set is counted only if each set
+    with one column less can still grow into a set that meets the condition.
+    """
     every = tuple(range(len(counts.names)))
     counted = counts.count([SetRequest(every)], make_separation)
     columns, rows = counted.columns, counted.total.rows
@@ -278,32 +299,32 @@ def find_smallest_sets(counts: SetCounts, criterion: Criterion, max_size: int) -
     if not criterion.reached(criterion.number(whole), rows):
         return SmallestSets({}, whole, columns, 1)
     values = [column.cardinality for column in columns]
-    found: dict[ColumnSet, Separation] = {}
-    known: dict[ColumnSet, Separation] = {
+    reaching: dict[ColumnSet, Separation] = {}
+    separations: dict[ColumnSet, Separation] = {
         (place,): Separation.from_counts(columns[place].counts, rows) for place in every
     }
     at_best: dict[ColumnSet, int] = {}
     sets = 1
     for left in reversed(range(max_size)):
-        numbers = at_best | {set_: criterion.number(one) for set_, one in known.items()}
-        smallest = {set_: one for set_, one in known.items() if criterion.reached(numbers[set_], rows)}
-        found |= smallest
+        numbers = at_best | {set_: criterion.number(ratios) for set_, ratios in separations.items()}
+        smallest = {set_: ratios for set_, ratios in separations.items() if criterion.reached(numbers[set_], rows)}
+        reaching |= smallest
         further = _most_values(values, left)
-        open_ = {
+        alive = {
             set_: number
             for set_, number in numbers.items()
             if set_ not in smallest and criterion.reached(criterion.at_best(number, further), rows)
         }
-        at_best = dict(_candidates(open_, values, criterion))
+        at_best = dict(_candidates(alive, values, criterion))
         wanted = [set_ for set_, number in at_best.items() if criterion.reached(number, rows)]
-        parts = counts.count([SetRequest(set_) for set_ in wanted], make_separation).found if wanted else []
-        known = {set_: Separation.total(own) for set_, own in zip(wanted, parts, strict=True)}
+        results = counts.count([SetRequest(set_) for set_ in wanted], make_separation).found if wanted else []
+        separations = {set_: Separation.total(own) for set_, own in zip(wanted, results, strict=True)}
         sets += len(wanted)
-    return SmallestSets(found, whole, columns, sets)
+    return SmallestSets(reaching, whole, columns, sets)
 
 
 def make_separation(columns: Sequence[Column], total: Total) -> Any:
-    """Finds how a set of columns tells rows apart (see `base.MakeFind`)."""
+    """Return a function that finds the separation by a set of columns (see `set_counts.MakeFind`)."""
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> Separation:
         return Separation.from_counts(counter.counts(place), total.rows)
@@ -312,17 +333,17 @@ def make_separation(columns: Sequence[Column], total: Total) -> Any:
 
 
 def _candidates(
-    open_: dict[ColumnSet, int], values: Sequence[int], criterion: Criterion
+    alive: dict[ColumnSet, int], values: Sequence[int], criterion: Criterion
 ) -> Iterator[tuple[ColumnSet, int]]:
-    """Sets of one column more of which each part may still become one that is found, and their numbers at best."""
-    for prefix, group in groupby(sorted(open_), key=lambda set_: set_[:-1]):
+    """Yield sets of one column more, all of whose subsets of one column less can grow, with their best numbers."""
+    for prefix, group in groupby(sorted(alive), key=lambda set_: set_[:-1]):
         for last in combinations([set_[-1] for set_ in group], 2):
             set_ = (*prefix, *last)
             parts = [(column, set_[:at] + set_[at + 1 :]) for at, column in enumerate(set_)]
-            if all(part in open_ for _, part in parts):
-                yield set_, criterion.worst([criterion.at_best(open_[part], values[column]) for column, part in parts])
+            if all(part in alive for _, part in parts):
+                yield set_, criterion.worst([criterion.at_best(alive[part], values[column]) for column, part in parts])
 
 
 def _most_values(values: Sequence[int], columns: int) -> int:
-    """Return the most values that so many columns can have together."""
+    """Return the most combinations of values that `columns` further columns can have."""
     return math.prod(sorted(values, reverse=True)[:columns])

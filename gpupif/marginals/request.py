@@ -1,4 +1,4 @@
-"""The request for counts of sets of columns of a table, checked."""
+"""The checked request for counts of sets of columns of a table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from ..utils.validation import Columns, as_list, check_exist, check_unique, chec
 class CountRequest:
     """The columns of a table that are counted.
 
-    columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
-    weights. argument: what errors call `columns`; named_by: by column what else named it, if anything. missing: as of
-    `gpupif.toxic_pairs`. labels: where no columns are named, row labels are counted too. Raises InputError for a word
-    that it cannot be.
+    columns: columns whose combinations are counted. None: all columns except row labels and weights.
+    weights: the column of sampling weights. None: none.
+    missing: "category" or "error", as in `gpupif.toxic_pairs`.
+    argument: the name of `columns` in errors.
+    named_by: for columns that another argument names, the name of that argument.
+    labels: True if row labels are counted too when `columns` is None.
+
+    Raises InputError if `missing` is another word.
     """
 
     columns: Columns | None = None
@@ -37,7 +41,10 @@ class CountRequest:
         check_word("missing", self.missing, ("category", "error"))
 
     def chosen(self, names: Sequence[Hashable], index_names: Sequence[Hashable] = ()) -> list[Hashable]:
-        """The columns that are counted, of a table with columns `names`; raises InputError."""
+        """Return the columns that are counted. names: of all columns of the table. index_names: of its row labels.
+
+        Raises InputError.
+        """
         if not names:
             raise InputError("table: expected at least one column, got none.")
         check_unique(names)
@@ -46,7 +53,7 @@ class CountRequest:
             labels = () if self.labels or len(index_names) == len(names) else index_names
             every = [name for name in names if name not in labels and (self.weights is None or name != self.weights)]
             if not every:
-                raise InputError(f"{self.argument}: expected a column beside that of the weights, got none.")
+                raise InputError(f"{self.argument}: expected a column beside the column of weights, got none.")
             return every
         wanted = as_list(self.argument, self.columns)
         if not wanted:
@@ -57,15 +64,15 @@ class CountRequest:
         return wanted
 
     def read(self, chosen: Sequence[Hashable]) -> list[Hashable]:
-        """Return the columns that are read: those that are counted, then that of the weights if it is none of them."""
+        """Return the columns that are read: the chosen columns, and last the column of weights unless it is chosen."""
         return [*chosen, *([] if self.weights is None or self.weights in chosen else [self.weights])]
 
     def pick(self, names: Sequence[str]) -> list[str] | None:
-        """Return the columns of a file that are read (None: all); raises InputError."""
+        """Return the columns of a file that are read; None: all columns. Raises InputError."""
         return None if self.columns is None else [str(name) for name in self.read(self.chosen(names))]
 
     def choose(self, source: Source) -> list[Hashable]:
-        """Return the columns of a table of files that are read; raises InputError."""
+        """Return the columns of a table of files that are read. Raises InputError."""
         return self.read(self.chosen(source.names, source.index_names))
 
     def in_streams(self, table: Any) -> bool:
@@ -73,5 +80,5 @@ class CountRequest:
         return in_streams(table, self.choose)
 
     def open_temporary_table(self, table: Any, report: Reporter) -> TemporaryTable:
-        """The table in streams; raises InputError, TableReadError, OutputError."""
+        """Return the table encoded on disk. Raises InputError, TableReadError, OutputError."""
         return open_temporary_table(table, self.choose, self.missing, report, copies=2)

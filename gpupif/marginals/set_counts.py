@@ -1,4 +1,4 @@
-"""Combinations of values of sets of columns, counted wherever the table is: what all ways to count have in common."""
+"""Combinations of values of sets of columns, counted wherever the table is: the interface of all ways to count."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ..engines.base import Counter
 
 
 class Total(NamedTuple):
-    """All rows of a table together: how many, how many units they count, and for how many people one unit stands.
+    """All rows of a table together.
 
-    Without weights each row counts 1, and `unit` is None; with them, as many units as its weight is (see
-    `attack.weights`). Counts of combinations are sums of what their rows count.
+    rows: number of rows. units: units that all rows count. unit: people that one unit is; None without weights.
+
+    Without weights each row counts 1. With weights a row counts as many units as its weight is (see `attack.weights`).
+    Counts of combinations are sums over their rows.
     """
 
     rows: int
@@ -26,7 +28,7 @@ class Total(NamedTuple):
 
     @classmethod
     def from_weights(cls, rows: int, weighted: TableWeights | None) -> Total:
-        """Return the total of a table of so many rows, with or without weights."""
+        """Return the total of a table of `rows` rows. weighted: None without weights."""
         return cls(rows, rows) if weighted is None else cls(rows, weighted.total, weighted.unit)
 
     @property
@@ -35,21 +37,23 @@ class Total(NamedTuple):
         return 1 if self.unit is None else int(1 / self.unit)
 
     def people(self, count: int) -> int | float:
-        """Return how many rows, or with weights people, a count stands for."""
+        """Return the rows, or with weights the people, that a count is."""
         return count if self.unit is None else count * self.unit
 
 
-# Finds something in one partition, which holds combinations of a set whole: find(columns of the set, counter, the set's
-# place in the counter). The result of all partitions must not depend on how many there are.
+# A function that makes the result of one partition, which holds combinations of a set whole. Its arguments are the
+# columns of the set, a counter, and the set's place in the counter. Results of all partitions together must not depend
+# on the number of partitions.
 Find = Callable[[Sequence[int], "Counter", int], Any]
-# Makes a `Find` of the columns of the whole table, without codes of rows, and of its total. Dask sends it to workers.
+# A function that returns a `Find`, from the columns of the whole table, without codes of rows, and the total. Dask
+# sends it to workers.
 MakeFind = Callable[[Sequence["Column"], Total], Find]
 
 
 class SetRequest(NamedTuple):
     """A set of columns to be counted, by their places.
 
-    whole: rows that agree on these of the columns are in one partition (None: on all).
+    whole: rows that agree on these columns of the set are in one partition. None: on all columns of the set.
     """
 
     columns: Sequence[int]
@@ -57,15 +61,15 @@ class SetRequest(NamedTuple):
 
     @property
     def by(self) -> list[int]:
-        """The columns whose values say in which partition a row is."""
+        """The columns by whose values rows are cut into partitions."""
         return list(self.columns if self.whole is None else self.whole)
 
 
 class CountResult(NamedTuple):
     """The result of counting sets.
 
-    columns: of the table, with codes of rows or without; their `counts` are sums of what rows count. found: for each
-    set what was found in each partition.
+    columns: of the table, with codes of rows or without. Their `counts` are sums over the rows of each value. found:
+    for each set the results of its partitions.
     """
 
     columns: Sequence[Column]
@@ -74,8 +78,10 @@ class CountResult(NamedTuple):
 
 
 class SetCounts(ABC):
-    """A table whose sets of columns are counted; a context manager. names: of its columns. device: that counts. orders:
-    of ordered categories of a frame in memory, all values in order, by column.
+    """A table whose sets of columns are counted; a context manager.
+
+    names: of its columns. device: the device that counts. orders: all values of ordered categories of a frame in
+    memory, in order, by column.
     """
 
     names: Sequence[Hashable]
@@ -90,9 +96,9 @@ class SetCounts(ABC):
 
     @abstractmethod
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """Return what is found in the combinations of each set; combinations whose rows count 0 do not occur."""
+        """Return the results of `make`'s function for each set. Combinations whose rows count 0 do not occur."""
 
 
 def with_counts(columns: Sequence[Column], weighted: TableWeights | None) -> Sequence[Column]:
-    """The columns with what the rows of each value count."""
-    return columns if weighted is None else [replace(one, counts=weighted.counts[one.name]) for one in columns]
+    """Return the columns, with how much the rows of each value count. weighted: None without weights."""
+    return columns if weighted is None else [replace(column, counts=weighted.counts[column.name]) for column in columns]

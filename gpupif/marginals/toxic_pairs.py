@@ -1,4 +1,4 @@
-"""The public `toxic_pairs`: pairs of columns that tell much together, and pairs of values that single people out."""
+"""The public `toxic_pairs`: pairs of columns with much joint information, and pairs of values rare together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _count(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-# The columns that are printed of pairs and of values.
+# The columns of pairs and of values that are printed.
 HEADINGS = {
     "joint_entropy": Heading("joint entropy", folds=True, show=BITS),
     "mutual_information": Heading("mutual inf.", folds=True, show=BITS),
@@ -54,20 +54,27 @@ HEADINGS = {
 class ToxicPairs(Displayable):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
-    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted. people: the sum of the
-    sampling weights; None without them. With weights all that is said of rows below is said of people, in floats: a
-    person is unique where the weights of all who agree sum to at most 1.
+    rows: int. Rows of the table.
+    columns: sequence of column names. The columns that were searched.
+    size: int. 2 for pairs, 3 for triples.
+    device: str. The device that counted.
+    pairs: pandas DataFrame. One row for each pair of columns, the highest joint entropy first; see below.
+    values: pandas DataFrame. One row for each of the rarest pairs of values, the rarest first; see below.
+    top: int. How many of each are printed, and are in `to_dict`. `values` has no more.
+    seconds: mapping of stage to wall time, seconds.
+    people: float or None. The sum of the sampling weights. None without weights.
 
-    pairs: one row a pair of columns, the highest joint entropy first: column_1, column_2 (and column_3); joint_entropy
-    (bits); mutual_information (bits; of triples total_correlation); unique_share and unique_rows (rows that no other
-    row agrees with on these columns, as a share of all and as a number); smallest_cohort (rows); combinations (of
-    values, that occur); and, without weights, distinction and separation, see `gpupif.quasi_identifiers`.
+    The columns of `pairs` are: column_1, column_2 (and column_3); joint_entropy (bits); mutual_information (bits; for
+    triples total_correlation); unique_share and unique_rows (rows that no other row agrees with on these columns, as a
+    share and as a number); smallest_cohort (rows); combinations (number of pairs of values that occur); and, without
+    weights, distinction and separation, see `gpupif.quasi_identifiers`.
 
-    values: one row a pair of values, the rarest for its parts first: column_1, value_1, column_2, value_2 (and
-    column_3, value_3; None for missing); count (rows); expected (rows that p(a) p(b) would make); rarity, log2 of
-    expected / count (bits); information, -log2 of the share of the rows (bits).
+    The columns of `values` are: column_1, value_1, column_2, value_2 (and column_3, value_3; None for missing); count
+    (rows); expected (rows if the values were independent, from p(a) p(b)); rarity, log2 of expected / count (bits);
+    information, -log2 of the share of the rows (bits).
 
-    top: how many of each are printed, and in `to_dict`; values has no more. seconds: wall time by stage.
+    With weights all numbers of rows are numbers of people, in floats. A person is then unique if the weights of all
+    rows that agree sum to at most 1.
     """
 
     rows: int
@@ -81,18 +88,18 @@ class ToxicPairs(Displayable):
     people: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON has it, without `people` if rows have no weights; triples are called triples.
+        """Return the result as a dictionary for JSON, without `people` if rows have no weights.
 
-        Of pairs, too, it has the first `top`; how many there are is `pairs_in_all` (or `triples_in_all`), of values
-        `values_in_all`.
+        Triples have the key "triples". The first `top` pairs are in it; "pairs_in_all" (or "triples_in_all") and
+        "values_in_all" are the numbers of all pairs of columns and of values.
         """
-        found = super().to_dict()
-        kind, pairs = SIZES[self.size], found.pop("pairs")
-        found[kind], found[f"{kind}_in_all"] = pairs[: self.top], len(pairs)
-        found["values_in_all"] = int(self.pairs["combinations"].sum())
+        document = super().to_dict()
+        kind, pairs = SIZES[self.size], document.pop("pairs")
+        document[kind], document[f"{kind}_in_all"] = pairs[: self.top], len(pairs)
+        document["values_in_all"] = int(self.pairs["combinations"].sum())
         if self.people is None:
-            del found["people"]
-        return found
+            del document["people"]
+        return document
 
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
@@ -108,10 +115,10 @@ class ToxicPairs(Displayable):
             highlight=False,
         )
         console.print()
-        title = f"Columns that tell most together, bits{_shown(self.top, number)}"
+        title = f"Columns with the most joint information, bits{_shown(self.top, number)}"
         console.print(_table(title, self.pairs.head(self.top), self.size, {"columns": "column"}))
         console.print()
-        title = f"Values far rarer together than their parts would make them, bits{_shown(self.top, values)}"
+        title = f"Values far rarer together than if they were independent, bits{_shown(self.top, values)}"
         console.print(_table(title, self.values, self.size, {"columns": "column", "values": "value"}))
 
 
@@ -124,36 +131,35 @@ def toxic_pairs(
     weights: Hashable = None,
     missing: str = "category",
 ) -> ToxicPairs:
-    """Rank all pairs of columns by what they tell together, and find the pairs of values far rarer than their parts.
+    """Rank all pairs of columns by their joint information, and find the pairs of values that are rarest together.
 
-    Two columns that identify nobody may do so together, and so may two values: many people live in a country, many
-    follow a religion, but few may do both. The information of a pair of columns is their joint entropy. A pair of
-    values a, b is *toxic* where its share of the rows p(a, b) is far below p(a) p(b), what its parts would make it:
-    its rarity is log2 of p(a) p(b) / p(a, b), the negative of its pointwise mutual information. At 0 it is
-    as frequent as its parts make it, below that more frequent.
+    Two columns that identify nobody may do so together. Two values may, too: many people live in a country and many
+    follow a religion, yet few may do both. The information of a pair of columns is their joint entropy. A pair of
+    values a, b is *toxic* if its share of the rows p(a, b) is far below p(a) p(b), its share if a and b were
+    independent. Its rarity is log2 of p(a) p(b) / p(a, b), the negative of its pointwise mutual information. A pair of
+    rarity 0 is as frequent as independent values; a pair of negative rarity is more frequent.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, of a folder of
+        As in `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, of a folder of
         Parquet files or of a pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory
-        are read in streams and counted chunk by chunk, with temporary files of about a byte a cell, or two where there
-        are more combinations of values than fit into memory; what comes out is the same, to the last bit, there and on
-        every device (see `gpupif.config`).
+        are read in streams and counted chunk by chunk. Their temporary files take about a byte for each cell, or two if
+        there are more combinations of values than fit into memory. The result is the same, to the last bit, in every
+        way and on every device (see `gpupif.config`).
     size:
-        2 for pairs, 3 for triples (then of a, b and c, with p(a) p(b) p(c)).
+        2 (default) for pairs, 3 for triples (of values a, b and c, with p(a) p(b) p(c)).
     columns:
-        Columns to look at; default all, but for that of the weights.
+        Columns to search. Default: all except the column of weights.
     top:
-        How many pairs of values to list, and of columns to print and to have in ``to_dict``, from 1; ``.pairs`` has
-        all.
+        How many pairs of values to list, and how many pairs of columns to print and to have in ``to_dict``; 1 or more,
+        default 20. ``.pairs`` has all pairs of columns.
     weights:
-        A column with the sampling weight of each row, as of `gpupif.score`: shares of rows are then shares of weights,
-        and numbers of rows sums of weights, of people. A row of weight 0 stands for nobody, and is as if it was not
-        there.
+        A column with the sampling weight of each row, as in `gpupif.score`. Shares of rows are then shares of weights,
+        and numbers of rows sums of weights: people. A row of weight 0 is as if it was not there. Default: none.
     missing:
-        "category": missing values are one value of their own; "error": refuse them. (Not "wildcard": a row that matches
-        several pairs of values would be in all of them, and their shares would be no distribution.)
+        "category" (default): missing values are one value of their own; "error": refuse them. "wildcard" is refused: a
+        row would be in all pairs of values that it matches, and shares of pairs would be no distribution.
 
     Returns
     -------
@@ -175,7 +181,7 @@ def toxic_pairs(
     Warns
     -----
     NearlyUniqueWarning
-        A column in which at least 90 % of the rows have different values: it makes every pair with it unique.
+        A column with different values in at least 90 % of the rows: it makes every pair that has it unique.
 
     References
     ----------
@@ -220,6 +226,7 @@ def toxic_pairs(
 
 
 def _check_size(size: Any) -> int:
+    """Return the number of columns of a set. Raises InputError."""
     if not is_whole(size) or size not in SIZES:
         raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {brief(size)}.")
     return int(size)
@@ -235,14 +242,14 @@ def _check_columns(names: Sequence[Hashable], size: int) -> None:
 
 
 def _shown(top: int, found: int) -> str:
-    """Return how many of those found are printed, in words; nothing if all are."""
+    """Return how many of `found` items are printed, in words; nothing if all are."""
     return f" (the first {top:,} of {found:,})" if top < found else ""
 
 
 def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> Table:
     """Return a printed table of pairs or triples.
 
-    joined: headings, and the prefix of the columns whose values are joined below each.
+    joined: headings, and for each the prefix of the columns whose values are joined below it.
     """
     keys = [key for key in frame.columns if key in HEADINGS]
     headings = [*(Heading(name, text=True) for name in joined), *(HEADINGS[key] for key in keys)]

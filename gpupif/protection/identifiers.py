@@ -93,7 +93,7 @@ def like_identifiers(
     """
     facts = _first_facts(table, names) if names else {}
     return {
-        name: proposal.meaning.what if proposal.meaning else "nearly unique values"
+        name: proposal.meaning.label if proposal.meaning else "nearly unique values"
         for name, proposal in propose(facts).items()
         if may_name_persons(facts[name], proposal, by_number=name not in labels, by_look_only=name in coarser)
     }

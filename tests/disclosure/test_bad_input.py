@@ -1,4 +1,4 @@
-"""Bad input of disclosure measures is one error that says what is wrong."""
+"""Bad input of disclosure measures: each mistake raises one error that names it."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ BAD = [
 
 
 @pytest.mark.parametrize(("columns", "options", "message"), BAD)
-def test_bad_input(columns, options, message):
+def test_bad_input_of_risk_is_refused(columns, options, message):
     with pytest.raises(InputError, match=message):
         gpupif.risk(FRAME, *columns, **options)
 
 
-def test_bad_input_of_functions():
+def test_bad_input_of_single_measures_is_refused():
     with pytest.raises(InputError, match="kind: expected 'distinct' or 'entropy' or 'recursive', got 'best'"):
         gpupif.models.l_diversity(FRAME, "age", "ill", "best")
     with pytest.raises(InputError, match="l: expected with kind='recursive' only"):

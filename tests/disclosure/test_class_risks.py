@@ -1,4 +1,4 @@
-"""Risk by sizes of equivalence classes, against loops over the rows."""
+"""Risk by sizes of equivalence classes, compared with loops over the rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class_sizes = st.lists(st.integers(1, 12), min_size=1, max_size=30)
 
 @pytest.mark.slow
 @given(sizes=class_sizes, k=st.integers(1, 8), threshold=st.sampled_from([None, 0.05, 0.09, 0.2, 1 / 3, 0.5, 1.0]))
-def test_class_risks_row_by_row(sizes, k, threshold):
+def test_class_risks_are_those_of_loops_over_rows(sizes, k, threshold):
     found = class_risks(sizes, k=k, threshold=threshold)
     of_row = [size for size in sizes for _ in range(size)]
     rows = len(of_row)
@@ -52,7 +52,7 @@ def test_class_risks_row_by_row(sizes, k, threshold):
 
 
 @given(sizes=class_sizes)
-def test_invariants(sizes):
+def test_class_risks_keep_their_invariants(sizes):
     found = class_risks(sizes)
     assert 0 < found.marketer <= found.prosecutor.average <= found.prosecutor.highest <= 1
     assert found.rows <= found.discernibility <= found.rows**2
@@ -63,7 +63,7 @@ def test_invariants(sizes):
 
 @pytest.mark.slow
 @given(sizes=class_sizes, seed=st.integers(0, 99))
-def test_all_forms_of_class_sizes(sizes, seed):
+def test_all_forms_of_class_sizes_give_one_result(sizes, seed):
     expected = class_risks(sizes)
     random = np.random.default_rng(seed).permutation(sizes)
     times = {size: sizes.count(size) for size in random.tolist()}
@@ -75,7 +75,7 @@ def test_all_forms_of_class_sizes(sizes, seed):
     assert class_risks(Sizes.of(np.array(sizes)), sum(sizes)) == expected
 
 
-def test_sizes_of_a_table_as_pandas_has_them():
+def test_class_sizes_of_pandas_are_taken():
     table = pd.DataFrame({"sex": ["f", "f", "m", "m", "m"], "age": [30, 30, 30, 41, 41]})
     assert class_risks(table.groupby(["sex", "age"]).size()) == class_risks([2, 1, 2])
     assert class_risks(table.value_counts()) == class_risks([2, 1, 2])
@@ -86,13 +86,13 @@ def test_discernibility_is_exact_beyond_64_bits():
     assert class_risks({10**12 + 1: 1, 1: 1}).discernibility == (10**12 + 1) ** 2 + 1
 
 
-def test_only_classes_of_one_row():
+def test_sizes_without_classes_of_one_row_need_the_rows():
     assert class_risks(Sizes.of(np.ones(3, np.int64)), 3) == class_risks([1, 1, 1])
 
 
 @given(pairs=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=25),
        threshold=st.sampled_from([0.05, 0.1, 0.2, 1 / 3, 1.0]), seed=st.integers(0, 99))  # fmt: skip
-def test_population_risks_row_by_row(pairs, threshold, seed):
+def test_population_risks_are_those_of_loops_over_rows(pairs, threshold, seed):
     classes = [(rows, rows + others) for rows, others in pairs]
     sample, population = zip(*classes, strict=True)
     found = population_risks(sample, population, threshold=threshold)
@@ -160,7 +160,7 @@ def test_to_dict_is_json():
         ([1, 2], {"threshold": 5}, ["threshold", "got 5", "Divide percentages"]),
     ],
 )
-def test_bad_input(sizes, arguments, fragments):
+def test_bad_input_is_refused(sizes, arguments, fragments):
     with pytest.raises(InputError) as caught:
         gpupif.models.class_risks(sizes, **arguments)
     for fragment in fragments:
@@ -179,19 +179,19 @@ def test_bad_input(sizes, arguments, fragments):
         ([2**61] * 4, [2**61] * 4, ["sample_sizes", "at most 2^62 rows together"]),
     ],
 )
-def test_bad_populations(sample, population, fragments):
+def test_bad_populations_are_refused(sample, population, fragments):
     with pytest.raises(InputError) as caught:
         gpupif.models.population_risks(sample, population)
     for fragment in fragments:
         assert fragment in str(caught.value)
 
 
-def test_as_many_people_as_there_may_be():
+def test_sizes_up_to_the_limit_do_not_overflow():
     risks = gpupif.models.population_risks([2**60, 1], [2**61, 2**61])
     assert (risks.rows, risks.k_map, risks.journalist.highest) == (2**60 + 1, 2**61, 2.0**-61)
     assert gpupif.models.class_risks([2**61, 2**61 - 1]).rows == 2**62 - 1
 
 
-def test_docstrings():
+def test_docstrings_hold():
     for module in (gpupif.disclosure.class_risks, gpupif.disclosure.population_risks):
         assert doctest.testmod(module).failed == 0

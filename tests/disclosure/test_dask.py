@@ -1,4 +1,4 @@
-"""Disclosure measures of Dask frames: the same numbers as in memory, however the table is partitioned."""
+"""Disclosure measures of Dask frames: the numbers of memory, for any partitioning of the table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_any_partitioning_gives_the_numbers_of_the_table_in_memory(question, cho
     }
     asked = (known, sensitive or None)
     with pytest.MonkeyPatch.context() as patch:
-        # At 0 every class is looked at attribute by attribute.
+        # With HEAVY = 0, every class is cut by attribute.
         patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
         found = outcome(cut(frame, edges), *asked, device="cpu", **options)
     assert found == outcome(frame, *asked, device="cpu", **options)
@@ -48,7 +48,7 @@ def test_any_partitioning_gives_the_numbers_of_the_table_in_memory(question, cho
 
 @pytest.mark.parametrize("known", [["age", "sex"], ["sex"], ["tenure"]])
 @pytest.mark.parametrize("sensitive", [["region", "occupation", "education"], None])
-def test_many_partitions(known, sensitive):
+def test_many_partitions_give_the_same_numbers(known, sensitive):
     frame = gpupif.datasets.census(600)
     with gpupif.config(device="cpu"):
         found = gpupif.risk(dd.from_pandas(frame, npartitions=7), known, sensitive)
@@ -57,7 +57,7 @@ def test_many_partitions(known, sensitive):
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_every_kind_of_column(kind):
+def test_every_kind_of_column_gives_the_same_numbers(kind):
     values = COLUMNS[kind]
     frame = pd.DataFrame({"q": [1, 1, 1, 2, 2, 2], "s": values})
     for known, sensitive in (("s", "q"), *([("q", "s")] if values.notna().any() else [])):
@@ -66,7 +66,7 @@ def test_every_kind_of_column(kind):
             found = gpupif.risk(lazy, known, sensitive)
         with gpupif.config(device="cpu"):
             expected = gpupif.risk(frame, known, sensitive)
-        # Spans of time are of other types, but equal.
+        # Spans of time have other types in Dask, but equal values.
         assert found.groups == expected.groups
         for one in (found, expected):
             one.groups[:] = []
@@ -76,8 +76,8 @@ def test_every_kind_of_column(kind):
 @pytest.mark.slow
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
-def test_a_population(job, data):
-    """The numbers of the run in memory, and what it says of rows that are lacking."""
+def test_a_population_gives_the_numbers_of_memory(job, data):
+    """Compare numbers, and errors about rows that the population lacks, with the run in memory."""
     sample, people, _ = job
     known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
     frames = frames_of(sample, people)
@@ -89,7 +89,7 @@ def test_a_population(job, data):
     assert found == expected
 
 
-def test_kinds_of_populations(tmp_path):
+def test_a_population_may_be_of_another_kind(tmp_path):
     census = gpupif.datasets.census(300, columns=4)
     sample = census.sample(100, random_state=1)
     asked = (["region", "age"], "sex")
@@ -105,7 +105,7 @@ def test_kinds_of_populations(tmp_path):
         assert found.population == expected
 
 
-def test_values_that_the_population_lacks():
+def test_values_that_the_population_lacks_are_named():
     frame = pd.DataFrame({"age": [1.0, None, 2.0], "sex": list("fmm")})
     population = frame.iloc[[0, 0, 2]]
     with pytest.raises(InputError, match=r"lacks 1 of .* it has 0, the table 1\. Column 'age' has None nowhere in it"):
@@ -116,7 +116,7 @@ def test_values_that_the_population_lacks():
     assert found.population == gpupif.models.population_risks([1, 1, 1], [2, 1, 1])
 
 
-def test_functions():
+def test_functions_take_dask_frames():
     frame = gpupif.datasets.census(300)
     lazy = dd.from_pandas(frame, npartitions=3)
     assert gpupif.models.k_anonymity(lazy, "tenure") == gpupif.models.k_anonymity(frame, "tenure")
@@ -140,14 +140,14 @@ def test_functions():
         ),
     ],
 )
-def test_functions_of_a_sensitive_column(function):
+def test_functions_of_a_sensitive_column_take_dask_frames(function):
     frame = gpupif.datasets.census(300)
     lazy = dd.from_pandas(frame, npartitions=3)
     assert function(lazy, "tenure", "education") == function(frame, "tenure", "education")
 
 
 def test_ordered_categories_are_ordered():
-    """Of Dask as in memory; a distance that is given goes before their order."""
+    """Compare ordered categories with memory; a given distance has precedence over their order."""
     kind = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
     pay = ["low", "low", "high", "low", "mid", "mid", "high", "high"]
     frame = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "pay": pd.Series(pay, dtype=kind)})
@@ -181,13 +181,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("columns", "options", "kind", "message"), BAD)
-def test_bad_input(columns, options, kind, message):
+def test_bad_input_is_refused(columns, options, kind, message):
     frame = pd.DataFrame({"age": [1, 1, 2, None], "ill": list("aaba"), "one": 1})
     with pytest.raises(kind, match=message):
         gpupif.risk(cut(frame, [2]), *columns, **options)
 
 
-def test_other_bad_tables():
+def test_other_bad_tables_are_refused():
     frame = pd.DataFrame({"age": [1, 2]})
     with pytest.raises(InputError, match="expected a Dask DataFrame, got a Dask Series"):
         gpupif.models.k_anonymity(cut(frame, [1])["age"], "age")
@@ -195,7 +195,7 @@ def test_other_bad_tables():
         gpupif.models.k_anonymity(cut(frame.head(0), [0]), "age")
 
 
-def test_nearly_unique_quasi_identifiers():
+def test_nearly_unique_quasi_identifiers_are_warned_of():
     frame = pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30})
     with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen:
         assert gpupif.risk(cut(frame, [7, 20]), "id", "ill").k == 1
@@ -213,11 +213,11 @@ def test_progress_counts_tasks(monkeypatch):
     assert set(done) == {1}
 
 
-def test_what_takes_the_place_of_an_attribute_is_the_same_in_every_process():
+def test_the_constant_column_has_the_same_name_in_every_process():
     assert pickle.loads(pickle.dumps(NO_ATTRIBUTE)) is NO_ATTRIBUTE
 
 
-def test_orders_that_dask_does_not_know():
+def test_an_order_that_dask_does_not_know_is_not_used():
     kind = pd.CategoricalDtype(["low", "middle", "high"], ordered=True)
     frame = pd.DataFrame({"g": [*"aaabbb"], "x": ["low", "middle", "middle", "high", "low", "high"]})
     lazy = dd.from_pandas(frame, npartitions=2)

@@ -1,4 +1,4 @@
-"""Disclosure measures of files beyond memory: the same numbers as in memory, whatever the chunks and the parts."""
+"""Disclosure measures of files beyond memory: the numbers of memory, for any chunks and partitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def small():
 @pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
-def test_the_same_numbers_as_in_memory(question, chosen, data, tmp_path_factory):
+def test_files_have_the_numbers_of_memory(question, chosen, data, tmp_path_factory):
     table, known, sensitive, distances = question
     frame = frame_of(table)
     place = tmp_path_factory.mktemp("t")
@@ -54,15 +54,15 @@ def test_the_same_numbers_as_in_memory(question, chosen, data, tmp_path_factory)
 
 @pytest.fixture(scope="module")
 def census(tmp_path_factory):
-    """The synthetic census in a folder of files."""
+    """Return a folder of files with the synthetic census."""
     return write_parts(tmp_path_factory.mktemp("census") / "in", gpupif.datasets.census(400), [90, 90, 300])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [5, 60, 1000])
 @pytest.mark.parametrize("known", [["age", "sex"], ["sex"], ["tenure"]])
-def test_parts_of_every_size(census, known, rows):
-    """Down to those that hold one class, which is looked at attribute by attribute, however many values these have."""
+def test_partitions_of_every_size_give_the_same_numbers(census, known, rows):
+    """Cut down to partitions of one class, which is searched attribute by attribute."""
     asked = (census, known, ["region", "occupation", "education"])
     with in_pieces(50, rows), gpupif.config(memory_limit=PLENTY):
         found = gpupif.risk(*asked)
@@ -88,7 +88,7 @@ def test_the_table_is_cut_only_if_it_does_not_fit(census, monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_format_and_patterns(census, tmp_path, small):
+def test_every_format_and_pattern_gives_the_same_numbers(census, tmp_path, small):
     frame = pd.read_parquet(census)
     frame.iloc[:3, 0] = None
     asked = (["age", "sex"], ["region", "occupation"])
@@ -104,7 +104,7 @@ def test_every_format_and_patterns(census, tmp_path, small):
 
 
 @pytest.mark.slow
-def test_functions(census, small):
+def test_functions_take_files(census, small):
     known, sensitive = ["age", "sex"], ["region", "occupation"]
     limit = {"memory_limit": PLENTY}
     assert configured(gpupif.models.k_anonymity, census, known, **limit) == gpupif.models.k_anonymity(census, known)
@@ -124,7 +124,7 @@ def test_functions(census, small):
     assert gpupif.models.l_diversity(*asked)[1] > 1
 
 
-def test_estimates_of_uniques(census, small):
+def test_uniques_are_estimated_from_files(census, small):
     asked = (census, ["age", "sex"])
     with gpupif.config(memory_limit=PLENTY):
         found = gpupif.risk(*asked, sampling_fraction=0.1)
@@ -135,8 +135,8 @@ def test_estimates_of_uniques(census, small):
 @pytest.mark.slow
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
-def test_a_population(job, data, tmp_path_factory):
-    """Against the run in memory, and against rows that are counted."""
+def test_a_population_gives_the_numbers_of_memory(job, data, tmp_path_factory):
+    """Compare with the run in memory, and with loops over the rows."""
     sample, people, _ = job
     known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
     place = tmp_path_factory.mktemp("t")
@@ -160,7 +160,7 @@ def test_a_population(job, data, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory):
-    """Rows of the census, others, and the census."""
+    """Return three folders: rows of the census, other rows, and the census."""
     frame = gpupif.datasets.census(400, columns=4)
     place = tmp_path_factory.mktemp("sampled")
     mixed = pd.concat([frame.sample(120, random_state=1), gpupif.datasets.census(30, columns=4, seed=9)])
@@ -172,7 +172,7 @@ def sampled(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [5, 60, 1000])
 @pytest.mark.parametrize("known", [["age", "sex"], ["sex"]])
-def test_a_population_in_parts_of_every_size(sampled, known, rows):
+def test_a_population_in_partitions_of_every_size_gives_the_same_numbers(sampled, known, rows):
     place, people = sampled
     for table, lacks in (("in", "error"), ("mixed", "count"), ("mixed", "error")):
         options = {"population": gpupif.Population(people, lacks)}
@@ -182,7 +182,7 @@ def test_a_population_in_parts_of_every_size(sampled, known, rows):
 
 
 @pytest.mark.slow
-def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
+def test_a_population_may_be_of_another_kind(sampled, tmp_path, small, monkeypatch):
     place, people = sampled
     frame = pd.read_parquet(people)
     expected = gpupif.risk(place / "in", ["age", "sex"], population=frame).population
@@ -192,7 +192,7 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
         with gpupif.config(memory_limit=PLENTY):
             found = gpupif.risk(place / "in", ["age", "sex"], population=population)
         assert found.population == expected
-    # A table in memory beside a population that is too large for it.
+    # The table is in memory, and the population is too large for it.
     monkeypatch.setattr(assess, "in_streams", lambda table, choose: not isinstance(table, pd.DataFrame))
     for table in (place / "in", pd.read_parquet(place / "in")):
         with mock.patch.object(assess, "LocalGraph", side_effect=LocalGraph) as graphs:
@@ -201,8 +201,8 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
         assert graphs.call_count == 1
 
 
-def test_values_that_the_population_lacks(tmp_path, small):
-    """Named as in memory: the first row, and what is nowhere in the population."""
+def test_values_that_the_population_lacks_are_named(tmp_path, small):
+    """Compare errors with memory: they name the first row and the value that the population lacks."""
     frame = pd.DataFrame({"age": [1.0, None, 2.0, 2.0], "sex": list("fmmm")})
     people = pd.DataFrame({"age": [1.0, None, 2.0, 2.0, 3.0], "sex": list("fmmmx")})
     frame.to_parquet(tmp_path / "in.parquet")
@@ -274,7 +274,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("columns", "options", "kind", "message"), BAD)
-def test_bad_input(tmp_path, small, columns, options, kind, message):
+def test_bad_input_is_refused(tmp_path, small, columns, options, kind, message):
     FRAME.to_parquet(tmp_path / "t.parquet")
     (tmp_path / "temp").mkdir()
     with pytest.raises(kind, match=message):
@@ -301,7 +301,7 @@ def test_full_disks_are_refused(census, monkeypatch):
         gpupif.models.k_anonymity(census, "age")
 
 
-def test_nearly_unique_quasi_identifiers(tmp_path, small):
+def test_nearly_unique_quasi_identifiers_are_warned_of(tmp_path, small):
     pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30}).to_parquet(tmp_path / "t.parquet")
     with (
         pytest.warns(gpupif.errors.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen,
@@ -311,7 +311,7 @@ def test_nearly_unique_quasi_identifiers(tmp_path, small):
     assert len(seen) == 1
 
 
-def test_command_line(run, tmp_path, census, small):
+def test_the_command_takes_files(run, tmp_path, census, small):
     arguments = ("risk", str(census), "--quasi-identifiers", "age,sex", "--sensitive", "region", "--json")
     found = json.loads(run(*arguments, "--memory-limit", PLENTY, "--temp", str(tmp_path)).out)
     expected = json.loads(run(*arguments).out)

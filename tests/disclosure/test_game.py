@@ -1,4 +1,4 @@
-"""Cost and benefit of attacks, row by row in fractions."""
+"""Cost and benefit of attacks, row by row in exact fractions."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SIZES = st.lists(st.integers(1, 90), min_size=1, max_size=30)
 
 
 def stakes(game):
-    """The amounts of a game, as they are written."""
+    """Return the amounts of a game as exact decimal numbers."""
     return [Fraction(str(amount)) for amount in vars(game).values()]
 
 
 @given(game=GAMES, sizes=SIZES)
-def test_from_sizes_of_classes(game, sizes):
+def test_payoffs_follow_from_sizes_of_classes(game, sizes):
     found = game.payoffs(sizes)
     moves = moves_of([size for size in sizes for _ in range(size)], *stakes(game))
     attacked, deterred, publishable, attacks, payouts = zip(*moves, strict=True)
     assert (found.game, found.rows) == (game, sum(sizes))
     assert (found.attacked, found.deterred, found.publishable) == (sum(attacked), sum(deterred), sum(publishable))
-    # Of whole classes the sums are amounts of few digits.
+    # Sums over whole classes are exact: they are amounts of few digits.
     assert found.publisher_payout == pytest.approx(float(sum(payouts)), rel=1e-15, abs=1e-12)
     assert found.best_payout == pytest.approx(float(sum(max(one, 0) for one in payouts)), rel=1e-15, abs=1e-12)
     assert found.deterring_payout == pytest.approx(float(stakes(game)[0] * sum(deterred)), rel=1e-15)
@@ -44,8 +44,8 @@ def test_from_sizes_of_classes(game, sizes):
 
 
 @given(game=GAMES)
-def test_sizes_from_which_on_attacks_do_not_pay_and_publication_does(game):
-    """The smallest of all sizes, up to one beyond which nothing changes."""
+def test_the_least_sizes_that_deter_and_that_are_publishable_are_found(game):
+    """Try all sizes, up to a size beyond which nothing changes."""
     found = game.payoffs([1])
     for place, size in ((1, found.deterring_size), (2, found.publishable_size)):
         holds = [move[place] for move in moves_of([*range(1, 200), 10**9], *stakes(game))]
@@ -59,7 +59,7 @@ def test_sizes_from_which_on_attacks_do_not_pay_and_publication_does(game):
 
 @given(game=GAMES, sizes=st.lists(st.integers(1, 400) | st.just(2**40), min_size=1, max_size=20),
        information=st.sampled_from([1, 0, 0.5, 0.25]))  # fmt: skip
-def test_row_by_row(game, sizes, information):
+def test_each_row_has_its_payoffs(game, sizes, information):
     found = game.rows(sizes, information)
     assert list(found.columns) == ["attacked", "deterred", "publishable", "adversary_payoff", "publisher_payout"]
     for (_, row), move in zip(found.iterrows(), moves_of(sizes, *stakes(game), Fraction(information)), strict=True):
@@ -68,8 +68,8 @@ def test_row_by_row(game, sizes, information):
         assert row["publisher_payout"] == pytest.approx(float(move[4]), rel=1e-12, abs=1e-12)
 
 
-def test_of_weights_rows_stand_for_people():
-    """Of less than one person there is one, of nobody none that is found."""
+def test_sizes_may_be_fractions_of_people():
+    """Count fewer people than one as one; nobody is found if nobody is there."""
     found = gpupif.models.Game(10, 30, 30, 4).rows([0, 0.25, 1, 2.5, 7.5, 8])
     assert found["attacked"].tolist() == [False, True, True, True, False, False]
     assert found["deterred"].tolist() == [True, False, False, False, False, True]
@@ -81,16 +81,19 @@ def test_of_weights_rows_stand_for_people():
 
 
 def test_the_least_size_that_deters_is_that_of_arx():
-    """By ProfitabilityProsecutorNoAttack: 76 of its defaults, 1 where nothing is gained, one above a whole ratio."""
+    """Compare with ARX's ProfitabilityProsecutorNoAttack.
+
+    It has 76 for its defaults, 1 without a gain, and a whole ratio plus 1.
+    """
     for gain, cost, size in ((300, 4, 76), (300, 7, 43), (0, 0, 1), (0, 4, 1), (3, 4, 1), (4, 4, 2)):
         assert gpupif.models.Game(adversary_gain=gain, adversary_cost=cost).payoffs([1]).deterring_size == size
     assert gpupif.models.Game(adversary_cost=0).payoffs([1]).deterring_size is None
-    # What is written 0.3 is three times 0.1.
+    # Amounts are decimal numbers as written: 0.3 is three times 0.1.
     assert gpupif.models.Game(adversary_gain=0.3, adversary_cost=0.1).payoffs([3]).deterring_size == 4
 
 
-# The classes of UCI's Adult by race and marital status, those of every tenth row, and what ARX says of them: rows worth
-# publishing and their payout, rows that no attack pays on and theirs, with a prosecutor, then with a journalist.
+# The class sizes of UCI's Adult by race and marital status, the class sizes of every tenth row, and figures of ARX:
+# publishable rows and their payout, deterred rows and their payout, with a prosecutor, then with a journalist.
 ADULT = [54, 109, 8, 95, 10, 10, 67, 442, 33, 314, 18, 21, 452, 1, 766, 54, 1197, 240, 107, 23, 92, 14, 84, 13, 5, 3618,
          20, 12656, 261, 8036, 658, 684]  # fmt: skip
 TENTH = [4, 11, 2, 14, 1, 0, 6, 38, 4, 31, 5, 1, 53, 0, 70, 7, 132, 20, 11, 3, 7, 1, 11, 0, 0, 355, 5, 1246, 28, 823,
@@ -104,7 +107,7 @@ ARX = {
 
 
 @pytest.mark.parametrize("amounts", ARX)
-def test_as_arx(amounts):
+def test_payoffs_are_those_of_arx(amounts):
     table = pd.DataFrame({"people": np.repeat(range(len(ADULT)), ADULT)})
     sample = pd.DataFrame({"people": np.repeat(range(len(TENTH)), TENTH)})
     games = gpupif.risk(sample, "people", population=table, game=gpupif.models.Game(*amounts)).games
@@ -114,7 +117,7 @@ def test_as_arx(amounts):
     assert came == pytest.approx(ARX[amounts], rel=1e-14)
 
 
-def test_of_a_table_and_its_population(way_of_risk):
+def test_a_table_and_its_population_have_a_game_each(way_of_risk):
     people = gpupif.datasets.census(600, columns=4, seed=3)
     table = people.sample(200, random_state=1)
     known, game = ["age", "sex"], gpupif.models.Game(500, 300, 300, 40)
@@ -134,7 +137,7 @@ def test_of_a_table_and_its_population(way_of_risk):
 
 @pytest.fixture(params=["memory", "files", "dask"])
 def way_of_risk(request, tmp_path):
-    """`gpupif.risk` of a table and a population, wherever these lie."""
+    """Return `gpupif.risk` of a table and a population in memory, in files or on Dask."""
     from tests.helpers.dask_frames import cut
     from tests.helpers.pieces import in_pieces, write_parts
 
@@ -150,18 +153,18 @@ def way_of_risk(request, tmp_path):
     return ask
 
 
-def test_of_weights_and_wildcards():
+def test_weights_do_not_change_a_game_and_wildcards_do():
     table = pd.DataFrame({"age": [1, 1, None, 2], "w": [2.0, 3.0, 0.0, 1.0]})
     game = gpupif.models.Game(10, 30, 30, 12)
     weighted = gpupif.risk(table, "age", weights="w", game=game).games
-    # Rows are attacked, whatever they stand for.
+    # Classes are counted by rows, whatever their weights.
     assert weighted == {"prosecutor": game.payoffs([2, 1, 1])}
     found = gpupif.risk(table, "age", missing="wildcard", game=game).games["prosecutor"]
-    # 1 matches three rows, 2 two, and what is missing all four.
+    # Age 1 matches three rows, age 2 two rows, and the missing age all four.
     assert found == game.payoffs_of({2: 1, 3: 2, 4: 1})
 
 
-def test_kinds_of_sizes():
+def test_all_kinds_of_sizes_are_taken():
     expected = gpupif.models.Game().rows([1, 80])
     for sizes in (np.array([1, 80]), np.array([1.0, 80.0]), pl.Series([1, 80]), np.array([1, 80], object)):
         pd.testing.assert_frame_equal(gpupif.models.Game().rows(sizes), expected)
@@ -203,10 +206,10 @@ BAD = [
 
 
 @pytest.mark.parametrize(("ask", "message"), BAD)
-def test_bad_input(ask, message):
+def test_bad_input_is_refused(ask, message):
     with pytest.raises(InputError, match=message):
         ask()
 
 
-def test_docstrings():
+def test_docstrings_hold():
     assert doctest.testmod(gpupif.disclosure.attack_game).failed == 0

@@ -1,4 +1,4 @@
-"""Global risk by a log-linear model: against closed forms in exact arithmetic, margins, and from files and on Dask."""
+"""Global risk by a log-linear model: closed forms in exact arithmetic, margins, and the ways to run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = pd.DataFrame(dict(zip(NAMES, ROWS, strict=True))).assign(w=[1, 2.5, 4, 1
 
 
 def taus(table, names, weights, expected):
-    """tau1 and tau2 from their definition; expected: gives the people that a model expects in a cell."""
+    """Return tau1 and tau2 by their definition. expected: returns the people that a model expects in a cell."""
     rows = list(zip(*(table[name] for name in names), strict=True))
     counts = Counter(rows)
     found = [0.0, 0.0]
@@ -41,7 +41,7 @@ def taus(table, names, weights, expected):
 
 
 def people_by(table, names, weights):
-    """The people of each combination of values."""
+    """Return the people of each combination of values."""
     found = Counter()
     for row, weight in zip(zip(*(table[name] for name in names), strict=True), weights, strict=True):
         found[row] += Fraction(weight)
@@ -49,7 +49,11 @@ def people_by(table, names, weights):
 
 
 def closed_form(table, weights, *over):
-    """The people of a cell where it is a product of margins: those of the sets of columns in turn, by those between."""
+    """Return a function that returns the people of a cell as a product of margins.
+
+    over: sets of columns, whose margins are multiplied. Each is divided by the margin of the columns that earlier sets
+        have.
+    """
     total = sum(map(Fraction, weights))
     margins = [people_by(table, names, weights) for names in over]
     between = [[name for name in names if any(name in before for before in over[:place])]
@@ -77,7 +81,7 @@ MODELS = [
 @pytest.mark.every_engine
 @pytest.mark.parametrize(("interactions", "over"), MODELS)
 @pytest.mark.parametrize("fraction", [None, 0.25, 1.0])
-def test_models_with_a_closed_form(engine, interactions, over, fraction):
+def test_models_with_a_closed_form_give_its_risk(engine, interactions, over, fraction):
     weights = TABLE["w"].tolist() if fraction is None else [1 / fraction] * len(TABLE)
     how = {"weights": "w"} if fraction is None else {"sampling_fraction": fraction}
     found = gpupif.global_risk(TABLE, NAMES, interactions=interactions, **how)
@@ -88,14 +92,14 @@ def test_models_with_a_closed_form(engine, interactions, over, fraction):
     assert found.people == pytest.approx(sum(weights))
     assert found.tau1_share == pytest.approx(tau1 / uniques)
     if fraction == 1.0:
-        # The sample is the population.
+        # At a fraction of 1 the sample is the population.
         assert found.tau1 == found.tau2 == uniques
 
 
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
-def test_main_effects_of_any_table(table, data):
+def test_main_effects_are_products_of_shares(table, data):
     names = list(table)
     rows = len(table[names[0]])
     weights = data.draw(st.lists(st.integers(1, 9) | st.sampled_from([1.25, 7.5]), min_size=rows, max_size=rows))
@@ -109,8 +113,11 @@ def test_main_effects_of_any_table(table, data):
     assert 0 <= found.tau1 <= found.tau2 <= found.uniques * (1 + 1e-12)
 
 
-def test_fitted_margins():
-    """All margins of pairs are those of the table, and no three columns interact: what says which fit it is."""
+def test_a_fit_keeps_the_margins_of_its_terms():
+    """Check both properties that define the fit.
+
+    It has the margins of the table's pairs, and no interaction of three columns.
+    """
     table = np.random.default_rng(0).integers(1, 9, (3, 4, 2)).astype(float)
     pairs = list(combinations(range(3), 2))
     fitted = fit_margins(table, pairs)
@@ -124,7 +131,7 @@ def test_fitted_margins():
     assert (fit_margins(table, pairs)[0, 1] == 0).all()
 
 
-def test_terms_of_a_model():
+def test_a_model_has_the_terms_within_its_interactions():
     assert resolve_interactions(None, NAMES) == [(0,), (1,), (2,)]
     assert resolve_interactions("two-way", NAMES) == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     assert resolve_interactions([("c", "a", "b")], NAMES) == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
@@ -137,7 +144,7 @@ def test_terms_of_a_model():
 @pytest.mark.slow
 @given(edges=st.lists(st.integers(0, 12), max_size=3), rows=st.integers(1, 13), two_way=st.booleans())
 @settings(SHARED_FIXTURES, max_examples=8)
-def test_the_same_from_files_and_on_dask(edges, rows, two_way, tmp_path_factory, dask_in_one_thread):
+def test_files_and_dask_give_the_same_risk(edges, rows, two_way, tmp_path_factory, dask_in_one_thread):
     how = {"weights": "w", "interactions": "two-way" if two_way else None}
     expected = gpupif.global_risk(TABLE, NAMES, **how)
     folder = write_parts(tmp_path_factory.mktemp("t") / "in", TABLE, edges)
@@ -146,14 +153,14 @@ def test_the_same_from_files_and_on_dask(edges, rows, two_way, tmp_path_factory,
     assert gpupif.global_risk(cut(TABLE, edges), NAMES, **how) == expected
 
 
-def test_a_table_without_uniques():
+def test_a_table_without_uniques_has_no_shares():
     found = gpupif.global_risk(pd.DataFrame({"a": [1, 1, 2, 2]}), "a", sampling_fraction=0.1)
     assert (found.uniques, found.tau1, found.tau2) == (0, 0.0, 0.0)
     assert math.isnan(found.tau1_share)
     assert found.to_dict()["tau2_share"] is None
 
 
-def test_a_fit_that_does_not_settle(monkeypatch):
+def test_a_fit_that_does_not_settle_warns(monkeypatch):
     monkeypatch.setattr(model, "ROUNDS", 1)
     with pytest.warns(UserWarning, match=r"interactions: after 1 rounds the model still has 0\.\d+ of the people"):
         gpupif.global_risk(TABLE, NAMES, weights="w", interactions="two-way")
@@ -174,12 +181,12 @@ def test_a_fit_that_does_not_settle(monkeypatch):
         ({"weights": "w", "interactions": [("a", "a")]}, "interactions: expected two or more different"),
     ],
 )
-def test_bad_input(arguments, message):
+def test_bad_input_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         gpupif.global_risk(TABLE.assign(small=[0.5, *[2] * 11]), NAMES, **arguments)
 
 
-def test_too_many_cells(monkeypatch):
+def test_too_many_cells_are_refused(monkeypatch):
     with pytest.raises(ColumnNotFoundError, match=r"interactions: no column 'd' in the quasi-identifiers"):
         gpupif.global_risk(TABLE, NAMES, weights="w", interactions=[("a", "d")])
     monkeypatch.setattr(model, "MOST_CELLS", 17)
@@ -188,7 +195,7 @@ def test_too_many_cells(monkeypatch):
         gpupif.global_risk(TABLE, NAMES, weights="w", interactions="two-way")
 
 
-def test_command_line(run, folder):
+def test_the_command_prints_the_risk(run, folder):
     TABLE.to_csv(folder / "t.csv", index=False)
     command = ("global-risk", "t.csv", "--quasi-identifiers", "a,b,c", "--weights", "w")
     for option, interactions in (("two-way", "two-way"), ("a:b,b:c", [("a", "b"), ("b", "c")])):

@@ -1,5 +1,6 @@
-"""Risk of households and the threshold for a target of the global risk, from their definitions in exact arithmetic; the
-same from files and on Dask, and of each row.
+"""Risk of households and the threshold for a limit of the global risk, by their definitions in exact arithmetic.
+
+Files and Dask give the same risk, and each row has the risk of its household.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ TABLE = pd.DataFrame(
 
 
 def risks_of(table, known, weights, wildcard):
-    """The risk of each row."""
+    """Return the risk of each row."""
     classes = naive_disclosure.classes_of_rows(table, known, wildcard)
     if weights is None:
         return [1 / len(rows) for rows in classes]
@@ -48,7 +49,7 @@ def risks_of(table, known, weights, wildcard):
 
 
 def risk_of_households(risks, households):
-    """By household 1 - the product of 1 - r over its rows, exactly."""
+    """Return 1 - the product of 1 - r over the rows of each household, exactly."""
     safe = {}
     for risk, household in zip(risks, households, strict=True):
         safe[household] = safe.get(household, 1) * (1 - Fraction(risk))
@@ -57,7 +58,7 @@ def risk_of_households(risks, households):
 
 @st.composite
 def questions(draw):
-    """A table, quasi-identifiers, weights or none, households, and how missing values are taken."""
+    """Draw a table, quasi-identifiers, weights or none, households, and the treatment of missing values."""
     wildcard = draw(st.booleans())
     table = draw(sparse() if wildcard else tables())
     names = list(table)
@@ -74,13 +75,13 @@ def questions(draw):
 
 @pytest.mark.slow
 @pytest.mark.every_engine
-@given(question=questions(), target=st.floats(1e-3, 1.0))
+@given(question=questions(), limit=st.floats(1e-3, 1.0))
 @SHARED_FIXTURES
-def test_as_defined(engine, question, target):
+def test_household_risk_is_as_defined(engine, question, limit):
     table, frame, known, weights, households, how = question
     risks = risks_of(table, known, weights, how["missing"] == "wildcard")
     wanted = risk_of_households(risks, households)
-    found = gpupif.risk(frame, known, threshold=0.3, household="home", max_global_risk=target, **how)
+    found = gpupif.risk(frame, known, threshold=0.3, household="home", max_global_risk=limit, **how)
     homes = found.households
     assert (homes.column, homes.households, homes.threshold) == ("home", len(wanted), 0.3)
     assert homes.risk.highest == pytest.approx(max(wanted.values()), rel=1e-12, abs=1e-300)
@@ -92,10 +93,10 @@ def test_as_defined(engine, question, target):
         assert homes.risk.at_risk == sum(risk > 0.3 for risk in wanted.values()) / len(wanted)
     of_rows = gpupif.models.household_risk(frame, known, "home", **how)
     assert of_rows.tolist() == pytest.approx([wanted[one] for one in households], rel=1e-12, abs=1e-300)
-    assert found.risk_threshold.max_global_risk == target
+    assert found.risk_threshold.max_global_risk == limit
     assert found.risk_threshold.global_risk == pytest.approx(math.fsum(risks) / len(risks), rel=1e-12)
     capped = math.fsum(min(risk, found.risk_threshold.threshold) for risk in risks) / len(risks)
-    assert capped == pytest.approx(min(target, found.risk_threshold.global_risk), rel=1e-9)
+    assert capped == pytest.approx(min(limit, found.risk_threshold.global_risk), rel=1e-9)
     if all(abs(risk - found.risk_threshold.threshold) > 1e-9 for risk in risks):
         assert found.risk_threshold.rows_above == sum(risk > found.risk_threshold.threshold for risk in risks)
 
@@ -103,7 +104,7 @@ def test_as_defined(engine, question, target):
 @pytest.mark.slow
 @given(question=questions(), sensitive=st.booleans(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
-def test_the_same_from_files_and_on_dask(question, sensitive, data, tmp_path_factory, dask_in_one_thread):
+def test_files_and_dask_give_the_same_risk(question, sensitive, data, tmp_path_factory, dask_in_one_thread):
     table, frame, known, _, _, how = question
     others = [name for name in table if name not in known and len(set(table[name])) > 1]
     asked = (known, others[:1] if sensitive else None)
@@ -121,11 +122,11 @@ def test_the_same_from_files_and_on_dask(question, sensitive, data, tmp_path_fac
         pd.testing.assert_series_equal(lazy, gpupif.models.household_risk(frame, known, "home", **how))
 
 
-def test_by_hand():
-    """Of 30 f three rows and 7.5 people, of 41 m two rows and 30, of 52 m one and 50."""
+def test_risks_and_threshold_are_those_computed_by_hand():
+    """Compute by hand: 30 f has 3 rows and 7.5 people, 41 m has 2 rows and 30, 52 m has 1 row and 50."""
     f, p, q = 3 / 7.5, 2 / 30, 1 / 50
     odds = f / (1 - f)
-    # From one row on: p / (1-p) (1 / f - the risk of one row less), beginning with p / (1-p) ln(1 / p).
+    # The risk for f rows is p / (1-p) (1 / f - the risk for f - 1 rows); for one row it is p / (1-p) ln(1 / p).
     three = odds * (1 / 2 - odds * (1 - odds * -math.log(f)))
     two = p / (1 - p) * (1 - p / (1 - p) * -math.log(p))
     one = q / (1 - q) * -math.log(q)
@@ -135,7 +136,7 @@ def test_by_hand():
     found = gpupif.risk(TABLE, ["age", "sex"], weights="w", household="home", max_global_risk=0.1)
     assert found.households.reidentified == pytest.approx(sum(homes), rel=1e-14)
     assert found.households.rows == pytest.approx(2 * sum(homes), rel=1e-14)
-    # The two lowest risks stay as they are, the three highest are to be (6 / 10 - the others) / 3.
+    # The lowest risks, of three rows, stay as they are. The threshold is (6 / 10 - their sum) / 3.
     assert found.risk_threshold.threshold == pytest.approx((0.6 - 2 * two - one) / 3, rel=1e-14)
     assert (found.risk_threshold.rows_above, found.risk_threshold.share_above) == (3, 0.5)
     of_rows = gpupif.models.household_risk(TABLE, ["age", "sex"], "home", weights="w")
@@ -146,7 +147,7 @@ def test_by_hand():
     assert "threshold for a global risk of 10 %" in shown
 
 
-def test_each_kind_of_table(tmp_path, dask_in_one_thread):
+def test_each_kind_of_table_has_the_same_risk(tmp_path, dask_in_one_thread):
     expected = gpupif.models.household_risk(TABLE, ["age", "sex"], "home")
     assert (expected.name, expected.tolist()[4:]) == ("household_risk", [1.0, 1.0])
     polars = gpupif.models.household_risk(pl.from_pandas(TABLE), ["age", "sex"], "home")
@@ -158,8 +159,8 @@ def test_each_kind_of_table(tmp_path, dask_in_one_thread):
     assert polars.to_list() == arrow.to_pylist() == file.tolist() == expected.tolist()
 
 
-def test_as_many_as_there_are():
-    """However many rows a household has, and however certain: no sum is too large."""
+def test_no_sum_of_a_household_overflows():
+    """Add up very many rows, and very certain ones."""
     rows = 200_000
     for risk, expected in ((1.0, 1.0), (1 - 2.0**-53, 1.0), (1e-9, -math.expm1(rows * math.log1p(-1e-9)))):
         found = sum_households(np.full(3, risk), np.array([rows - 2, 1, 1]), np.array([7, 7, 7]))
@@ -167,12 +168,12 @@ def test_as_many_as_there_are():
         assert risks_by_code(several).tolist() == pytest.approx([expected], rel=1e-14)
     for risk in (0.0, 5e-324, 1e-300, 1e-17, 0.1, 0.25, 0.5, 1 - 1e-9):
         found = risks_by_code(sum_households(np.array([risk]), np.ones(1, int), np.zeros(1, int)))
-        # To the unit that logarithms are summed in.
+        # Logarithms are summed in units of 2^-79 or less.
         assert found[0] == pytest.approx(risk, rel=1e-14, abs=2.0**-79)
 
 
 @given(parts=st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=6), max_size=70))
-def test_sums_by_key(parts):
+def test_sums_by_key_add_up_in_any_parts(parts):
     several = [KeyedSums.from_amounts(*np.array(part, np.int64).reshape(-1, 2).T) for part in parts]
     found = KeyedSums.total([])
     for one in several:
@@ -188,15 +189,15 @@ def test_sums_by_key(parts):
 
 @given(
     levels=st.dictionaries(st.sampled_from([0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 1.0]), st.integers(1, 5), min_size=1),
-    target=st.fractions(Fraction(1, 1000), 1),
+    limit=st.fractions(Fraction(1, 1000), 1),
 )
-def test_threshold_in_exact_arithmetic(levels, target):
-    """The highest r at which the mean of min(risk, r) is at most the target, by trying where it lies."""
-    target = float(target)
+def test_the_threshold_is_that_of_exact_arithmetic(levels, limit):
+    """Find the highest r at which the mean of min(risk, r) is at most the limit, by trying each interval of risks."""
+    limit = float(limit)
     risks = sorted(Fraction(risk) for risk, rows in levels.items() for _ in range(rows))
     rows_of_risk = KeyedSums.from_amounts(np.array(list(levels)), np.array(list(levels.values())))
-    found = find_threshold(rows_of_risk, target)
-    allowed = Fraction(target) * len(risks)
+    found = find_threshold(rows_of_risk, limit)
+    allowed = Fraction(limit) * len(risks)
     if sum(risks) <= allowed:
         assert (found.threshold, found.rows_above) == (float(risks[-1]), 0)
         return
@@ -208,7 +209,7 @@ def test_threshold_in_exact_arithmetic(levels, target):
     assert found.rows_above == sum(risk > cap for risk in risks)
 
 
-def test_bad_input(dask_in_one_thread):
+def test_bad_input_is_refused(dask_in_one_thread):
     with pytest.raises(InputError, match=r"household: expected a column that only says .* got 'sex', which quasi_iden"):
         gpupif.risk(TABLE, ["age", "sex"], household="sex")
     with pytest.raises(InputError, match=r"household: .* got 'sex', which sensitive= names too"):
@@ -231,7 +232,7 @@ def test_bad_input(dask_in_one_thread):
         gpupif.models.household_risk(cut(lacking, []), "age", "home").compute()
 
 
-def test_command_line(run, folder):
+def test_the_command_prints_households_and_threshold(run, folder):
     TABLE.to_csv(folder / "t.csv", index=False)
     command = ("risk", "t.csv", "--quasi-identifiers", "age,sex", "--weights", "w")
     ended = run(*command, "--household", "home", "--max-global-risk", "0.1", "--json")

@@ -25,7 +25,7 @@ VALUES = {"number": st.integers(-3, 5), "text": st.sampled_from(["flu", "hiv", "
 
 @st.composite
 def questions(draw):
-    """A table with one to three quasi-identifiers and one or two sensitive attributes of several values."""
+    """Draw a table with one to three quasi-identifiers and one or two sensitive attributes of several values."""
     rows = draw(st.integers(2, 30))
 
     def column(kind):
@@ -42,7 +42,7 @@ def questions(draw):
 
 
 def asked(frame, known, sensitive, every):
-    """For each sensitive attribute the quasi-identifiers; every=False: the other attributes too (gen=False)."""
+    """Return for each sensitive attribute the quasi-identifiers. Unless `every`, add the others (gen=False)."""
     return [(name, known if every else known + [other for other in sensitive if other != name]) for name in sensitive]
 
 
@@ -51,15 +51,15 @@ def worst(measure, frame, known, sensitive, every, pick=max, **options):
 
 
 def counts_of(frame, columns, name):
-    """Rows by value, of each class."""
+    """Return the rows by value, for each class."""
     counts = defaultdict(Counter)
     for key, value in zip(frame[columns].itertuples(index=False), frame[name], strict=True):
         counts[key][value] += 1
     return list(counts.values())
 
 
-def test_none_is_left_out():
-    """This file has a test of each."""
+def test_every_measure_of_pycanon_is_compared():
+    """List the measures of pyCANON: this file has a test of each."""
     covered = {
         "k_anonymity",
         "alpha_k_anonymity",
@@ -79,7 +79,7 @@ def test_none_is_left_out():
 
 @given(question=questions(), every=st.booleans())
 @FEW
-def test_measures_that_agree(question, every):
+def test_most_measures_agree_with_pycanon(question, every):
     frame, known, sensitive = question
     assert gpupif.models.k_anonymity(frame, known) == anonymity.k_anonymity(frame, known)
     alpha, k = anonymity.alpha_k_anonymity(frame, known, sensitive, gen=every)
@@ -99,7 +99,7 @@ def test_measures_that_agree(question, every):
 
 @given(question=questions(), every=st.booleans())
 @FEW
-def test_entropy_l_is_truncated_there(question, every):
+def test_pycanon_truncates_entropy_l(question, every):
     """PyCANON makes l a whole number, at times one too low: of 3 even values it may find e^H just below 3."""
     frame, known, sensitive = question
     theirs = anonymity.entropy_l_diversity(frame, known, sensitive, gen=every)
@@ -115,7 +115,7 @@ def test_entropy_l_is_truncated_there(question, every):
 
 @given(question=questions(), every=st.booleans())
 @FEW
-def test_recursive_takes_the_rarest_value_first_there(question, every):
+def test_pycanon_takes_the_rarest_value_first_in_recursive_c(question, every):
     """The paper has r_1 as the most frequent value; pyCANON sorts ascending and rounds c up to a whole number."""
     frame, known, sensitive = question
     least = gpupif.models.l_diversity(frame, known, sensitive)
@@ -125,7 +125,7 @@ def test_recursive_takes_the_rarest_value_first_there(question, every):
         for counts in counts_of(frame, columns, name)
     ]
     if least > 1 and any(len(rising) < least for rising in classes):
-        # With the other attributes known, classes may have fewer values than its l, which is found without them.
+        # If the other attributes are known too, classes may have fewer values than its l, which is found without them.
         with pytest.raises(OverflowError):
             anonymity.recursive_c_l_diversity(frame, known, sensitive, gen=every)
     else:
@@ -144,7 +144,7 @@ def test_recursive_takes_the_rarest_value_first_there(question, every):
     assert gpupif.models.l_diversity(frame, known, sensitive, "recursive") == (max(one.c for one in found), least)
 
 
-def test_recursive_by_an_example():
+def test_recursive_c_differs_from_pycanon_in_an_example():
     """Counts 5, 2, 1 and l = 2: r_1 = 5 < c (2 + 1), so c is above 5/3; pyCANON has 1 / (2 + 5), so 1."""
     frame = pd.DataFrame({"q": [0] * 8, "s": list("aaaaabbc")})
     other = pd.concat([frame, pd.DataFrame({"q": [1] * 2, "s": list("ab")})], ignore_index=True)
@@ -154,7 +154,7 @@ def test_recursive_by_an_example():
 
 @given(question=questions(), every=st.booleans())
 @FEW
-def test_enhanced_beta_has_one_bound_for_all_values_there(question, every):
+def test_pycanon_has_one_bound_for_all_values_in_enhanced_beta(question, every):
     """The paper bounds the rise of each value by min(beta, -ln p) of its own; pyCANON takes the highest of them."""
     frame, known, sensitive = question
     theirs, right = [], []
@@ -175,7 +175,7 @@ def test_enhanced_beta_has_one_bound_for_all_values_there(question, every):
 
 @given(question=questions())
 @FEW
-def test_metrics_of_sizes(question):
+def test_metrics_of_class_sizes_agree_with_pycanon(question):
     frame, known, sensitive = question
     found = gpupif.risk(frame, known)
     classes = gpupif.models.class_risks(frame.groupby(known).size(), k=found.k)

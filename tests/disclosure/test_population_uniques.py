@@ -1,4 +1,4 @@
-"""Uniques in the population: every formula against sums and products written out, most of them in fractions."""
+"""Uniques in the population: every formula compared with sums and products written out, most of them in fractions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows_of(histogram):
 
 @given(x=st.fractions(Fraction(1, 100), 300), m=st.integers(0, 60))
 @settings(deadline=None)
-def test_sums_of_reciprocals_and_rising_factorials(x, m):
+def test_sums_of_reciprocals_and_rising_factorials_are_exact(x, m):
     exact = sum((1 / (x + step) for step in range(m)), Fraction(0))
     assert float(sum_of_reciprocals(float(x), m)) == pytest.approx(float(exact), rel=1e-13)
     product = math.prod((x + step for step in range(m)), start=Fraction(1))
@@ -61,17 +61,17 @@ def test_sums_add_up(x, m, more):
     assert log_rising(x + 1, -0.75) == pytest.approx(-log_rising(x + 0.25, 0.75), rel=1e-12, abs=1e-12)
 
 
-def test_gamma_ratios_as_the_standard_library_has_them():
+def test_gamma_ratios_are_those_of_the_standard_library():
     for x, m in ((0.3, 0.5), (4.0, 2.5), (17.5, -0.75), (25.0, 1.0), (60.0, 3.25)):
         assert log_rising(x, m) == pytest.approx(math.lgamma(x + m) - math.lgamma(x), rel=1e-12)
 
 
-def test_root():
+def test_a_root_is_found_to_the_last_bits():
     assert root(lambda x: 2 - x * x, 0.0, 10.0) == pytest.approx(math.sqrt(2), rel=1e-15)
 
 
 def pitman_partitions(theta, alpha, people):
-    """Sizes of classes to their probability: one person after the other joins a class or founds one."""
+    """Return the probability of each partition into class sizes: each person joins a class or founds one."""
     chances = {(1,): Fraction(1)}
     for seated in range(1, people):
         after = Counter()
@@ -90,19 +90,19 @@ PITMAN = [(Fraction(2), Fraction(1, 2)), (Fraction(-1, 4), Fraction(1, 3)), (Fra
 
 @pytest.mark.parametrize(("theta", "alpha"), PITMAN)
 @pytest.mark.parametrize("people", [2, 3, 7])
-def test_pitman_uniques_of_all_partitions(theta, alpha, people):
+def test_pitman_uniques_are_the_mean_over_all_partitions(theta, alpha, people):
     expected = sum(chance * sizes.count(1) for sizes, chance in pitman_partitions(theta, alpha, people).items())
     assert pitman_uniques(float(theta), float(alpha), people) == pytest.approx(float(expected), rel=1e-12, abs=1e-14)
 
 
-def test_pitman_uniques_near_the_limit_that_arx_takes():
+def test_pitman_uniques_are_near_the_limit_that_arx_takes():
     theta, alpha, people = 120.0, 0.4, 10**9
     limit = math.exp(math.lgamma(theta + 1) - math.lgamma(theta + alpha)) * people**alpha
     assert pitman_uniques(theta, alpha, people) == pytest.approx(limit, rel=1e-5)
 
 
 def pitman_likelihood(histogram, theta, alpha):
-    """Logarithm of Pitman's formula without what does not depend on theta and alpha."""
+    """Return the logarithm of Pitman's formula, without terms that depend on neither theta nor alpha."""
     classes = sum(histogram.values())
     factors = [theta + i * alpha for i in range(1, classes)]
     if min([*factors, theta + 1, 1 - alpha, theta + alpha if alpha > 0 else 1]) <= 0:
@@ -119,7 +119,7 @@ GRID = [(theta_over, alpha) for alpha in (-900, -30, -5, -1, -0.2, 0.001, 0.2, 0
 
 
 def best_by_theta(histogram, alpha):
-    """The highest likelihood for one alpha."""
+    """Return the highest likelihood for one alpha."""
     least = (sum(histogram.values()) - 1) * -alpha if alpha < 0 else -alpha
     found = minimize_scalar(
         lambda x: -pitman_likelihood(histogram, least + math.exp(x), alpha), bounds=(-10, 40), method="bounded"
@@ -140,7 +140,7 @@ def test_pitman_fit_is_the_maximum(histogram):
     try:
         theta, alpha = fit_pitman(histogram)
     except NoEstimateError:
-        # Then it rises towards a border: no alpha of the grid is better than one near it.
+        # The likelihood then rises towards a border: no alpha of the grid is better than an alpha near the border.
         border = max(best_by_theta(histogram, alpha) for alpha in (-1e6, 1 - 1e-6))
         assert border >= max(grid)[0] - 1e-4 or classes in (1, rows_of(histogram))
         return
@@ -151,8 +151,8 @@ def test_pitman_fit_is_the_maximum(histogram):
         assert pitman_likelihood(histogram, theta, alpha + step * min(1 - alpha, 0.1)) <= best + 1e-9
 
 
-def test_pitman_of_a_large_sample():
-    """Classes as Pitman's formula expects them in the limit, so that alpha is known."""
+def test_pitman_finds_the_alpha_of_a_large_sample():
+    """Take the classes that Pitman's formula expects in the limit, whose alpha is known."""
     alpha, share, histogram = 0.5, 0.5, {}
     for size in range(1, 3000):
         histogram[size] = round(2_000_000 * share)
@@ -163,7 +163,7 @@ def test_pitman_of_a_large_sample():
 
 
 def zayatz(histogram, people):
-    """In fractions, with binomial coefficients."""
+    """Return the estimate in fractions, with binomial coefficients."""
     rows, classes = rows_of(histogram), sum(histogram.values())
 
     def seen_once(size):
@@ -177,13 +177,13 @@ def zayatz(histogram, people):
 @pytest.mark.slow
 @given(histogram=histograms, others=st.integers(1, 3000))
 @settings(deadline=None)
-def test_zayatz_in_fractions(histogram, others):
+def test_zayatz_is_that_of_fractions(histogram, others):
     people = rows_of(histogram) + others
     found = population_uniques(histogram, population=people).estimates["zayatz"]
     assert found == pytest.approx(float(zayatz(histogram, people)), rel=1e-11)
 
 
-def test_zayatz_of_a_billion_people():
+def test_zayatz_holds_for_a_billion_people():
     found = population_uniques({1: 10**6, 2: 10**6, 10**7: 20}, population=10**9, model="zayatz")
     f = Fraction(203, 1000)
     expected = 10**6 * 10**6 / (10**6 + 2 * 10**6 * (1 - f)) / f
@@ -191,7 +191,7 @@ def test_zayatz_of_a_billion_people():
 
 
 def shlosser(histogram, q):
-    """Haas & Stokes' modified Shlosser estimator in fractions."""
+    """Return Haas & Stokes' modified Shlosser estimator in fractions."""
     s = histogram.items()
     a = sum(i * q**2 * (1 - q**2) ** (i - 1) * t for i, t in s) / sum(
         (1 - q) ** i * ((1 + q) ** i - 1) * t for i, t in s
@@ -202,7 +202,7 @@ def shlosser(histogram, q):
 
 @given(histogram=histograms, q=st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000))
 @settings(deadline=None)
-def test_number_of_classes_in_fractions(histogram, q):
+def test_the_number_of_classes_is_that_of_fractions(histogram, q):
     assert population_classes(histogram, float(q)) == pytest.approx(float(shlosser(histogram, q)), rel=1e-9)
 
 
@@ -214,8 +214,8 @@ def test_number_of_classes_in_fractions(histogram, q):
     classes=st.sampled_from([10, 1234.5, 10**6]),
 )
 @settings(deadline=None)
-def test_slide_fit_finds_the_model_behind_expected_classes(alpha, beta, fraction, classes):
-    """Expected classes of one and of two rows as sums over the sizes of classes in the population."""
+def test_a_slide_fit_finds_the_model_of_expected_classes(alpha, beta, fraction, classes):
+    """Compute the expected classes of one and of two rows as sums over the sizes of classes in the population."""
     chance, ones, twos, seen = beta**alpha, [], [], []
     for others in range(4000):
         size = others + 1
@@ -231,7 +231,7 @@ def test_slide_fit_finds_the_model_behind_expected_classes(alpha, beta, fraction
 @pytest.mark.slow
 @given(histogram=histograms, fraction=st.sampled_from([0.001, 0.05, 0.1, 0.11, 0.3, 0.7, 0.99]))
 @settings(deadline=None)
-def test_invariants(histogram, fraction):
+def test_estimates_keep_their_invariants(histogram, fraction):
     found = population_uniques(histogram, sampling_fraction=fraction)
     assert set(found.estimates) == {"pitman", "zayatz", "snb"}
     assert found.population == round(found.rows / fraction)
@@ -255,11 +255,11 @@ def test_invariants(histogram, fraction):
         (0.11, 5.0, 7.0, 7.0, "snb"),
     ],
 )
-def test_decision_rule(fraction, pitman, zayatz, snb, model):
+def test_the_decision_rule_chooses_as_published(fraction, pitman, zayatz, snb, model):
     assert decide({"pitman": pitman, "zayatz": zayatz, "snb": snb}, fraction) == model
 
 
-def test_nothing_to_estimate():
+def test_nothing_is_estimated_without_uniques_or_for_everybody():
     whole = population_uniques([1, 1, 2], sampling_fraction=1)
     assert (whole.model, whole.uniques, whole.population, whole.unique_share) == ("sample", 2.0, 4, 0.5)
     none = population_uniques([2, 3], population=50)
@@ -275,8 +275,8 @@ def test_a_sample_of_nearly_everybody_has_nearly_its_own_uniques(others):
     assert found.estimates["snb"] == pytest.approx(500_000, rel=3 * others / 500_000)
 
 
-def test_estimates_of_a_census():
-    """A twentieth and a fifth of a table whose uniques are known."""
+def test_estimates_are_near_the_uniques_of_a_census():
+    """Draw a twentieth and a fifth of a table whose uniques are known."""
     table = gpupif.datasets.census(50_000)
     names = ["age", "sex", "region", "occupation", "education", "birthplace"]
     truth = int((table.groupby(names, observed=True).size() == 1).sum())
@@ -299,7 +299,7 @@ def test_no_estimate_is_nan_with_a_reason():
     assert population_uniques([1] * 9, population=100).model == "zayatz"
 
 
-def test_forms_of_the_sample():
+def test_all_forms_of_the_sample_give_one_result():
     expected = population_uniques([1, 1, 1, 2, 2, 5], population=500)
     assert population_uniques({5: 1, 1: 3, 2: 2}, population=500) == expected
     assert population_uniques(Sizes.of(np.array([5, 2, 2])), 12, population=500) == expected
@@ -328,7 +328,7 @@ def test_forms_of_the_sample():
         ({"population": 9, "model": "argus"}, ["model", "'dankar'", "'pitman'", "'zayatz'", "'snb'", "'argus'"]),
     ],
 )
-def test_bad_input(arguments, fragments):
+def test_bad_input_is_refused(arguments, fragments):
     with pytest.raises(InputError) as caught:
         gpupif.models.population_uniques([1, 2], **arguments)
     for fragment in fragments:
@@ -336,11 +336,11 @@ def test_bad_input(arguments, fragments):
 
 
 @pytest.mark.parametrize("given", [{"population": 2**62}, {"sampling_fraction": 3 / 2**62}])
-def test_as_many_people_as_there_may_be(given):
+def test_populations_up_to_the_limit_do_not_overflow(given):
     found = gpupif.models.population_uniques([1, 2], **given)
     assert found.population == 2**62
     assert 0 <= found.unique_share <= 1 or math.isnan(found.unique_share)
 
 
-def test_docstring():
+def test_the_docstring_holds():
     assert doctest.testmod(gpupif.disclosure.population_uniques).failed == 0

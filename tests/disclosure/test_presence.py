@@ -1,4 +1,4 @@
-"""Presence of the people of a population in a table, against fractions of classes that are counted row by row."""
+"""Presence of the people of a population in a table, compared with fractions of classes that are counted row by row."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SIZES = st.tuples(st.integers(0, 12), st.integers(0, 30)).map(lambda pair: (pair
 
 
 def band_of(delta):
-    """The band of a presence: exactly 0, tenths, exactly 1."""
+    """Return the band of a presence: exactly 0, tenths, exactly 1."""
     tenth = delta * 10 // 1
     return (delta, delta) if delta in (0, 1) else (tenth / 10, (tenth + 1) / 10)
 
 
 def check(found, classes, threshold):
-    """What is said of presence is what follows from the rows, people and presence of each class."""
+    """Check that presence follows from the rows, people and presence of each class."""
     deltas = [delta for _, _, delta in classes]
     rows, people = (sum(one[place] for one in classes) for place in (0, 1))
     assert (found.lowest, found.highest) == (float(min(deltas)), float(max(deltas)))
@@ -43,18 +43,18 @@ def check(found, classes, threshold):
 
 @given(sizes=st.lists(SIZES, min_size=1, max_size=30).filter(lambda sizes: any(rows for rows, _ in sizes)),
        threshold=st.sampled_from([0.05, 0.1, 0.2, 0.5, 1.0]))  # fmt: skip
-def test_from_sizes(sizes, threshold):
+def test_presence_follows_from_sizes_of_classes(sizes, threshold):
     found = gpupif.models.population_risks(*zip(*sizes, strict=True), threshold=threshold)
     check(found.presence, [(*both, Fraction(*both)) for both in sizes], threshold)
     sampled = [both for both in sizes if both[0]]
     without = gpupif.models.population_risks(*zip(*sampled, strict=True), threshold=threshold)
-    # Classes that the sample lacks matter for presence alone.
+    # Classes that the sample lacks change presence and nothing else.
     assert {**vars(found), "presence": None} == {**vars(without), "presence": None}
 
 
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=30)
-def test_of_tables(job, data):
+def test_presence_of_tables_is_as_defined(job, data):
     sample, people, _ = job
     known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
     most = data.draw(st.integers(0, 6))
@@ -71,12 +71,12 @@ def test_of_tables(job, data):
     assert all(list(one.quasi_identifiers) == known for one in found.present)
 
 
-# 15 people of 100 are in the table: what Google's documentation calls a presence of 0.15.
+# A presence of 0.15, as in Google's documentation: 15 of 100 people are in the table.
 CITY = pd.DataFrame({"home": ["a"] * 100 + ["b"] * 2 + ["c"] * 3})
 PATIENTS = pd.DataFrame({"home": ["a"] * 15 + ["b"] * 2})
 
 
-def test_by_hand():
+def test_presence_is_that_computed_by_hand():
     found = gpupif.risk(PATIENTS, "home", population=CITY, groups=1)
     presence = found.population.presence
     assert (presence.lowest, presence.highest, presence.average) == (0.0, 1.0, 17 / 105)
@@ -96,15 +96,15 @@ def test_by_hand():
     }  # fmt: skip
 
 
-def test_the_presence_of_each_row_by_its_scores():
-    """As the documentation has it: of a column that is scored but not known."""
+def test_the_presence_of_each_row_follows_from_its_scores():
+    """Divide class sizes of a column that is scored and not known, as the documentation does."""
     table, city = PATIENTS.assign(ill=1), CITY.assign(ill=1)
     scores = gpupif.score(table, "cohort_size", columns=["ill"], known=["home"], population=city)
     presence = scores["cohort_size"]["ill"] / scores.population_size["ill"]
     assert presence.tolist() == [0.15] * 15 + [1.0] * 2
 
 
-def test_of_as_many_people_as_there_may_be():
+def test_presence_does_not_overflow():
     found = gpupif.models.population_risks([2**60, 1, 0], [2**61, 2**60, 2**60]).presence
     bands = [band for band in found.histogram if band.classes]
     assert [(band.least, band.people, band.rows) for band in bands] == [
@@ -112,20 +112,20 @@ def test_of_as_many_people_as_there_may_be():
     ]  # fmt: skip
 
 
-def test_of_weighted_rows_and_where_classes_overlap():
+def test_weights_do_not_change_presence_and_overlapping_classes_have_none():
     weighted = gpupif.risk(PATIENTS.assign(w=3.5), "home", population=CITY, weights="w").population
     assert weighted == gpupif.risk(PATIENTS, "home", population=CITY).population
     sparse = pd.concat([PATIENTS, pd.DataFrame({"home": [None]})], ignore_index=True)
     found = gpupif.risk(sparse, "home", population=gpupif.Population(CITY, "count"), missing="wildcard")
     assert (found.population.presence, found.present) == (None, [])
     assert "presence" not in str(found)
-    # Without a missing value none overlap.
+    # Without a missing value no classes overlap.
     assert gpupif.risk(PATIENTS, "home", population=CITY, missing="wildcard").population == weighted
 
 
 @pytest.mark.slow
-def test_most_classes_alike():
-    """Of many classes of one row and one person each the values decide, however few are wanted."""
+def test_values_decide_between_very_many_equal_classes():
+    """List few of many classes of one row and one person each: the classes with the lowest values come first."""
     city = pd.DataFrame({"number": range(50_000)})
     found = gpupif.risk(city.sample(frac=0.5, random_state=1), "number", population=city, groups=3)
     drawn = sorted(city.sample(frac=0.5, random_state=1)["number"])

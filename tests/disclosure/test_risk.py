@@ -1,4 +1,4 @@
-"""Disclosure measures of tables against loops over their equivalence classes, on every engine; and `gpupif risk`."""
+"""Disclosure measures of tables, compared with loops over equivalence classes, on every engine; `gpupif risk`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.every_engine
 
 
 def plain(value):
-    """A value as it may be compared: missing ones are None."""
+    """Return a value in a form to compare; None if missing."""
     return None if value is None or value != value else value
 
 
 @pytest.mark.slow
 @given(question=questions(), chosen=st.integers(0, 3))
 @SHARED_FIXTURES
-def test_against_the_definitions(engine, question, chosen):
+def test_measures_are_as_defined(engine, question, chosen):
     table, known, sensitive, distances = question
     frame = frame_of(table)
     sizes = [len(rows) for rows in classes_of(table, known).values()]
@@ -90,19 +90,19 @@ CLOSER = {
 }
 
 
-def test_the_example_of_t_closeness():
-    """What the paper says of its tables, section 5."""
+def test_t_closeness_has_the_figures_of_its_paper():
+    """Compare with the figures in section 5 of the paper."""
     assert gpupif.models.t_closeness(pd.DataFrame(PEOPLE), ["zip", "age"], "salary") == pytest.approx(0.375)
     assert gpupif.models.t_closeness(pd.DataFrame(CLOSER), "zip", "salary") == pytest.approx(0.167, abs=5e-4)
 
 
-def test_worked_example_of_each_model(engine):
+def test_each_measure_has_the_value_of_its_worked_example(engine):
     table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
     worst = gpupif.risk(table, "g", "x").worst
     assert worst == {name: pytest.approx(model.example, abs=5e-7) for name, model in MODELS.items()}
 
 
-def test_functions_are_what_risk_says(engine):
+def test_functions_return_the_values_of_risk(engine):
     frame = pd.DataFrame(PEOPLE)
     known, sensitive = ["zip", "age"], ["salary", "disease"]
     tree = {value: ["lung" if value in ("flu", "bronchitis", "pneumonia") else "belly"] for value in PEOPLE["disease"]}
@@ -132,7 +132,7 @@ def test_functions_are_what_risk_says(engine):
 @pytest.mark.slow
 @given(question=questions(), seed=st.integers(0, 99))
 @settings(SHARED_FIXTURES, max_examples=30)
-def test_invariants(question, seed):
+def test_measures_keep_their_invariants(question, seed):
     table, known, sensitive, distances = question
     frame = frame_of(table)
     if not sensitive:
@@ -157,7 +157,7 @@ def test_invariants(question, seed):
         assert fewer.worst[model] <= worst[model] + 1e-12, model
 
 
-def test_every_kind_of_table(tmp_path):
+def test_every_kind_of_table_has_the_same_risk(tmp_path):
     frame = pd.DataFrame({**PEOPLE, "age": [None if age == "3*" else age for age in PEOPLE["age"]]})
     frame["lists"] = [[1]] * len(frame)
     arrow = pa.Table.from_pandas(frame)
@@ -171,7 +171,7 @@ def test_every_kind_of_table(tmp_path):
     assert [group["quasi_identifiers"]["age"] for group in expected["groups"]] == ["2*", None, ">40"] * 2
 
 
-def test_population_uniques_and_json():
+def test_population_uniques_are_in_the_result_and_its_json():
     frame = pd.DataFrame({"age": [1, 1, 2, 3, 4, 5], "ill": list("aababb")})
     found = gpupif.risk(frame, "age", "ill", population_size=60)
     assert found.uniques == gpupif.models.population_uniques([2, 1, 1, 1, 1], population=60)
@@ -190,8 +190,8 @@ def test_population_uniques_and_json():
 @pytest.mark.slow
 @given(question=questions(), seed=st.integers(0, 99), extra=st.integers(0, 20))
 @settings(SHARED_FIXTURES, max_examples=30)
-def test_journalist_risk(question, seed, extra):
-    """A table with further people, of the same values or of others, is the population."""
+def test_journalist_risk_is_that_of_loops_over_people(question, seed, extra):
+    """Add people with the same values or other values to a table: both together are the population."""
     table, known, _, _ = question
     frame = frame_of(table)
     people = pd.concat([frame, frame.sample(extra, replace=True, random_state=seed)], ignore_index=True)
@@ -205,7 +205,7 @@ def test_journalist_risk(question, seed, extra):
     assert "journalist risk" in str(found)
 
 
-def test_population_of_other_kinds_and_values(tmp_path):
+def test_a_population_may_be_of_another_kind_with_the_same_types(tmp_path):
     frame = pd.DataFrame({"age": [1.0, None, 2.0], "sex": list("fmm"), "ill": list("abb")})
     people = pd.DataFrame({"sex": list("fmmxm"), "age": [1, None, 2, 9, 2]})
     expected = gpupif.models.population_risks([1, 1, 1, 0], [1, 1, 2, 1])
@@ -230,15 +230,15 @@ def test_population_of_other_kinds_and_values(tmp_path):
         gpupif.risk(frame, ["age", "sex"], population=gpupif.Population(people, lacks="drop"))
 
 
-def test_what_a_population_lacks_may_be_counted():
+def test_rows_that_a_population_lacks_may_be_counted():
     frame = pd.DataFrame({"age": [1, 1, 2, 3], "sex": list("ffmm")})
     people = pd.DataFrame({"age": [1, 2, 2, 9], "sex": list("fmmm")})
     found = gpupif.risk(frame, ["age", "sex"], population=gpupif.Population(people, lacks="count"))
-    # One more of 1 f, and 3 m, are people of the population, too.
+    # One more person of 1 f, and 3 m, are added to the people of the population.
     assert found.population == gpupif.models.population_risks([2, 1, 1, 0], [2, 2, 1, 1])
 
 
-def test_tuples_are_names_or_a_name():
+def test_a_tuple_is_a_name_if_a_column_has_it():
     frame = pd.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2], "ill": list("xyxy")})
     assert gpupif.models.k_anonymity(frame, ("a", "b")) == gpupif.models.k_anonymity(frame, ["a", "b"]) == 1
     named = frame.set_axis([("a", "b"), "b", "ill"], axis=1)
@@ -267,8 +267,8 @@ def test_nearly_unique_quasi_identifiers_are_named():
 
 
 @pytest.mark.parametrize(("heading", "printed"), [("", "gain"), ("inf. gain", "inf. gain")])
-def test_a_new_measure_is_an_entry(monkeypatch, heading, printed):
-    """A disclosure measure that no code but its entry knows of."""
+def test_a_new_measure_needs_only_an_entry(monkeypatch, heading, printed):
+    """Add a disclosure measure that only its entry knows."""
     gain = MODELS["alpha"].__class__(
         "gain",
         "cig",
@@ -291,12 +291,12 @@ def test_a_new_measure_is_an_entry(monkeypatch, heading, printed):
 
 
 @pytest.mark.parametrize("module", [gpupif.disclosure.privacy_models, gpupif.disclosure.risk])
-def test_examples(module):
+def test_docstrings_hold(module):
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
 
 
-def test_many_classes_and_values():
+def test_many_classes_and_values_are_counted():
     """More classes than a dense table of counts holds, and rows enough for blocks of several tasks."""
     random = np.random.default_rng(0)
     frame = pd.DataFrame({f"c{place}": random.integers(0, 40, 30_000) for place in range(3)})

@@ -39,7 +39,7 @@ small_columns = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), mi
 @pytest.mark.slow
 @given(people=st.integers(1, 4), weights=small_columns)
 @settings(deadline=None, max_examples=40)
-def test_exact_shares_by_enumeration(people, weights):
+def test_exact_shares_are_those_of_an_enumeration(people, weights):
     columns = [shares(one) for one in weights]
     found = gpupif.models.uniqueness(people, [list(map(float, one)) for one in columns])
     unique, pairs = by_enumeration(people, columns)
@@ -54,7 +54,7 @@ def test_exact_shares_by_enumeration(people, weights):
 
 @given(people=st.integers(1, 5), slots=st.integers(1, 4))
 @settings(deadline=None, max_examples=20)
-def test_equal_slots_by_enumeration(people, slots):
+def test_equal_slots_have_the_shares_of_an_enumeration(people, slots):
     found = gpupif.models.uniqueness(people, slots)
     unique, pairs = by_enumeration(people, [[Fraction(1, slots)] * slots])
     assert found.unique_exact == pytest.approx(float(unique), rel=1e-12, abs=1e-15)
@@ -62,7 +62,7 @@ def test_equal_slots_by_enumeration(people, slots):
     assert found.unique == pytest.approx(math.exp(-people / slots), rel=1e-14)
 
 
-def test_zip_code_of_the_article():
+def test_the_zip_code_has_the_shares_of_the_article():
     """exp(-9330/56940) is 0.84886, which the article gives as 84.8 %; of the people 7 % are the number of pairs."""
     found = gpupif.models.uniqueness(9_330, 56_940)
     assert math.floor(found.unique * 1000) == 848
@@ -81,7 +81,7 @@ def test_zip_code_of_the_article():
     ],
     ids=["Texas", "Ohio", "Tennessee", "Wyoming"],
 )
-def test_states_of_the_article(people, unique, pairs):
+def test_states_have_the_shares_of_the_article(people, unique, pairs):
     """Known by birthday and the last four digits of a number."""
     found = gpupif.models.uniqueness(people, [365, 10_000])
     assert (f"{found.unique:.2%}", f"{found.pairs:.2%}") == (unique, pairs)
@@ -89,7 +89,7 @@ def test_states_of_the_article(people, unique, pairs):
 
 
 @given(people=st.integers(1, 10**12), slots=st.integers(1, 10**15))
-def test_ranges_and_nearness_of_the_approximation(people, slots):
+def test_the_approximation_is_in_range_and_near(people, slots):
     found = gpupif.models.uniqueness(people, slots)
     assert 0 <= found.unique_exact <= 1
     assert 0 <= found.unique <= 1
@@ -100,7 +100,7 @@ def test_ranges_and_nearness_of_the_approximation(people, slots):
         assert found.pairs_exact == pytest.approx(found.pairs, abs=2 / slots)
 
 
-def test_digits_kept_for_huge_numbers():
+def test_huge_numbers_keep_their_digits():
     found = gpupif.models.uniqueness(10**10, 10**12)
     # (1 - 1/d)^(z-1) = exp(-(z-1)/d - (z-1)/(2 d^2) - ...)
     assert found.unique_exact == pytest.approx(math.exp(-(10**10 - 1) / 10**12), rel=1e-14)
@@ -122,7 +122,7 @@ def test_lattice_is_as_accurate_as_it_says(weights, people, equal):
         assert getattr(lattice, name) == pytest.approx(getattr(exact, name), rel=0, abs=lattice.accuracy)
 
 
-def test_blocks_do_not_matter(monkeypatch):
+def test_the_size_of_blocks_does_not_matter(monkeypatch):
     random = np.random.default_rng(3)
     columns = [random.dirichlet(np.ones(size)).tolist() for size in (7, 5, 4)]
     whole = gpupif.models.uniqueness(50, columns)
@@ -132,7 +132,7 @@ def test_blocks_do_not_matter(monkeypatch):
     assert parts.pairs == pytest.approx(whole.pairs, rel=1e-14)
 
 
-def test_forms_of_the_same_columns():
+def test_all_forms_of_columns_give_one_result():
     first = gpupif.models.uniqueness(40, [{"f": 0.25, "m": 0.75, "x": 0}, 3, 4])
     assert first.slots == 24
     assert gpupif.models.uniqueness(np.int64(40), [12, (0.75, 0.25)]) == first
@@ -143,7 +143,7 @@ def test_forms_of_the_same_columns():
     assert first.to_dict()["unique_exact"] == first.unique_exact
 
 
-def test_rounded_probabilities_are_made_to_sum_to_1():
+def test_rounded_probabilities_are_scaled_to_sum_to_1():
     third = round(1 / 3, 7)
     assert gpupif.models.uniqueness(1, [[third] * 3]).unique_exact == pytest.approx(1.0, rel=1e-15)
 
@@ -182,7 +182,7 @@ def test_rounded_probabilities_are_made_to_sum_to_1():
         ((10, {"f": 0.5, "m": 0.5}), ["categories", "[categories]"]),
     ],
 )
-def test_bad_input(arguments, fragments):
+def test_bad_input_is_refused(arguments, fragments):
     with pytest.raises(InputError) as caught:
         gpupif.models.uniqueness(*arguments)
     for fragment in fragments:
@@ -190,7 +190,7 @@ def test_bad_input(arguments, fragments):
 
 
 @pytest.mark.slow
-def test_too_many_combinations():
+def test_too_many_combinations_are_refused():
     column = np.random.default_rng(0).dirichlet(np.ones(1000)).tolist()
     with pytest.raises(InputError, match=r"1,000,000,000.*method='lattice'"):
         gpupif.models.uniqueness(10, [column] * 3)
@@ -200,5 +200,5 @@ def test_too_many_combinations():
         gpupif.models.uniqueness(10, [[1e-300, 1 - 1e-300]] * 4, method="lattice")
 
 
-def test_docstring():
+def test_the_docstring_holds():
     assert doctest.testmod(gpupif.disclosure.uniqueness).failed == 0

@@ -1,5 +1,6 @@
-"""Disclosure measures where rows have sampling weights, or missing values match every value: on every engine, from
-their definitions, beside what `score` says of cells, beside sdcMicro; and the same from files and on Dask.
+"""Disclosure measures with sampling weights, or with missing values that match every value, on every engine.
+
+They are compared with their definitions, with scores of cells, and with sdcMicro; files and Dask give the same numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ KINDS = ("whole", "whole, nobody", "halves", "any", "any, nobody")
 
 @st.composite
 def questions(draw, exact=False):
-    """A table, perhaps with weights, quasi-identifiers, sensitive attributes, and how missing values are taken."""
+    """Draw a table, perhaps weights, quasi-identifiers, sensitive attributes, and the treatment of missing values."""
     wildcard = draw(st.booleans())
     table = draw((sparse() if wildcard else tables()).filter(lambda table: len(table[next(iter(table))]) > 1))
     names = list(table)
@@ -59,7 +60,7 @@ def questions(draw, exact=False):
 
 
 def ask(table, weights, missing):
-    """The table as a frame, and the arguments that say how it is taken."""
+    """Return the table as a frame, and the arguments for weights and missing values."""
     frame = frame_of(table)
     if weights is None:
         return frame, {"missing": missing}
@@ -70,7 +71,7 @@ def ask(table, weights, missing):
 @pytest.mark.every_engine
 @given(question=questions(), least=st.integers(0, 2))
 @SHARED_FIXTURES
-def test_against_the_definitions(engine, question, least):
+def test_measures_are_as_defined(engine, question, least):
     table, known, sensitive, weights, missing = question
     frame, how = ask(table, weights, missing)
     counts, wildcard = weights or [1] * len(frame), missing == "wildcard"
@@ -110,7 +111,7 @@ def test_against_the_definitions(engine, question, least):
 @pytest.mark.every_engine
 @given(question=questions())
 @SHARED_FIXTURES
-def test_the_estimated_population(engine, question):
+def test_the_estimated_population_is_as_defined(engine, question):
     table, known, _, weights, missing = question
     frame, how = ask(table, weights, missing)
     found = gpupif.risk(frame, known, threshold=0.3, **how).estimated
@@ -132,7 +133,10 @@ def test_the_estimated_population(engine, question):
 
 @st.composite
 def sparse_samples(draw):
-    """Some rows of a table with many missing values, each column's from rows of their own perhaps, and the table."""
+    """Draw some rows of a table with many missing values, and the table.
+
+    Perhaps each column takes the values of the drawn rows in an order of its own.
+    """
     population = draw(sparse())
     rows = len(next(iter(population.values())))
     drawn = draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=rows))
@@ -146,7 +150,7 @@ def sparse_samples(draw):
 
 
 def expected_there(sample, population, known, threshold):
-    """What is said of a sample in a population where classes overlap, from its definition."""
+    """Return the risk of a sample in a population with overlapping classes, by its definition."""
     people = naive.people_there(sample, population, known)
     risks = [1 / size for size in people]
     at_risk = sum(risk > threshold for risk in risks) / len(risks)
@@ -165,7 +169,7 @@ def expected_there(sample, population, known, threshold):
 @pytest.mark.every_engine
 @given(question=sparse_samples(), lacks=st.sampled_from(["error", "count"]))
 @SHARED_FIXTURES
-def test_a_population(engine, question, lacks):
+def test_a_population_with_wildcards_is_as_defined(engine, question, lacks):
     sample, people, known = question
     frame, others = frames_of(sample, people)
     population = gpupif.Population(others, lacks)
@@ -184,14 +188,14 @@ def test_a_population(engine, question, lacks):
         )
         assert scored.population_size["one"].tolist() == naive.people_there(sample, people, known)
     else:
-        # Rows that the population lacks are refused in the same words, too.
+        # Errors about rows that the population lacks have the same words, too.
         assert outcome(frame, known, **asked, missing="wildcard") == outcome(frame, known, **asked)
 
 
 @pytest.mark.slow
 @given(question=sparse_samples(), weighted=st.booleans(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
-def test_a_population_from_files_and_on_dask(question, weighted, data, tmp_path_factory, dask_in_one_thread):
+def test_files_and_dask_give_the_same_population_risk(question, weighted, data, tmp_path_factory, dask_in_one_thread):
     sample, people, known = question
     frames = frames_of(sample, people)
     if weighted:
@@ -217,8 +221,8 @@ def test_a_population_from_files_and_on_dask(question, weighted, data, tmp_path_
 @pytest.mark.slow
 @given(question=questions())
 @settings(SHARED_FIXTURES, max_examples=40)
-def test_extremes_of_the_cells_of_score(question):
-    """To the last bit, of rows that stand for somebody."""
+def test_measures_are_the_extremes_of_scores(question):
+    """Compare to the last bit, over rows of a weight above 0."""
     table, known, sensitive, weights, missing = question
     if not sensitive:
         return
@@ -241,7 +245,7 @@ def test_extremes_of_the_cells_of_score(question):
 @pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=40)
-def test_the_same_from_files_and_on_dask(question, chosen, data, tmp_path_factory, dask_in_one_thread):
+def test_files_and_dask_give_the_same_numbers(question, chosen, data, tmp_path_factory, dask_in_one_thread):
     table, known, sensitive, weights, missing = question
     frame, how = ask(table, weights, missing)
     given_l = chosen if sensitive else None
@@ -250,7 +254,7 @@ def test_the_same_from_files_and_on_dask(question, chosen, data, tmp_path_factor
     expected = outcome(frame, *asked, **options)
     edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=3))
     folder = write_parts(tmp_path_factory.mktemp("t") / "in", frame, edges)
-    # The different rows have to fit, where missing values match every value.
+    # If missing values match every value, all distinct rows have to fit into memory.
     rows = len(frame) if missing == "wildcard" else data.draw(st.integers(1, len(frame) + 1))
     with in_pieces(data.draw(st.integers(1, len(frame))), rows):
         assert outcome(folder, *asked, memory_limit="64GiB", **options) == outcome(folder, *asked, **options)
@@ -259,8 +263,8 @@ def test_the_same_from_files_and_on_dask(question, chosen, data, tmp_path_factor
         assert outcome(cut(frame, edges), *asked, **options) == expected
 
 
-# Tables of sdcMicro's tests of frequency counts and individual risk, and what these say; with missing values
-# its complete rows' counts hold here too, for no row lacks all.
+# Tables of sdcMicro's tests of frequency counts and individual risk, with its figures. Its counts of complete rows hold
+# with missing values, too, since no row lacks all values.
 FEW = {"a": [2, 3, 2, 2, 3, 3, 1, 2], "b": [3, 3, 3, 3, 3, 3, 4, 3], "c": [1, 3, 1, 2, 1, 1, 1, 1]}
 PEOPLE = [18.0, 45.5, 39.0, 17.0, 92.0, 8.0, 123.5, 51.0]
 HOLES = {**FEW, "c": [1, 3, None, 2, 1, 1, None, 1]}
@@ -284,7 +288,7 @@ EXACT = [
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize(("table", "rows", "people"), FREQUENCIES)
-def test_frequency_counts_as_in_sdcmicro(engine, table, rows, people):
+def test_frequency_counts_are_those_of_sdcmicro(engine, table, rows, people):
     frame, how = ask(table, PEOPLE, "wildcard")
     found = gpupif.risk(frame, list(table), **how)
     assert found.k == min(rows)
@@ -296,8 +300,8 @@ def test_frequency_counts_as_in_sdcmicro(engine, table, rows, people):
 
 
 @pytest.mark.parametrize(("table", "risks"), EXACT)
-def test_individual_risk_as_in_sdcmicro(table, risks):
-    """Its method "exact"; the mean and the sum are its global risk."""
+def test_individual_risk_is_that_of_sdcmicro(table, risks):
+    """Compare with its method "exact"; its global risk is the mean and the sum."""
     frame, how = ask(table, PEOPLE, "wildcard")
     found = gpupif.risk(frame, list(table), **how).estimated
     assert found.individual.highest == pytest.approx(max(risks), rel=1e-7)
@@ -312,8 +316,8 @@ def test_individual_risk_as_in_sdcmicro(table, risks):
     ),
 )
 @settings(deadline=None, max_examples=40)
-def test_individual_risk_to_the_last_bits(rows, times):
-    """And the same whatever stands beside it."""
+def test_individual_risk_is_exact_to_the_last_bits(rows, times):
+    """Check that the risk of a class does not depend on the other classes in the array."""
     sizes = np.array(rows)
     people = sizes * np.array(times[: len(rows)])
     found = individual_risk(sizes, people)
@@ -326,8 +330,8 @@ def test_individual_risk_to_the_last_bits(rows, times):
 @pytest.mark.slow
 @given(question=questions(exact=True))
 @settings(SHARED_FIXTURES, max_examples=30)
-def test_weights_are_copies_of_rows(question):
-    """What is said of shares is what it says of a table with each row as often as its weight says; k is not."""
+def test_whole_weights_count_as_copies_of_rows(question):
+    """Repeat each row as often as its weight says: shares stay, k does not."""
     table, known, sensitive, weights, missing = question
     if not sensitive or weights is None or any(weight != int(weight) for weight in weights):
         return
@@ -347,7 +351,7 @@ def test_weights_are_copies_of_rows(question):
 @pytest.mark.slow
 @given(question=questions())
 @settings(SHARED_FIXTURES, max_examples=30)
-def test_wildcards_without_missing_values_are_nothing(question):
+def test_wildcards_without_missing_values_change_nothing(question):
     table, known, sensitive, weights, _ = question
     full = {name: [0 if value is None else value for value in values] for name, values in table.items()}
     full = {name: list(map(str, values)) for name, values in full.items()}
@@ -357,8 +361,8 @@ def test_wildcards_without_missing_values_are_nothing(question):
     assert found == outcome(frame, known, sensitive or None, device="cpu", **how | {"missing": "category"})
 
 
-def test_more_missing_values_are_no_less_anonymous():
-    """Suppression takes nothing from k, nor from the people of any class."""
+def test_more_missing_values_never_lower_k():
+    """Suppress values: neither k nor the people of any class get fewer."""
     frame = gpupif.datasets.census(400).astype(object)
     known = ["age", "sex", "region", "education"]
     random = np.random.default_rng(2)
@@ -392,13 +396,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("options", "message"), BAD)
-def test_bad_input(options, message):
+def test_bad_input_is_refused(options, message):
     frame = FRAME.assign(gone=None, one=["x", None, "x", None], none=0)
     with pytest.raises(InputError, match=message):
         gpupif.risk(frame, "age", **{"sensitive": "ill", "missing": "wildcard", **options})
 
 
-def test_functions_take_them_too():
+def test_functions_take_weights_and_wildcards():
     known, how = "age", {"weights": "w", "missing": "wildcard"}
     found = gpupif.risk(FRAME, known, "ill", **how)
     assert gpupif.models.k_anonymity(FRAME, known, **how) == found.k == 2
@@ -423,14 +427,14 @@ def test_weights_may_be_a_quasi_identifier():
     assert (found.k, found.estimated.k_map) == (1, 1.0)
 
 
-def test_beta_and_delta_by_hand():
-    """Of values that the row whose class it is does not have, too."""
+def test_beta_and_delta_are_those_computed_by_hand():
+    """Include values of a class that the row whose class it is does not have."""
     frame = pd.DataFrame({"age": [1, 1, 2, 2, None], "ill": list("aabbc")})
     found = gpupif.risk(frame, "age", "ill", missing="wildcard")
-    # Of all five 2/5, 2/5, 1/5; 1 is known of three: 2/3, 0, 1/3.
+    # Shares of a, b, c are 2/5, 2/5, 1/5 in all rows, and 2/3, 0, 1/3 in the three rows that match age 1.
     assert found.worst["basic_beta"] == found.worst["enhanced_beta"] == pytest.approx(2 / 3)
     assert found.worst["delta"] == pytest.approx(math.log(5 / 3))
-    # All that is known of who may be 3 is b, of which the table has 1/4.
+    # The only known value in rows that match age 3 is b, whose share in the table is 1/4.
     frame = pd.DataFrame({"age": [1, 1, 1, 3, None], "ill": ["a", "a", "a", None, "b"]})
     found = gpupif.risk(frame, "age", "ill", missing="wildcard")
     assert found.worst["basic_beta"] == pytest.approx(3)
@@ -438,18 +442,18 @@ def test_beta_and_delta_by_hand():
     assert found.worst["delta"] == pytest.approx(math.log(4))
 
 
-def test_rows_of_weight_0_are_rows_that_nobody_is():
+def test_rows_of_weight_0_are_in_no_class():
     frame = FRAME.assign(w=[1, 1, 0, 0])
     found = gpupif.risk(frame, "age", "ill", weights="w", missing="category")
     assert found.k == 1
     assert found.estimated.k_map == 2.0
     assert found.estimated.journalist == AttackRisk(0.5, 0.25, 1.0 / 2)
-    # Of those two all have the same value.
+    # Both rows with a weight above 0 have the same value.
     assert (found.worst["alpha"], found.worst["delta"]) == (1.0, 0.0)
     assert [group.rows for group in found.groups] == [2]
 
 
-def test_different_rows_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
+def test_distinct_rows_with_wildcards_have_to_fit_into_memory(tmp_path, monkeypatch, dask_in_one_thread):
     frame = gpupif.datasets.census(60).astype(object)
     frame.loc[3, "age"] = None
     folder = write_parts(tmp_path / "in", frame.assign(age=frame["age"].astype("Int64")))
@@ -469,7 +473,7 @@ PEOPLE_THERE = pd.DataFrame({"age": [1, 1, 1, 2, 3, None], "home": list("aabbbb"
 
 
 @pytest.mark.parametrize("kind", ["memory", "files", "dask"])
-def test_a_population_by_hand(kind, tmp_path, dask_in_one_thread):
+def test_a_population_with_wildcards_is_that_counted_by_hand(kind, tmp_path, dask_in_one_thread):
     sample = pd.DataFrame({"age": [1, 2, None], "home": list("aba")})
     table, people = sample, PEOPLE_THERE
     if kind == "files":
@@ -479,7 +483,7 @@ def test_a_population_by_hand(kind, tmp_path, dask_in_one_thread):
     found = configured(
         gpupif.risk, table, ["age", "home"], population=people, threshold=0.4, missing="wildcard", device="cpu"
     )
-    # 1 a matches both 1 a, 2 b the other and the b of unknown age, an a of unknown age both 1 a.
+    # 1 a matches two people 1 a; 2 b matches 2 b and the b of unknown age; an a of unknown age matches both 1 a.
     there = found.population
     assert (there.k_map, there.classes, there.marketer) == (2, None, 0.5)
     assert (there.journalist.highest, there.journalist.at_risk) == (0.5, 1.0)
@@ -488,7 +492,7 @@ def test_a_population_by_hand(kind, tmp_path, dask_in_one_thread):
     assert "journalist risk, average" not in str(found)
 
 
-def test_values_that_a_population_lacks():
+def test_values_that_a_population_lacks_are_named():
     sample = pd.DataFrame({"age": [1, 7, 7, None], "home": list("abbb")})
     asked = {"missing": "wildcard", "population": PEOPLE_THERE}
     message = "population: column 'age' has 7.0 nowhere in it, which is in 2 of the table's rows"
@@ -497,11 +501,11 @@ def test_values_that_a_population_lacks():
     for frame in (sample, cut(sample, [1])):
         counted = {**asked, "population": gpupif.Population(PEOPLE_THERE, "count")}
         found = configured(gpupif.risk, frame, ["age", "home"], device="cpu", **counted).population
-        # 7 b matches the row of unknown age, any b all four.
+        # 7 b matches the row of unknown age; a b of unknown age matches all four rows.
         assert (found.k_map, found.marketer) == (1, (1 / 2 + 1 + 1 + 1 / 4) / 4)
 
 
-def test_rows_of_both_tables_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
+def test_distinct_rows_of_both_tables_have_to_fit_into_memory(tmp_path, monkeypatch, dask_in_one_thread):
     people = gpupif.datasets.census(90, columns=4).astype(object)
     people.loc[3, "region"] = None
     sample, known = people.iloc[10:14], ["age", "region"]
@@ -514,13 +518,13 @@ def test_rows_of_both_tables_have_to_fit(tmp_path, monkeypatch, dask_in_one_thre
         gpupif.risk(cut(sample, []), known, population=people, missing="wildcard")
 
 
-def test_each_measure_says_what_it_is_then():
+def test_each_measure_has_a_text_for_weights_and_wildcards():
     for model in MODELS.values():
         assert model.weights, model.name
         assert model.wildcards, model.name
 
 
-def test_command_line(run, folder):
+def test_the_command_takes_weights_and_wildcards(run, folder):
     FRAME.to_csv(folder / "t.csv", index=False)
     command = ("risk", "t.csv", "--quasi-identifiers", "age", "--sensitive", "ill")
     ended = run(*command, "--weights", "w", "--missing", "wildcard", "--json")
@@ -536,8 +540,8 @@ def test_command_line(run, folder):
 
 
 @pytest.mark.slow
-def test_in_parts_of_every_size(tmp_path):
-    """Down to one class, looked at attribute by attribute, with weights that differ in all rows."""
+def test_partitions_of_every_size_give_the_same_numbers(tmp_path):
+    """Cut down to one class, searched attribute by attribute, with weights that differ in all rows."""
     frame = gpupif.datasets.census(300).assign(w=np.random.default_rng(0).random(300))
     folder = write_parts(tmp_path / "in", frame, [90, 200])
     asked = (["sex"], ["region", "occupation", "education"])

@@ -1,4 +1,4 @@
-"""What columns hold, and the roles that are proposed: by the definitions, and wherever the table lies."""
+"""Facts of columns, and the roles that are proposed: by their definitions, and in every way to run."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ RANDOM = np.random.default_rng(7)
 
 
 def some(values, rows=ROWS):
-    """So many values drawn from these, all of them at least once."""
+    """Return `rows` values drawn from `values`, each of them at least once."""
     drawn = [*values, *RANDOM.choice(np.asarray(values, dtype=object), rows - len(values))]
     return list(RANDOM.permutation(np.asarray(drawn, dtype=object)))
 
 
-# By column, what is proposed: role, look (None: nothing known), evidence; and its values.
+# By column: the proposed role, the likely meaning (None: unknown), the evidence, and the values.
 COLUMNS = {
     "id": ("identifier", "identifying codes", "name", list(range(1, ROWS + 1))),
     "row": ("leave out", "row numbers", "values", list(range(ROWS))),
@@ -85,14 +85,14 @@ def found():
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_proposals(found, name):
+def test_each_column_has_its_proposal(found, name):
     row = found.columns.set_index("column").loc[name]
     role, meaning, evidence, _ = COLUMNS[name]
     assert (row["role"], row["looks_like"], row["evidence"]) == (role, meaning, evidence), row["reason"]
     assert found.roles[name] == role
 
 
-def test_reasons_say_what_decided(found):
+def test_reasons_name_the_ground_of_a_proposal(found):
     reasons = found.columns.set_index("column")["reason"]
     assert "HIPAA (C)" in reasons["age"]
     assert "ages above 89" in reasons["age"]
@@ -107,7 +107,7 @@ def test_reasons_say_what_decided(found):
 
 
 def naive(values):
-    """Different values, those that occur once, entropy and alpha-distinction, by their definitions."""
+    """Return distinct values, values that occur once, entropy and alpha-distinction, by their definitions."""
     known = [value for value in values if value is not None]
     counts = Counter(known)
     missing = len(values) - len(known)
@@ -122,7 +122,7 @@ def naive(values):
     }
 
 
-def test_numbers_by_definition(found):
+def test_numbers_are_as_defined(found):
     for row in found.columns.to_dict("records"):
         wanted = naive(COLUMNS[row["column"]][-1])
         assert {key: row[key] for key in wanted} == pytest.approx(wanted, abs=1e-12), row["column"]
@@ -130,7 +130,7 @@ def test_numbers_by_definition(found):
 
 
 def largest_key(values):
-    """Of how many rows, by removing others, a column can become a key, as Motwani and Xu define it."""
+    """Return the most rows that can be kept so that a column is a key, by the definition of Motwani and Xu."""
     best = 0
     for kept in range(1 << len(values)):
         rows = [value for place, value in enumerate(values) if kept >> place & 1]
@@ -141,7 +141,7 @@ def largest_key(values):
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=8))
 @settings(max_examples=30, deadline=None)
-def test_alpha_distinction(values):
+def test_alpha_distinction_is_that_of_the_largest_key(values):
     assert gpupif.inspect(pd.DataFrame({"x": values})).columns["alpha_distinction"][0] == largest_key(values)
 
 
@@ -154,17 +154,17 @@ def same(one, other):
 @pytest.mark.every_engine
 @pytest.mark.parametrize("way", OTHERS)
 @pytest.mark.parametrize("parts", [1, 3])
-def test_the_same_anywhere(monkeypatch, found, way, parts):
-    """Also where the values of a column are merged in parts, and more differ than are looked at."""
-    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+def test_every_way_to_run_gives_the_same_facts(monkeypatch, found, way, parts):
+    """Merge values in partitions, too, and have more distinct values than a sample takes."""
+    monkeypatch.setattr(table_facts, "MOST_PARTITIONS", parts)
     monkeypatch.setattr(table_facts, "MERGING", 10**9)
-    monkeypatch.setattr(column_facts, "LOOKED_AT", 20)
+    monkeypatch.setattr(column_facts, "SAMPLE_SIZE", 20)
     same(way(gpupif.inspect, TABLE), in_memory(gpupif.inspect, TABLE))
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_csv_in_streams(tmp_path, monkeypatch, parts):
-    """Types are those of all values of a column, whatever part a value lies in."""
+def test_types_in_csv_are_those_of_whole_columns(tmp_path, monkeypatch, parts):
+    """Take the type of all values of a column, whichever chunk they are in."""
     table = TABLE.assign(
         halves=[f"{i / 2}" for i in range(ROWS)],
         mixed=[str(i) if i % 50 else f"x{i}" for i in range(ROWS)],
@@ -180,18 +180,18 @@ def test_csv_in_streams(tmp_path, monkeypatch, parts):
         *("number", "text", "number", "text", "whole number", "date")
     ]
     assert whole.columns.set_index("column").loc["twice", "values"] == 2
-    monkeypatch.setattr(table_facts, "MOST_PARTS", parts)
+    monkeypatch.setattr(table_facts, "MOST_PARTITIONS", parts)
     monkeypatch.setattr(table_facts, "MERGING", 10**9)
     with gpupif.config(memory_limit="16GiB"):
         same(gpupif.inspect(file), whole)
 
 
-def test_the_order_of_rows_says_nothing(found):
+def test_the_order_of_rows_does_not_matter(found):
     same(gpupif.inspect(TABLE.sample(frac=1, random_state=3)), found)
 
 
 @pytest.mark.parametrize("kind", ["arrow", "polars"])
-def test_other_frames(found, kind):
+def test_other_frames_have_the_same_facts(found, kind):
     table = pa.Table.from_pandas(TABLE, preserve_index=False)
     if kind == "polars":
         polars = pytest.importorskip("polars")
@@ -199,7 +199,7 @@ def test_other_frames(found, kind):
     same(gpupif.inspect(table), found)
 
 
-def test_what_cannot_be_compared(tmp_path):
+def test_values_that_cannot_be_compared_are_left_out(tmp_path):
     frame = pd.DataFrame({"list": [[1], [2]], "mixed": [1, "a"], "name": ["x", "y"]})
     found = gpupif.inspect(frame).columns.set_index("column")
     assert found["type"].to_dict() == {"list": "other", "mixed": "other", "name": "text"}
@@ -220,13 +220,13 @@ def test_what_cannot_be_compared(tmp_path):
         ([0, 0, 1], "weight", "sum to 1 people"),
     ],
 )
-def test_weights(values, role, words):
+def test_weights_are_proposed_if_they_can_weigh(values, role, words):
     row = gpupif.inspect(pd.DataFrame({"pweight": values})).columns.iloc[0]
     assert row["role"] == role
     assert words in row["reason"]
 
 
-def test_the_weight_of_a_body():
+def test_the_weight_of_a_body_is_no_sampling_weight():
     frame = pd.DataFrame({"weight": [70.5, 81.0, 66.0], "height": [1.7, 1.8, 1.65]})
     assert dict(gpupif.inspect(frame).roles) == {"weight": "quasi-identifier", "height": "quasi-identifier"}
     found = gpupif.inspect(frame[["weight"]])
@@ -243,8 +243,8 @@ def test_shares_are_never_rounded_to_none_or_all():
     assert "under 1 % look like e-mail addresses" in reason
 
 
-def test_what_a_name_says_of_an_identifier_goes_before_check_digits():
-    """Numbers of devices have those of payment cards."""
+def test_a_name_of_an_identifier_has_precedence_over_check_digits():
+    """Name device numbers, which have the check digits of payment cards."""
     numbers = ["4111111111111111", "5500000000000004", "378282246310005", "6011111111111117", "3530111333300000"]
     numbers += ["5555555555554444", "4012888888881881", "371449635398431"]
     found = gpupif.inspect(pd.DataFrame({"imei": numbers, "x": numbers})).columns
@@ -252,7 +252,7 @@ def test_what_a_name_says_of_an_identifier_goes_before_check_digits():
     assert "100 % look like payment card numbers" in found["reason"][0]
 
 
-def test_examples(tmp_path, monkeypatch):
+def test_docstrings_hold(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for module in ("inspection.inspect", "attack.roles"):
         tried = doctest.testmod(importlib.import_module(f"gpupif.{module}"))
@@ -260,7 +260,7 @@ def test_examples(tmp_path, monkeypatch):
         assert tried.failed == 0
 
 
-def test_columns_and_bad_input(tmp_path):
+def test_columns_may_be_named_and_bad_input_is_refused(tmp_path):
     assert list(gpupif.inspect(TABLE, ["sex", "age"]).columns["column"]) == ["sex", "age"]
     for table, words in [
         (TABLE[:0], "at least one row"),
@@ -276,7 +276,7 @@ def test_columns_and_bad_input(tmp_path):
         gpupif.inspect(tmp_path / "none.csv")
 
 
-def test_what_is_found_prints_and_is_json(found):
+def test_an_inspection_prints_and_is_json(found):
     import json
 
     document = json.loads(found.to_json())
@@ -287,7 +287,7 @@ def test_what_is_found_prints_and_is_json(found):
     assert repr(found) == f"<Inspection of {ROWS} rows x {len(COLUMNS)} columns>"
 
 
-def test_a_hundred_columns_wide(found):
+def test_tables_fit_a_hundred_characters(found):
     from io import StringIO
 
     from rich.console import Console
@@ -298,8 +298,8 @@ def test_a_hundred_columns_wide(found):
     assert "e-mail addresses (F)" in out.getvalue()
 
 
-def test_numbers_of_anything_identify_where_each_row_has_its_own():
-    """Those of schools do not, which pupils share."""
+def test_numbers_identify_if_each_row_has_its_own():
+    """Compare with numbers of schools, which pupils share: those do not identify."""
     every = [f"{place:05}" for place in range(1000)]
     table = pd.DataFrame({"loan_id": every, "prescription_no": every, "state_id": every, "visits": range(1000)})
     table = table.assign(school_id=[f"S{place % 20:03}" for place in range(1000)])
@@ -309,8 +309,8 @@ def test_numbers_of_anything_identify_where_each_row_has_its_own():
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_an_index_is_listed_where_it_looks_like_an_identifier(tmp_path):
-    """Whatever has an index: files, Arrow and frames; else row labels are left out."""
+def test_an_index_is_listed_if_it_looks_like_an_identifier(tmp_path):
+    """Try each kind of table that has an index: files, Arrow and frames. Other row labels are left out."""
     table = pd.DataFrame({"age": [20, 30, 20, 40]}, pd.Index([f"p{i}@example.org" for i in range(4)], name="who"))
     table.to_parquet(tmp_path / "t.parquet")
     kinds = [table, pa.Table.from_pandas(table), tmp_path / "t.parquet", dd.from_pandas(table, npartitions=2)]
@@ -319,7 +319,7 @@ def test_an_index_is_listed_where_it_looks_like_an_identifier(tmp_path):
         assert {**found.roles} == {"who": "identifier", "age": "quasi-identifier"}
         assert sorted(found.columns["column"]) == ["age", "who"]
         assert list(gpupif.inspect(kind, columns=["who"]).columns["looks_like"]) == ["e-mail addresses"]
-        # They fit the table.
+        # The proposed roles fit the table.
         assert gpupif.risk(kind, roles=found.roles).k == 1
     for index in (pd.Index([7, 3, 5, 9]), pd.Index([7, 3, 5, 9], name="x"), pd.Index(list("aabb"), name="x")):
         assert list(gpupif.inspect(table.set_index(index)).columns["column"]) == ["age"]

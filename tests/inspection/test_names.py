@@ -1,4 +1,4 @@
-"""What names of columns say, and what they do not."""
+"""Names of columns that have a meaning, and names that have none."""
 
 from __future__ import annotations
 
@@ -64,21 +64,21 @@ SILENT = """
     ("name", "meaning"),
     [pytest.param(name, meaning, id=name) for meaning, names in SAID.items() for name in names.split("; ")],
 )
-def test_names(name, meaning):
+def test_a_name_has_its_meaning(name, meaning):
     assert meaning_of_name(name) == meaning
 
 
 @pytest.mark.parametrize("name", [name.strip() for name in SILENT])
-def test_names_that_say_nothing(name):
+def test_other_names_have_no_meaning(name):
     assert meaning_of_name(name) is None
 
 
 @pytest.mark.parametrize("name", [3, None, ("a", "b"), 1.5])
-def test_names_that_are_no_text(name):
+def test_a_name_that_is_no_text_has_no_meaning(name):
     assert meaning_of_name(name) is None
 
 
-def test_words_are_listed_once_and_as_names_are_taken_apart():
+def test_words_are_listed_once_and_in_the_form_of_split_names():
     seen = {}
     for key, phrases in WORDS["meanings"].items():
         assert isinstance(getattr(meanings, key.upper()), meanings.Meaning)

@@ -1,4 +1,4 @@
-"""What values look like: examples and counter-examples of each pattern."""
+"""Patterns of values: examples and counter-examples of each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpupif.inspection.value_patterns import (
     shares,
 )
 
-# By look: values that are such, and values that are not.
+# By meaning: values that fit its patterns, and values that do not.
 EXAMPLES = {
     meanings.EMAIL: ("a.b@example.org; mailto:x@y.de; o'neil+1@mail.co.uk", "a@b; a b@c.de; @example.org; a@b.; x"),
     meanings.PHOTO: ("me.jpg; /photos/17/a b.PNG; https://x.org/i.webp; scan.dcm", "photo; .jpg; a.jpg.txt"),
@@ -62,8 +62,8 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("meaning", EXAMPLES, ids=lambda meaning: meaning.what)
-def test_values(meaning):
+@pytest.mark.parametrize("meaning", EXAMPLES, ids=lambda meaning: meaning.label)
+def test_values_fit_their_pattern_alone(meaning):
     fitting, others = (text.split("; ") for text in EXAMPLES[meaning])
 
     def fits(value):
@@ -80,7 +80,7 @@ def test_every_pattern_has_examples():
 
 
 def naive_luhn(digits):
-    """As the standard says it: from the right every second digit is doubled, and the digits of all are added up."""
+    """Double every second digit from the right and add up all digits, as the standard says."""
     total = 0
     for place, digit in enumerate(digits[::-1]):
         total += sum(map(int, str(int(digit) * 2))) if place % 2 else int(digit)
@@ -100,31 +100,31 @@ def test_check_digits_find_one_wrong_digit():
         assert not is_card(wrong)
 
 
-def test_ibans_with_other_check_digits():
+def test_ibans_with_other_check_digits_are_none():
     assert [f"{n:02}" for n in range(2, 99) if is_iban(f"DE{n:02}370400440532013000")] == ["89"]
 
 
-def test_vins_with_other_check_digits():
+def test_vins_with_other_check_digits_are_none():
     assert [sign for sign in "0123456789X" if is_vin(f"1M8GDM9A{sign}KP042788")] == ["X"]
 
 
-def test_numbers_that_need_a_name():
+def test_plain_numbers_need_a_name():
     assert shares(["5551234567"], None) == {}
     assert shares(["5551234567"], meanings.PHONE) == {meanings.PHONE: 1.0}
     assert shares(["123456789"], None) == {}
     assert shares(["123456789"], meanings.SOCIAL_SECURITY)[meanings.SOCIAL_SECURITY] == 1.0
     assert shares(["20200131", "2020"], meanings.DATE)[meanings.DATE] == 0.5
-    # Of numbers with a check digit a tenth is right by chance.
+    # The check digit of one number in ten is right by chance, so one value is not enough.
     assert shares(["4111111111111111"], None) == {}
 
 
-def test_what_longer_texts_hold():
+def test_values_within_longer_texts_are_counted():
     texts = ["call 555-123-4567 or write to a@b.org", "see https://x.org, born 1999-12-31", "nothing", "1999-12-311"]
     assert held_in(texts) == {meanings.PHONE: 1, meanings.EMAIL: 1, meanings.WEB_ADDRESS: 1, meanings.DATE: 1}
 
 
 def test_no_pattern_takes_long_over_odd_texts():
-    """Time that grows with more than the length of a text would hang a run."""
+    """Check that time does not grow faster than the length of a text: a long text would hang a run."""
     odd = ["1", "a@", "1-", "1 ", "a.", ":", "weg 1,", "(", "a", "http:", "1.1.", "+1 ", "@a."]
     started = time.perf_counter()
     shares([text * (LONGEST // len(text)) for text in odd], meanings.PHONE)
@@ -133,7 +133,7 @@ def test_no_pattern_takes_long_over_odd_texts():
 
 
 def test_kinds_do_not_overlap():
-    """A value of one kind that nothing else looks like is of no other."""
+    """Check that a value of a strong pattern fits no other strong pattern."""
     strong = [pattern for pattern in PATTERNS if pattern.strong]
     for meaning, (fitting, _) in EXAMPLES.items():
         for value in re.split("; ", fitting):

@@ -1,4 +1,4 @@
-"""Roles of columns, and files of them."""
+"""Roles of columns, and files of roles."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = st.text(st.characters(codec="utf-8"), max_size=12)
     st.text(max_size=200),
 )
 @settings(max_examples=200, deadline=None)
-def test_what_is_written_is_read(tmp_path_factory, roles, weight, reason):
-    """Whatever columns are called, and whatever the comments say."""
+def test_written_roles_are_read_back(tmp_path_factory, roles, weight, reason):
+    """Write any names of columns and any comments."""
     columns = {**roles, **({} if weight is None else {weight: "weight"})}
     file = tmp_path_factory.getbasetemp() / "roles.toml"
     file.write_bytes(gpupif.results.Roles(columns).to_toml(dict.fromkeys(columns, reason)).encode())
@@ -29,7 +29,7 @@ def test_what_is_written_is_read(tmp_path_factory, roles, weight, reason):
     assert (read.weight, len(read)) == (weight, len(columns))
 
 
-def test_views():
+def test_roles_list_their_columns():
     roles = gpupif.results.Roles(
         {
             "a": "sensitive",
@@ -61,7 +61,7 @@ def test_the_file_says_what_the_roles_mean_and_why_each_was_proposed(tmp_path):
         'gender = "quasi-identifier"\n'
         "# its name says names: HIPAA (A)\n"
         'name = "identifier"\n'
-        "# its name says what a body looks like: others may know it\n"
+        "# its name says visible traits: others may know it\n"
         'eye_color = "quasi-identifier"\n'
     )
     assert all(role in text[: text.index("[roles]")] for role in ROLES)
@@ -73,7 +73,7 @@ def test_the_file_says_what_the_roles_mean_and_why_each_was_proposed(tmp_path):
 
 
 @pytest.mark.parametrize("name", [3, ("a", "b"), None, "\ud800"])
-def test_names_that_no_file_holds(tmp_path, name):
+def test_names_that_no_file_holds_are_refused(tmp_path, name):
     with pytest.raises(gpupif.errors.OutputError, match=r"TOML: expected .*text.* Rename it"):
         gpupif.results.Roles({name: "sensitive"}).write(tmp_path / "roles.toml")
     assert not list(tmp_path.iterdir())
@@ -94,7 +94,7 @@ def test_names_that_no_file_holds(tmp_path, name):
         (b"\xff", "expected TOML in UTF-8"),
     ],
 )
-def test_mistakes_in_a_file(tmp_path, text, words):
+def test_mistakes_in_a_file_are_named(tmp_path, text, words):
     file = tmp_path / "roles.toml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(gpupif.InputError, match=words) as raised:
@@ -103,7 +103,7 @@ def test_mistakes_in_a_file(tmp_path, text, words):
     assert "\n" not in str(raised.value)
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_or_other_files_are_refused(tmp_path):
     with pytest.raises(gpupif.InputError, match=r"none.toml: could not be read: No such file"):
         gpupif.read_roles(tmp_path / "none.toml")
     with pytest.raises(gpupif.InputError, match="could not be read: Is a directory"):
@@ -116,7 +116,7 @@ def test_files_that_are_none(tmp_path):
         gpupif.results.Roles({}).write(None)
 
 
-def test_roles_of_another_table():
+def test_roles_of_another_table_are_refused():
     roles = gpupif.results.Roles({"a": "sensitive", "b": "quasi-identifier"})
     roles.check(["b", "a"])
     roles.check(["b", "index", "a"], ["index"])
@@ -128,7 +128,7 @@ def test_roles_of_another_table():
         gpupif.results.Roles({"a": "sensitive"}).known()
 
 
-def test_files_that_begin_with_a_byte_order_mark(tmp_path):
-    """As some editors write them."""
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    """Read a file as some editors write it."""
     (tmp_path / "r.toml").write_bytes('\ufeff[roles]\nage = "quasi-identifier"\n'.encode())
     assert gpupif.read_roles(tmp_path / "r.toml")["age"] == "quasi-identifier"

@@ -1,4 +1,4 @@
-"""Entropies against their definitions, their bounds, and the places where they must be exactly 0."""
+"""Entropies compared with their definitions and bounds, and cases in which they must be exactly 0."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def residual(table):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
-def test_all_against_their_definitions(counting_engine, table, data):
+def test_all_entropies_are_as_defined(counting_engine, table, data):
     frame, names = frame_of(table), list(table)
     some = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
     others = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
@@ -61,13 +61,13 @@ def test_all_against_their_definitions(counting_engine, table, data):
 @pytest.mark.slow
 @given(table=tables(most_columns=4))
 @SHARED_FIXTURES
-def test_bounds_and_relations(table):
+def test_entropies_keep_their_bounds_and_relations(table):
     frame, names = frame_of(table), list(table)
     whole = entropy(frame)
     assert 0 <= whole <= math.log2(len(frame)) + 1e-12
     assert dual_total_correlation(frame) + residual_entropy(frame) == pytest.approx(whole, **NEAR)
     total, dual = total_correlation(frame), dual_total_correlation(frame)
-    # Han (1978): neither is more than m - 1 times the other.
+    # Han (1978): neither correlation is more than m - 1 times the other.
     assert total <= (len(names) - 1) * dual + 1e-12
     assert dual <= (len(names) - 1) * total + 1e-12
     for name in names:
@@ -81,8 +81,8 @@ def test_bounds_and_relations(table):
 @pytest.mark.slow
 @given(table=tables(most_columns=3), times=st.integers(1, 3))
 @SHARED_FIXTURES
-def test_exactly_zero_where_it_must_be(table, times):
-    """Constants; columns that follow from others; columns that are independent, every combination as often."""
+def test_an_entropy_that_must_be_0_is_exactly_0(table, times):
+    """Try constants, columns that follow from others, and independent columns of equally frequent combinations."""
     frame = frame_of(table)
     frame["constant"] = 7
     frame["copy"] = frame[frame.columns[0]].map(lambda value: ("copy of", str(value))).astype(str)
@@ -110,7 +110,7 @@ def test_exactly_zero_where_it_must_be(table, times):
 
 
 def test_nearly_independent_is_not_independent():
-    """One row in a million that differs is information, if little."""
+    """Change one row in a million: a little information is left."""
     rows = 1_000_000
     frame = pd.DataFrame({"a": np.arange(rows) % 2, "b": (np.arange(rows) // 2) % 2})
     with gpupif.config(device="cpu"):
@@ -121,8 +121,8 @@ def test_nearly_independent_is_not_independent():
 
 
 @pytest.mark.slow
-def test_wide_tables_and_cardinalities_beyond_counters(counting_engine):
-    """Keys of several words, and columns of so many values that no combination has a counter."""
+def test_wide_tables_and_high_cardinalities_are_counted(counting_engine):
+    """Count keys of several words, and columns of more values than a table of counters has room for."""
     random = np.random.default_rng(1)
     number, columns = (12, 36) if SIMULATED else (400, 90)
     rows = random.integers(0, 3, (number, columns)) * 1000
@@ -137,7 +137,7 @@ def test_wide_tables_and_cardinalities_beyond_counters(counting_engine):
     assert mutual_information(many, "a", "b") == pytest.approx(shared, **NEAR)
 
 
-def test_kinds_of_tables(tmp_path):
+def test_every_kind_of_table_has_the_same_entropies(tmp_path):
     frame = pd.DataFrame({"a": ["x", None, "y", "y"], "b": [1, 1, 2, 2], "c": [0.5, 0.5, 0.5, None]})
     expected = naive.entropy(list(zip(["x", None, "y", "y"], [1, 1, 2, 2], strict=True)))
     assert expected == 1.5
@@ -150,13 +150,13 @@ def test_kinds_of_tables(tmp_path):
     assert entropy(frame.rename(columns={"a": 0, "b": ("t", 1)}), [0, ("t", 1)]) == expected
     named = frame.rename(columns={"b": ("t", 1)})
     assert entropy(named, ("t", 1)) == entropy(named, [("t", 1)]) == 1.0
-    # A tuple that is no column's name is a sequence of names.
+    # A tuple is a sequence of names if no column has it as a name.
     for table in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame), path):
         assert entropy(table, ("a", "b")) == expected
         assert mutual_information(table, ("a",), ("b",)) == mutual_information(table, "a", "b")
 
 
-def test_the_same_bits_whatever_the_order():
+def test_the_order_of_rows_and_columns_does_not_change_a_bit():
     frame = gpupif.datasets.census(200 if SIMULATED else 3000)
     turned = frame.sample(frac=1, random_state=1)[list(frame)[::-1]]
     for function in (entropy, total_correlation, dual_total_correlation, residual_entropy):
@@ -180,12 +180,12 @@ def test_the_same_bits_whatever_the_order():
         (lambda table: entropy(3), "table: expected a pandas"),
     ],
 )
-def test_bad_input(call, words):
+def test_bad_input_is_refused(call, words):
     with pytest.raises(gpupif.InputError, match=words):
         call(pd.DataFrame({"a": ["x", None], "b": [1, 2]}))
 
 
-def test_examples():
+def test_docstrings_hold():
     tried = doctest.testmod(gpupif.marginals.entropy)
     assert tried.attempted >= 12
     assert tried.failed == 0

@@ -1,4 +1,4 @@
-"""Entropies and toxic pairs of files and Dask frames: to the last bit those in memory, however little fits there."""
+"""Entropies and toxic pairs of files and Dask frames: the bits of memory, however small the memory is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW = settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 6)
 
 
 def measures(table, names):
-    """Every measure; of one pair of sets of columns, and of all columns."""
+    """Return every measure: of a pair of sets of columns, or of all columns."""
     one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
     return {
         "entropy": gpupif.information.entropy(table, names[0]),
@@ -46,7 +46,7 @@ def assert_same_pairs(found, wanted):
 @pytest.mark.slow
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
-def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
+def test_files_in_partitions_have_the_bits_of_memory(counting_engine, table, data, tmp_path_factory):
     frame, names = frame_of(table), list(table)
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
@@ -63,7 +63,7 @@ def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
 
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
-def test_dask_frames(counting_engine, table, data):
+def test_dask_frames_have_the_bits_of_memory(counting_engine, table, data):
     frame, names = frame_of(table), list(table)
     lazy = cut(frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=4)))
     which = data.draw(st.sampled_from(["entropy", "mutual information", "dual total correlation", "toxic"]))
@@ -82,15 +82,15 @@ def test_dask_frames(counting_engine, table, data):
 
 
 def grid(*sizes, times=1):
-    """Columns that are independent of each other: every combination occurs as often."""
+    """Return columns that are independent of each other: all combinations are equally frequent."""
     cells = np.array(np.meshgrid(*map(range, sizes))).reshape(len(sizes), -1).T
     return pd.DataFrame(np.repeat(cells, times, axis=0), columns=list("abcdef")[: len(sizes)])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
-def test_independent_or_nearly_so(tmp_path, broken):
-    """Information is exactly 0 only where whole numbers say so."""
+def test_only_exact_independence_gives_0(tmp_path, broken):
+    """Check that whole numbers decide whether information is exactly 0."""
     frame = grid(7, 5, 3, times=1 if SIMULATED else 12)
     if broken:
         frame.loc[len(frame)] = [0, 0, 0]
@@ -118,8 +118,8 @@ def test_independent_or_nearly_so(tmp_path, broken):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("least", [3000, 10**6])
-def test_many_combinations(tmp_path, monkeypatch, least):
-    """Sets of several words, cut by what they share; a value so frequent that cutting by it is no help."""
+def test_sets_of_many_combinations_are_cut_finer(tmp_path, monkeypatch, least):
+    """Cut sets of several words by their common columns, one with a value too frequent to be cut by."""
     random = np.random.default_rng(3)
     rows = 1000
     sizes = {"a": 2000, "b": 70_000, "c": 70_000, "d": 70_000, "e": 70_000, "f": 3}
@@ -139,7 +139,7 @@ def test_many_combinations(tmp_path, monkeypatch, least):
         assert_same_pairs(toxic_pairs(lazy), pairs)
 
 
-def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
+def test_a_csv_file_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     frame = gpupif.datasets.census(60 if SIMULATED else 500).astype(str)
     frame.to_csv(tmp_path / "t.csv", index=False)
     wanted = gpupif.information.residual_entropy(frame)
@@ -149,7 +149,7 @@ def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     assert gpupif.information.residual_entropy(tmp_path / "t.csv") == wanted
 
 
-def test_bad_input_the_same_everywhere(tmp_path):
+def test_bad_input_is_refused_in_the_same_words_everywhere(tmp_path):
     frame = pd.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]})
     path = write_parts(tmp_path / "in", frame)
     lazy = cut(frame, [1])
@@ -173,7 +173,7 @@ def test_bad_input_the_same_everywhere(tmp_path):
     with pytest.raises(gpupif.InputError, match="expected a Dask DataFrame, got a Dask Series"):
         gpupif.information.entropy(lazy["a"])
     with gpupif.config(memory_limit="1MB"):
-        # What is in memory stays there, and workers of Dask have limits of their own.
+        # Tables in memory stay there, and workers of Dask have limits of their own.
         assert gpupif.information.entropy(lazy, "b") == gpupif.information.entropy(frame, "b")
     with (
         pytest.raises(gpupif.InputError, match="memory_limit: expected at least"),
@@ -199,7 +199,7 @@ def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
     assert not list((tmp_path / "temp").iterdir())
 
 
-def test_hashes_that_run_out(tmp_path, monkeypatch):
+def test_a_cut_finer_than_hashes_is_refused(tmp_path, monkeypatch):
     path = write_parts(tmp_path / "in", grid(9, 9, 9))
     monkeypatch.setattr(counting, "HASHES", 16)
     with (

@@ -1,4 +1,4 @@
-"""Distinction and separation of sets of columns, and the smallest sets that reach an alpha, against the definitions."""
+"""Distinction and separation of sets of columns, and the smallest sets that reach an alpha, by their definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cells(table, names):
 
 
 def distinction(rows):
-    """The largest part of the rows that has the set as its key: none of them agrees with another on it."""
+    """Return the largest share of the rows that can be kept so that no two rows agree."""
     for size in range(len(rows), 0, -1):
         for kept in combinations(rows, size):
             if all(one != other for one, other in combinations(kept, 2)):
@@ -38,7 +38,7 @@ def distinction(rows):
 
 
 def separation(rows):
-    """The share of the pairs of rows that differ."""
+    """Return the share of the pairs of rows that differ."""
     differ = [one != other for one, other in combinations(rows, 2)]
     return Fraction(sum(differ), len(differ)) if differ else Fraction(1)
 
@@ -47,7 +47,7 @@ RATIOS = {"distinction": lambda rows: Fraction(len(set(rows)), len(rows)), "sepa
 
 
 def smallest(table, alpha, by, max_size):
-    """By set of columns both ratios; sets of which a part reaches alpha too are left out."""
+    """Return both ratios of the smallest sets that reach alpha: sets with a subset that reaches alpha are left out."""
     reached = {}
     for size in range(1, max_size + 1):
         for names in combinations(table, size):
@@ -65,14 +65,14 @@ def as_found(found):
 
 @given(rows=st.lists(st.integers(0, 3), min_size=1, max_size=7))
 @settings(deadline=None, max_examples=40)
-def test_ratios_are_those_of_the_definitions(rows):
+def test_ratios_are_as_defined(rows):
     found = Separation.from_counts(np.bincount(rows), len(rows))
     assert found.distinction == float(distinction(rows)) == float(RATIOS["distinction"](rows))
     assert found.separation == float(separation(rows))
 
 
-def test_example_of_the_paper():
-    """Five people of whom age makes 0.6 distinct and separates 0.8 of the pairs, sex and state 0.8 and 0.9."""
+def test_the_example_of_the_paper_has_its_ratios():
+    """Take five people: age has a distinction of 0.6 and a separation of 0.8, sex and state have 0.8 and 0.9."""
     people = pd.DataFrame({"age": [20, 30, 40, 20, 40], "sex": list("fffmm"), "state": ["CA", "CA", "TX", "NY", "CA"]})
     assert as_found(quasi_identifiers(people, 0.6))[("age",)] == {"distinction": 0.6, "separation": 0.8}
     assert as_found(quasi_identifiers(people, 0.9, "separation"))[("sex", "state")] == {
@@ -91,7 +91,7 @@ def test_example_of_the_paper():
     data=st.data(),
 )
 @settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 80)
-def test_against_all_sets(counting_engine, table, alpha, by, data):
+def test_the_smallest_sets_are_those_of_a_full_search(counting_engine, table, alpha, by, data):
     size = data.draw(st.integers(1, len(table)))
     found = quasi_identifiers(frame_of(table), alpha, by, size)
     assert as_found(found) == smallest(table, Fraction(repr(alpha)), by, size)
@@ -103,8 +103,8 @@ def test_against_all_sets(counting_engine, table, alpha, by, data):
 
 
 @pytest.mark.parametrize("by", list(RATIOS))
-def test_many_columns(by):
-    """Sets that cannot reach alpha, or contain one that does, are not counted; what is found is all that there is."""
+def test_sets_that_cannot_be_smallest_are_not_counted(by):
+    """Skip sets that cannot reach alpha, or contain a set that does; no smallest set is lost."""
     random = np.random.default_rng(4)
     table = {f"c{place}": random.integers(0, 2 + place, 60).tolist() for place in range(9)}
     alpha = {"distinction": 0.8, "separation": 0.98}[by]
@@ -119,36 +119,36 @@ def test_many_columns(by):
 @pytest.mark.parametrize("way", OTHERS)
 @given(table=tables(most_columns=4), by=st.sampled_from(list(RATIOS)))
 @settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 4)
-def test_the_same_in_every_way(way, table, by):
+def test_every_way_to_run_gives_the_same_sets(way, table, by):
     frame = frame_of(table)
     one, other = (run(quasi_identifiers, frame, 0.5, by, len(table)) for run in (way, in_memory))
     pd.testing.assert_frame_equal(one.sets, other.sets, check_exact=True)
     assert (one.distinction, one.separation, one.counted) == (other.distinction, other.separation, other.counted)
 
 
-def test_an_alpha_is_what_it_reads_as():
-    """9 of 10 rows reach 0.9, though no float is nine tenths."""
+def test_alpha_is_the_decimal_number_that_is_written():
+    """Compare in whole numbers: 9 of 10 rows reach 0.9, though no float is nine tenths."""
     table = pd.DataFrame({"a": [*range(9), 8], "b": 1})
     assert quasi_identifiers(table, 0.9).sets["columns"].tolist() == [["a"]]
     assert not len(quasi_identifiers(table, 0.9000000000000001).sets)
 
 
-def test_nothing_reaches():
+def test_a_result_without_sets_says_why():
     table = pd.DataFrame({"a": [1, 1, 2, 2] * 2, "b": [1, 2, 1, 2] * 2, "c": [1, 1, 1, 2] * 2})
     found = quasi_identifiers(table, 0.9)
     assert (len(found.sets), found.counted, found.distinction) == (0, 1, 0.5)
-    assert "Not even these reach it" in str(found)
+    assert "Not even all columns reach it" in str(found)
     found = quasi_identifiers(table, 0.5, max_size=1)
-    assert "More columns than max_size reach it" in str(found)
+    assert "Only sets of more columns reach it" in str(found)
     assert found.to_dict()["sets"] == []
 
 
-def test_a_single_row_is_told_apart_by_anything():
+def test_any_column_distinguishes_a_single_row():
     found = quasi_identifiers(pd.DataFrame({"a": [1], "b": [None]}), 1, "separation")
     assert as_found(found) == {(name,): {"distinction": 1.0, "separation": 1.0} for name in "ab"}
 
 
-def test_prints_and_writes_the_first():
+def test_only_the_first_sets_are_printed_and_written():
     table = pd.DataFrame({name: range(3) for name in "abcd"})
     found = quasi_identifiers(table, 1, top=2)
     assert len(found.sets) == 4
@@ -159,7 +159,7 @@ def test_prints_and_writes_the_first():
     assert repr(found) == "<QuasiIdentifiers of 3 rows: 4 of at most 3 columns>"
 
 
-def test_rows_of_people_have_no_ratios():
+def test_weighted_rows_have_no_ratios():
     table = pd.DataFrame({"a": [1, 2], "b": [1, 1], "w": [2.0, 3.0]})
     assert not {"distinction", "separation"} & set(toxic_pairs(table, weights="w").pairs)
 
@@ -178,7 +178,7 @@ def test_rows_of_people_have_no_ratios():
         ({"missing": "error"}, "column 'a': 1 missing value"),
     ],
 )
-def test_bad_input(arguments, words):
+def test_bad_input_is_refused(arguments, words):
     with pytest.raises(gpupif.InputError, match=words):
         quasi_identifiers(pd.DataFrame({"a": ["x", None], "b": [1, 2]}), **arguments)
 
@@ -192,7 +192,7 @@ def test_too_many_sets_are_refused_before_any_is_counted():
         quasi_identifiers(table, max_size=5)
 
 
-def test_command(folder, run):
+def test_the_command_prints_the_sets(folder, run):
     told = run("toxic", "people.csv", "--alpha", "0.8", "--max-size", "2", "--json")
     document = json.loads(told.out)
     assert (told.code, document["input"], document["by"], document["max_size"]) == (0, "people.csv", "distinction", 2)
@@ -211,7 +211,7 @@ def test_command(folder, run):
         assert words in told.err
 
 
-def test_example():
+def test_the_docstring_holds():
     tried = doctest.testmod(gpupif.marginals.quasi_identifiers)
     assert tried.attempted >= 4
     assert tried.failed == 0

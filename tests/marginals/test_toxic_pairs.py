@@ -1,4 +1,4 @@
-"""Toxic pairs and triples against Counters, in memory and in streams, in Python and on the command line."""
+"""Toxic pairs and triples compared with Counters, in memory and in streams, in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.every_engine
 
 
 def plain(value):
-    """A value as it may be compared: missing ones are None, numbers are what they equal."""
+    """Return a value in a form to compare: None if missing, equal numbers as equal."""
     return None if value is None or value != value else getattr(value, "item", lambda: value)()
 
 
 def expected(table, size):
-    """Per set of columns its figures; and all value combinations: (rarity, count) by columns and values."""
+    """Return the figures of each set of columns, and (rarity, count) of each combination by columns and values."""
     rows = len(next(iter(table.values())))
     figures, values = {}, {}
     for names in combinations(table, size):
@@ -90,7 +90,7 @@ def check(found, table, size, top):
 @pytest.mark.slow
 @given(table=tables(), size=st.sampled_from([2, 3]), top=st.sampled_from([1, 3, 1000]))
 @SHARED_FIXTURES
-def test_against_counters(counting_engine, table, size, top):
+def test_pairs_and_triples_are_those_of_counters(counting_engine, table, size, top):
     if len(table) < size:
         with pytest.raises(gpupif.InputError, match=f"at least {size} columns"):
             toxic_pairs(frame_of(table), size)
@@ -99,21 +99,21 @@ def test_against_counters(counting_engine, table, size, top):
 
 
 def many_values():
-    """A table with columns of so many values that their pairs have no counters of their own."""
+    """Return a table with columns of too many values for counters of their pairs."""
     random = np.random.default_rng(0)
     table = {"a": random.integers(0, 900, 4000), "b": random.integers(0, 800, 4000), "c": random.integers(0, 3, 4000)}
     return {name: values.tolist() for name, values in table.items()}
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_cardinalities_beyond_counters(counting_engine, size):
+def test_columns_of_many_values_are_counted(counting_engine, size):
     table = many_values()
     assert not is_dense([900, 800], 4000)
     check(toxic_pairs(pd.DataFrame(table), size, top=50), table, size, 50)
 
 
 def test_a_toxic_pair_is_found():
-    """The one person of faith y in country A, among thousands of each."""
+    """Find the only person of faith y in country A, among thousands of each."""
     frame = pd.DataFrame({"country": ["A"] * 5000 + ["B"] * 5000, "faith": ["x"] * 5000 + ["y"] * 5000})
     frame.loc[0, "faith"] = "y"
     frame["sex"] = np.tile(["f", "m"], 5000)
@@ -122,7 +122,7 @@ def test_a_toxic_pair_is_found():
     assert first["rarity"] == pytest.approx(math.log2(5000 * 5001 / 10_000))
 
 
-def test_what_is_independent_shares_exactly_nothing(counting_engine):
+def test_independent_columns_share_exactly_0_bits(counting_engine):
     grid = np.array(np.meshgrid(range(7), range(3), range(5))).reshape(3, -1).T
     frame = pd.DataFrame(np.repeat(grid, 3, axis=0), columns=list("abc"))
     assert (toxic_pairs(frame).pairs["mutual_information"] == 0).all()
@@ -130,7 +130,7 @@ def test_what_is_independent_shares_exactly_nothing(counting_engine):
     assert toxic_pairs(frame).values["rarity"].tolist() == [0] * 20
 
 
-def test_kinds_of_tables_and_order_of_rows(tmp_path):
+def test_kind_of_table_and_order_of_rows_do_not_matter(tmp_path):
     frame = pd.DataFrame({"a": ["x", None, "y", "y"] * 3, "b": [3, 1, 2, 2] * 3, "c": list("qrstuvqrsqrs")})
     frame.to_parquet(tmp_path / "t.parquet")
     turned = frame.iloc[::-1]
@@ -147,8 +147,8 @@ def test_kinds_of_tables_and_order_of_rows(tmp_path):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
 @pytest.mark.parametrize("size", [2, 3])
-def test_in_streams_the_same(counting_engine, tmp_path, monkeypatch, ending, size):
-    """Several files, chunks of some rows, batches of one pair: what comes out is the same to the last bit."""
+def test_streams_give_the_same_pairs(counting_engine, tmp_path, monkeypatch, ending, size):
+    """Read several files in small chunks and batches of one pair: the result is the same to the last bit."""
     monkeypatch.setattr(budget, "MOST_CHUNK", 700)
     table = pd.DataFrame(many_values()).assign(d=lambda frame: (frame["a"] % 7).astype(str).mask(frame["b"] % 5 == 0))
     (tmp_path / "in").mkdir()
@@ -170,7 +170,7 @@ def test_in_streams_the_same(counting_engine, tmp_path, monkeypatch, ending, siz
     assert not list((tmp_path / "temp").iterdir())
 
 
-def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
+def test_a_file_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pd.DataFrame(many_values()).to_parquet(path)
     wanted = toxic_pairs(path)
@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)
 
 
-def test_streams_say_what_they_lack(tmp_path):
+def test_bad_files_are_refused_in_streams(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame(many_values()).to_parquet(path)
     with (
@@ -193,7 +193,7 @@ def test_streams_say_what_they_lack(tmp_path):
         toxic_pairs(path, columns=["a", "z"])
 
 
-def test_numbers_of_numpy():
+def test_numbers_of_numpy_are_taken():
     table = pd.DataFrame({"a": ["x", "y", "y"], "b": [1, 2, 1]})
     found = toxic_pairs(table, size=np.int64(2), top=np.int64(1))
     assert (len(found.values), found.size) == (1, 2)
@@ -215,13 +215,13 @@ def test_numbers_of_numpy():
         ({"missing": "error"}, "column 'a': 1 missing value"),
     ],
 )
-def test_bad_input(arguments, words):
+def test_bad_input_is_refused(arguments, words):
     with pytest.raises(gpupif.InputError, match=words):
         toxic_pairs(pd.DataFrame({"a": ["x", None], "b": [1, 2]}), **arguments)
 
 
-def test_top_is_of_both_tables():
-    """Those that are printed, and in JSON; the frames say what there is in all."""
+def test_top_limits_printed_pairs_and_listed_values():
+    """Count pairs that are printed and in JSON; the frame of pairs has all."""
     table = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, 2], "c": [1, 2, 3], "d": [1, 1, 1]})
     found = toxic_pairs(table, top=2)
     document = found.to_dict()
@@ -236,8 +236,8 @@ def test_top_is_of_both_tables():
     assert "the first" not in str(triples)
 
 
-def test_many_rare_values_set_by_set(counting_engine):
-    """What is rare in a later set takes the place of what was before it, ties in order."""
+def test_rarer_values_of_later_sets_replace_earlier_ones(counting_engine):
+    """Keep the rarest of all sets, with ties in order."""
     table = {name: [0] * 6 + [1] * 6 for name in "abc"}
     for name, row in (("a", 0), ("b", 1), ("c", 2)):
         table[name][row] = 1
@@ -248,13 +248,13 @@ def test_many_rare_values_set_by_set(counting_engine):
             pd.testing.assert_frame_equal(few, every.values.head(top), check_exact=True)
 
 
-def test_warns_of_identifiers():
+def test_nearly_unique_columns_are_warned_of():
     frame = pd.DataFrame({"id": range(60), "a": [1, 2] * 30})
     with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="column 'id'"):
         toxic_pairs(frame)
 
 
-def test_prints_as_tables():
+def test_the_result_prints_as_tables():
     found = toxic_pairs(gpupif.datasets.pif_example(), top=2)
     text = str(found)
     for part in ("7 rows x 3 columns: 3 pairs", "gender + name", "name + eye_color", "rarity", "joint entropy"):
@@ -263,7 +263,7 @@ def test_prints_as_tables():
     assert repr(found) == "<ToxicPairs of 7 rows: 3 pairs of columns>"
 
 
-def test_example():
+def test_the_docstring_holds():
     tried = doctest.testmod(gpupif.marginals.toxic_pairs)
     assert tried.attempted >= 4
     assert tried.failed == 0

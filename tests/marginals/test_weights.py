@@ -1,4 +1,4 @@
-"""Entropies and toxic pairs of rows with sampling weights: against the definition, and the same bits in every way."""
+"""Entropies and toxic pairs of rows with sampling weights: as defined, and with the same bits in every way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = ("whole", "whole, nobody", "halves", "any", "any, nobody")
 
 @st.composite
 def weighted_tables(draw, most_columns=4):
-    """A table, and a weight for each of its rows."""
+    """Draw a table, and a weight for each of its rows."""
     table = draw(tables(most_columns=most_columns))
     return table, some_weights(draw, len(next(iter(table.values()))), KINDS)
 
@@ -43,7 +43,7 @@ def joint(table, weights, names):
 
 
 def everything(way, frame, names):
-    """All entropies of a frame, whose columns but that of the weights are these, by name."""
+    """Return all entropies of a frame, by name. names: its columns without the column of weights."""
     one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
     how = {"weights": "people"}
     return {
@@ -58,7 +58,7 @@ def everything(way, frame, names):
 
 
 def defined(table, weights):
-    """The same, from the definitions."""
+    """Return all entropies by their definitions."""
     names = list(table)
     one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
 
@@ -80,7 +80,7 @@ def defined(table, weights):
 @pytest.mark.slow
 @given(drawn=weighted_tables())
 @settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 25)
-def test_entropies_against_their_definitions(drawn):
+def test_entropies_are_as_defined(drawn):
     table, weights = drawn
     found = everything(in_memory, with_weights(table, weights), list(table))
     for name, expected in defined(table, weights).items():
@@ -88,7 +88,7 @@ def test_entropies_against_their_definitions(drawn):
 
 
 def toxic_defined(table, weights, size):
-    """By set of columns what is said of it; by combination of values its rarity and weight."""
+    """Return the figures of each set of columns, and rarity and weight of each combination of values."""
     total, sets, values = math.fsum(weights), {}, {}
     for names in combinations(table, size):
         people = defaultdict(list)
@@ -115,7 +115,7 @@ def plain(value):
 
 @given(drawn=weighted_tables(), size=st.sampled_from([2, 3]), top=st.sampled_from([1, 3, 1000]))
 @settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 40)
-def test_toxic_pairs_against_their_definition(drawn, size, top):
+def test_toxic_pairs_are_as_defined(drawn, size, top):
     table, weights = drawn
     if len(table) < size:
         return
@@ -145,7 +145,7 @@ def test_toxic_pairs_against_their_definition(drawn, size, top):
 @pytest.mark.parametrize("way", OTHERS)
 @given(drawn=weighted_tables(most_columns=3))
 @settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 3)
-def test_the_same_bits_in_every_way(way, drawn):
+def test_every_way_to_run_gives_the_same_bits(way, drawn):
     table, weights = drawn
     frame = with_weights(table, weights)
     assert everything(way, frame, list(table)) == everything(in_memory, frame, list(table))
@@ -158,8 +158,8 @@ def test_the_same_bits_in_every_way(way, drawn):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_whole_weights_are_rows_that_repeat_and_rows_for_nobody_are_not_there(way):
-    """To the last bit, in tables beyond counters too: columns of many values, and so many sets that rows collapse."""
+def test_whole_weights_count_as_copies_of_rows_and_weight_0_as_none(way):
+    """Compare to the last bit, also with columns of very many values, and with many sets of columns."""
     random = np.random.default_rng(8)
     rows = 60 if SIMULATED else 900
     sizes = {"a": 3, "b": rows, "c": rows, "d": rows // 2}
@@ -184,8 +184,8 @@ def test_whole_weights_are_rows_that_repeat_and_rows_for_nobody_are_not_there(wa
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("broken", [False, True])
-def test_independent_or_nearly_so(way, broken):
-    """Information is exactly 0 only where whole numbers say so, however large, and values of nobody do not matter."""
+def test_only_exact_independence_gives_0(way, broken):
+    """Check that whole numbers, even large ones, decide about 0, and that values of weight 0 do not matter."""
     grid = np.array(np.meshgrid(range(4), range(3), range(2))).reshape(3, -1).T
     frame = pd.DataFrame(grid, columns=list("abc"))
     frame["people"] = 1e9 * (1 + frame["a"]) * (3 + 2 * frame["b"]) * (5 - frame["c"]) / 8
@@ -202,7 +202,7 @@ def test_independent_or_nearly_so(way, broken):
     assert all((value > 0) == broken for value in informations)
 
 
-def test_a_column_of_weights_counts_too_where_it_is_named():
+def test_a_named_column_of_weights_is_counted_too():
     frame = pd.DataFrame({"a": ["x", "x", "y"], "people": [1.0, 1.0, 2.0]})
     assert gpupif.information.entropy(frame, weights="people") == 1
     assert gpupif.information.entropy(frame, "people", weights="people") == 1
@@ -227,7 +227,7 @@ def test_a_column_of_weights_counts_too_where_it_is_named():
         ),
     ],
 )
-def test_bad_input_the_same_everywhere(way, options, words):
+def test_bad_input_is_refused_in_the_same_words_everywhere(way, options, words):
     frame = pd.DataFrame({"a": ["x", None, "y"], "b": [1, 1, 2]})
     frame = frame.assign(text=["1", "2", "z"], negative=[1, -1, 0], nobody=0.0)
     for function in (gpupif.information.entropy, toxic_pairs):
@@ -235,12 +235,12 @@ def test_bad_input_the_same_everywhere(way, options, words):
             way(function, frame, columns=["a", "b"], **options)
 
 
-def test_only_weights_are_nothing_to_count():
-    with pytest.raises(gpupif.InputError, match="a column beside that of the weights"):
+def test_a_table_of_weights_alone_is_refused():
+    with pytest.raises(gpupif.InputError, match="a column beside the column of weights"):
         gpupif.information.entropy(pd.DataFrame({"people": [1, 2]}), weights="people")
 
 
-def test_command(folder, run):
+def test_the_commands_take_weights(folder, run):
     frame = pd.DataFrame({"a": list("xxyy"), "b": list("uvuv"), "people": [1.5, 0.0, 2.5, 0.5]})
     frame.to_csv(folder / "t.csv", index=False)
     told = run("toxic", "t.csv", "--weights", "people", "--json")
