@@ -37,15 +37,15 @@ PART_BYTES, LEAST_BYTES = 1 << 28, 1 << 20
 class DeviceFile(FileFrame):
     """A file that cuDF reads; its scores come as pandas DataFrames, and may lie on the device until then."""
 
-    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
-        self._found = found
+    def __init__(self, input_files: Input, pick: Pick, library: CudfFrames) -> None:
+        self._input_files = input_files
         self._pick = pick
         self._library = library
 
     def arrow(self) -> pa.Table:
         """See `Frame`; the file is read anew, on the host."""
         self.check_unchanged()
-        table = read_table(self._found, self._pick)
+        table = read_table(self._input_files, self._pick)
         self.check_unchanged()
         return decode(table)
 
@@ -58,11 +58,11 @@ class ParquetOnDevice(DeviceFile):
 
     reads_late = True
 
-    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
-        super().__init__(found, pick, library)
-        file = found.path
+    def __init__(self, input_files: Input, pick: Pick, library: CudfFrames) -> None:
+        super().__init__(input_files, pick, library)
+        file = input_files.path
         try:
-            table = open_parquet(found, pick)
+            table = open_parquet(input_files, pick)
             files, self._schema, columns = table.files, table.schema, table.columns
             metadata = [pq.read_metadata(part) for part in files]
             self._keys = keys_of_files(table)
@@ -149,8 +149,8 @@ def _row_ranges(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
 class CsvOnDevice(DeviceFile):
     """A CSV file whose fields are split on the device; `csv_on_device` makes it."""
 
-    def __init__(self, found: Input, pick: Pick, library: CudfFrames, parts: dict[str, list[DevicePart]]) -> None:
-        super().__init__(found, pick, library)
+    def __init__(self, input_files: Input, pick: Pick, library: CudfFrames, parts: dict[str, list[DevicePart]]) -> None:
+        super().__init__(input_files, pick, library)
         self._parts = parts
         self.names = list(parts)
         self.rows = sum(len(part.numbers) for part in next(iter(parts.values())))
@@ -161,15 +161,15 @@ class CsvOnDevice(DeviceFile):
         return DeviceColumn(self._library, lambda: parts, ascending=False)
 
 
-def csv_on_device(found: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice | None:
+def csv_on_device(input_files: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice | None:
     """Read a CSV file on the device, if each of its lines is a row with as many fields as the header.
 
     Returns None for any other file: with quotes, carriage returns, a byte order mark, a single column, lines of other
     lengths, or text that is not UTF-8. Only the parser of the CPU says exactly what such files hold, or what is wrong
     with them. Raises DeviceError if the device fails.
     """
-    file = found.path
-    head = read_header(file, found.sep)
+    file = input_files.path
+    head = read_header(file, input_files.sep)
     if has_any(file, b'"\r\0') or _marked(file):
         return None
     columns = pick(head.names)
@@ -183,14 +183,14 @@ def csv_on_device(found: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice 
         return None
     except (MemoryError, RuntimeError) as error:
         # The reader of the CPU says in the usual words what is wrong with the file, if anything is.
-        read_table(found, pick)
+        read_table(input_files, pick)
         reason = reason_of(error)
         if library.ran_out(error):
             reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error
     if not _type(parts):
         return None
-    frame = CsvOnDevice(found, pick, library, parts)
+    frame = CsvOnDevice(input_files, pick, library, parts)
     check_rows(file, frame.rows, wanted)
     return frame
 

@@ -178,19 +178,19 @@ def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
 def open_file(path: str | os.PathLike[str], pick: Pick, library: CudfFrames | None = None) -> Frame:
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
-    found = find_input(path)
+    input_files = find_input(path)
     frame: Frame | None = None
-    origin = found.path, path.stamps if isinstance(path, EncodedSource) else found.stamps()
+    origin = input_files.path, path.stamps if isinstance(path, EncodedSource) else input_files.stamps()
     if isinstance(path, EncodedSource):
         frame = EncodedFrame(path, pick)
     elif library is not None:
         from .cudf_files import ParquetOnDevice, csv_on_device
 
-        if found.format is PARQUET:
-            frame = ParquetOnDevice(found, pick, library)
-        elif found.format is CSV and not found.several:
-            frame = csv_on_device(found, pick, library)
-    frame = frame or FileFrame(read_table(found, pick))
+        if input_files.format is PARQUET:
+            frame = ParquetOnDevice(input_files, pick, library)
+        elif input_files.format is CSV and not input_files.is_folder_or_pattern:
+            frame = csv_on_device(input_files, pick, library)
+    frame = frame or FileFrame(read_table(input_files, pick))
     frame.origin = origin
     frame.check_unchanged()
     frame.opened_in = time.perf_counter() - started

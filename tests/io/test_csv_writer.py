@@ -62,7 +62,7 @@ EDGES = [0.0, -0.0, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, np
 @example(values=np.array([0.1, -0.0, 1e-45, 3.4e38, np.inf, np.nan] * 9, "float32"), block=7)
 def test_numbers_read_back_to_the_last_bit(values, block):
     table = pa.table({"a": values})
-    text = written(RowGroup.of(table), block=block)
+    text = written(RowGroup.from_table(table), block=block)
     assert text == by_arrow(table)
     back = numbers_of(text, values.dtype)
     known = values == values
@@ -101,11 +101,13 @@ def every_type(rows):
 @pytest.mark.parametrize("size", [1, 30, 100])
 def test_the_bytes_of_arrow_however_rows_are_grouped(threads, size):
     table = every_type(100)
-    groups = [RowGroup.of(table.slice(start, size)) for start in range(0, 100, size)]
+    groups = [RowGroup.from_table(table.slice(start, size)) for start in range(0, 100, size)]
     for block in (1, 17 * 5, 1 << 18):
         assert written(*groups, threads=threads, block=block) == by_arrow(table)
     for name in table.column_names:
-        assert written(RowGroup.of(table.select([name])), threads=threads) == by_arrow(table.select([name])), name
+        assert written(RowGroup.from_table(table.select([name])), threads=threads) == by_arrow(table.select([name])), (
+            name
+        )
 
 
 def test_numbers_that_are_known_to_repeat():
@@ -136,7 +138,7 @@ def test_multiples_of_a_column():
 
 def test_no_rows():
     table = every_type(4).slice(0, 0)
-    assert written(RowGroup.of(table)) == by_arrow(table)
+    assert written(RowGroup.from_table(table)) == by_arrow(table)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -152,4 +154,4 @@ def test_a_disk_that_is_full(threads):
         patched.setattr(csv_writer, "BLOCK_CELLS", 10)
         writer = CsvWriter(Full(), table.schema, threads)
         with pytest.raises(OSError, match="No space left"):
-            writer.write([RowGroup.of(table)])
+            writer.write([RowGroup.from_table(table)])

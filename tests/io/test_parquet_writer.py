@@ -28,7 +28,7 @@ NUMBERS = ["float64", "float32", "int64", "uint64", "int32", "uint32"]
 
 
 def written(*tables, codec="zstd", threads=2, said=None):
-    return written_groups(*map(RowGroup.of, tables), codec=codec, threads=threads, said=said)
+    return written_groups(*map(RowGroup.from_table, tables), codec=codec, threads=threads, said=said)
 
 
 def written_groups(*groups, codec="zstd", threads=2, said=None):
