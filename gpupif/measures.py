@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Statistic(NamedTuple):
     """A statistic of a cohort.
 
-    kind: name of a constant in `kernels/statistics.py`. order: a parameter of some kinds.
+    kind: the name of a constant in `kernels/statistics.py`. order: a parameter of some kinds. Default: 0.
     """
 
     kind: str
@@ -31,18 +31,20 @@ class Statistic(NamedTuple):
 class Measure:
     """A measure of a cell or its row.
 
-    name: as in `measures=` and in the names of output columns.
-    unit, range: of its values; "and up" means to infinity, which is one of the values.
-    meaning, source: the meaning in a line, and where the measure is defined.
-    cell: name of the constant in `kernels/formulas.py` that says what is computed from the cell.
-    statistic: the statistic of the cohort, if the measure is one.
-    weighted: the scores are multiplied by the column's weight once that is known.
-    low_is_risky: the riskiest cells are those with the lowest scores.
-    dtype: type of its scores, if it does not follow the type that is requested; counts are "int64".
-    of_rows_and_people: with sampling weights it needs the rows of a class and its people, see
-    `engines/individual_risk.py`; without them it is what `cell` says.
-    example: its score for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
-    knows g. The values in the cohort are a, a, a, b; the prior of a, b and c is 1/2, 1/4 and 1/4.
+    name: text. The name in `measures=` and in the names of score columns.
+    unit: text. The unit of the scores, such as "bits".
+    meaning: text. The meaning in a line.
+    range: text. The range of the scores; "and up" means to infinity, which is a possible score.
+    source: text. The publication that defines the measure.
+    cell: text. The name of the constant in `kernels/formulas.py` for the formula of a cell. Default: "OF_COHORT".
+    statistic: Statistic. The statistic of the cohort, if the measure is a statistic. Default: None.
+    weighted: bool. Whether the scores are multiplied by the column's weight, after it is known. Default: False.
+    low_is_risky: bool. Whether the riskiest cells have the lowest scores. Default: False.
+    dtype: text. The type of the scores, if it does not follow the requested type; "int64" for counts. Default: None.
+    of_rows_and_people: bool. Whether the measure needs both the rows of an equivalence class and its people, if there
+        are sampling weights, see `engines/individual_risk.py`. Otherwise it is the formula of `cell`. Default: False.
+    example: float. The score of the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker
+        who knows g. The cohort has the values a, a, a, b; the prior of a, b and c is 1/2, 1/4 and 1/4. Default: None.
     """
 
     name: str
@@ -60,39 +62,43 @@ class Measure:
 
     @property
     def of_cohort(self) -> bool:
-        """Whether all cells of a cohort have the same score."""
+        """True if all cells of a cohort have the same score."""
         return self.statistic is not None or self.cell == "COHORT_SIZE"
 
     @property
     def is_row_measure(self) -> bool:
-        """Whether all rows of an equivalence class have the same score, in every column."""
+        """True if all rows of an equivalence class have the same score, in every column."""
         return self.is_size and self.cell != "COHORT_SIZE"
 
     @property
     def is_size(self) -> bool:
-        """Whether it follows from the number of people in the cohort or the equivalence class."""
+        """True if the score follows from the number of people in the cohort or the equivalence class."""
         from gpupif.kernels import formulas
 
         return bool(formulas.is_of_size.py_func(getattr(formulas, self.cell)))
 
     @property
     def differs_by_processor(self) -> bool:
-        """Whether the last bits differ on another kind of processor, whose mathematical functions differ."""
+        """True if the last bits of scores differ on another kind of processor, whose mathematical functions differ."""
         return self.statistic is not None and self.statistic.kind == "RENYI_NEAR_ONE"
 
     @property
     def walks(self) -> bool:
-        """Whether it needs the cohort's values in the order of the column."""
+        """True if the formula needs the cohort's values in the order of the column."""
         return self.statistic is not None and self.statistic.kind == "MOVER"
 
     def type_in(self, dtype: str) -> str:
-        """Return the type of its scores if scores of this type are requested."""
+        """Return the type of the scores. dtype: the requested type."""
         return self.dtype or dtype
 
 
 @dataclass(frozen=True)
 class Family:
-    """Measures that differ in one number, which their names end in: renyi_2, renyi_inf, ..."""
+    """Measures that differ in a number, with which their names end: renyi_2, renyi_inf, ...
+
+    prefix: the beginning of the names. expects: the allowed numbers, in words. make: returns the measure by its name
+    and number. accepts: returns whether a number is allowed.
+    """
 
     prefix: str
     expects: str
@@ -100,7 +106,7 @@ class Family:
     accepts: Callable[[float], bool]
 
     def member(self, name: str) -> Measure:
-        """Return the measure with this name. Raises InputError."""
+        """Return the measure with this name; raises InputError for a number that is not allowed."""
         text = name.removeprefix(self.prefix)
         try:
             number = float(text)
@@ -108,7 +114,7 @@ class Family:
             number = math.nan
         if not self.accepts(number) or set(text) & set(" _") or text.startswith("+"):
             raise InputError(f"measures: expected {self.prefix} with {self.expects} behind it, got {name!r}.")
-        # One name for one measure.
+        # Write the number in one way, so that a measure has one name.
         short = f"{number:g}" if float(f"{number:g}") == number else repr(number)
         return self.make(f"{self.prefix}{short}", number)
 
@@ -418,7 +424,7 @@ def is_measure(name: str) -> bool:
 
 
 def suggest_measure(name: object) -> str:
-    """Return the measure that may be meant by another name, as `did_you_mean` says it."""
+    """Return a question that suggests the measure with the most similar name, see `did_you_mean`."""
     return did_you_mean(str(name).lower(), MEASURES)
 
 
@@ -441,7 +447,7 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(measure for measure in measures if measure is not None))
 
 
-# Scored beside the requested measures if there is a population.
+# The measure that is scored in addition to the requested measures if there is a population.
 POPULATION_SIZE = Measure(
     "population_size",
     "rows",
@@ -454,12 +460,12 @@ POPULATION_SIZE = Measure(
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure with this name, which was scored."""
+    """Return the measure with this name, which is a known name."""
     return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
 
 
 def as_risk(measure: Measure, scores: Any) -> Any:
-    """Return risks for scores: the higher, the riskier. Scores of a cohort of nobody, whose size is 0, come last.
+    """Return risks for scores: a higher risk is riskier. Cells whose cohort has nobody get the lowest risk.
 
     scores: an array on the host or a device.
     """
@@ -469,7 +475,7 @@ def as_risk(measure: Measure, scores: Any) -> Any:
 
 
 def from_risk(measure: Measure, risks: Any) -> Any:
-    """Return the scores from which `as_risk` made some risks."""
+    """Return the scores from which `as_risk` computed some risks."""
     if not measure.low_is_risky:
         return risks
     # The negative of 0 would be -0.0.
@@ -483,27 +489,27 @@ def _last(scores: Any) -> float:
     return math.inf if scores.dtype.kind == "f" else int(np.iinfo(scores.dtype).max)
 
 
-def _swapped(measure: Measure, scores: Any, one: float, other: float) -> Any:
-    """Return scores with `other` in place of `one`, if a score of 0 may mean that nobody is in the cohort.
+def _swapped(measure: Measure, scores: Any, before: float, after: float) -> Any:
+    """Return scores with `after` in place of `before`, if a score of 0 may mean that nobody is in the cohort.
 
     Sizes that are whole numbers are never 0.
     """
     import numpy as np
 
-    of_values = measure.statistic is not None and measure.statistic.kind == "VALUES"
-    may_be_0 = of_values or (measure.is_size and scores.dtype.kind == "f")
-    return np.where(scores == one, other, scores) if may_be_0 else scores
+    counts_values = measure.statistic is not None and measure.statistic.kind == "VALUES"
+    may_be_0 = counts_values or (measure.is_size and scores.dtype.kind == "f")
+    return np.where(scores == before, after, scores) if may_be_0 else scores
 
 
 def as_weighted(measure: Measure) -> Measure:
-    """Return the measure with sampling weights: numbers of people, in place of rows, are no whole numbers."""
+    """Return the measure for a table with sampling weights: sizes are float64, as numbers of people have fractions."""
     return replace(measure, dtype="float64") if measure.dtype and measure.is_size else measure
 
 
 def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
-    """Return the measures that are computed apart, and for each measure the index of the one whose scores it shares.
+    """Return the measures that are computed apart, and for each measure the index of the computed measure it shares.
 
-    Measures that differ only in being weighted (CIG and weighted CIG) share their scores.
+    Measures that differ only in `weighted` (CIG and weighted CIG) share the computed scores.
     """
     computed = [(measure.cell, measure.statistic) for measure in measures]
     distinct = list(dict.fromkeys(computed))
@@ -511,9 +517,9 @@ def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
 
 
 def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> Wanted:
-    """Return the measures as kernels take them; a statistic that several measures need is there once.
+    """Return the measures in the form that kernels take. A statistic that several measures need occurs once.
 
-    unit: with sampling weights, the number of people that counts as 1 in sizes of cohorts.
+    unit: the number of people that counts as 1 in sizes of cohorts, if there are sampling weights. Default: None, 1.
     """
     import numpy as np
 

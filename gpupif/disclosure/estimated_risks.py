@@ -51,7 +51,7 @@ class RiskSum(NamedTuple):
     @classmethod
     def of(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
         """Return the sum over classes with these risks and so many rows."""
-        return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.of(risks, rows))
+        return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.from_numbers(risks, rows))
 
     @classmethod
     def total(cls, parts: Iterable[RiskSum]) -> RiskSum:

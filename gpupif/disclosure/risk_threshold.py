@@ -79,7 +79,7 @@ def find_threshold(rows_of_risk: KeyedSums, max_global_risk: float) -> RiskThres
 
     def sum_lowest(levels: int) -> Fraction:
         """Return the exact sum of the risks of the rows at the lowest levels of risk."""
-        return Fraction(ExactSum.of(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
+        return Fraction(ExactSum.from_numbers(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
 
     # The rows at the levels below `low` stay as they are; those at the next level do not, or there is none.
     low, high = 0, len(risks)

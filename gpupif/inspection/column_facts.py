@@ -119,7 +119,7 @@ class Range(NamedTuple):
             return None
         finite = np.isfinite(numbers)
         whole = bool(finite.all() and (numbers == np.floor(numbers)).all())
-        total = ExactSum.of(numbers[finite], counts[finite])
+        total = ExactSum.from_numbers(numbers[finite], counts[finite])
         return cls(float(numbers.min()), float(numbers.max()), whole, total)
 
     @classmethod
@@ -166,7 +166,7 @@ class ColumnFacts:
             len(labels),
             int((counts == 1).sum()),
             values.missing,
-            Sizes.of(occurs).log_sum(),
+            Sizes.from_counts(occurs).log_sum(),
             int(occurs.sum()),
             Range.of(_numbers(labels, kind), counts),
             Sample.of(labels, kind),
@@ -224,7 +224,7 @@ class ColumnFacts:
     @property
     def entropy(self) -> float:
         """Bits, as of `gpupif.information.entropy`."""
-        whole = Sizes.of(np.array([self.rows])).sum_log()
+        whole = Sizes.from_counts(np.array([self.rows])).sum_log()
         return max(0.0, (whole - self.log_sum.sum_log()) / self.rows)
 
     @property

@@ -118,7 +118,7 @@ class Tally(NamedTuple):
             return int((times[mask] if len(times) else mask).sum())
 
         above = tuple(count(numbers > threshold) for threshold in query.above)
-        return cls(above, ExactSum.of(numbers, times)) if query.mean else cls(above)
+        return cls(above, ExactSum.from_numbers(numbers, times)) if query.mean else cls(above)
 
     @classmethod
     def total(cls, parts: Iterable[Tally]) -> Tally:

@@ -1,4 +1,7 @@
-"""From files to files: part by part on disk, or in memory where the table fits; the scores are the same."""
+"""The public function `score_files`: files are scored on disk, partition by partition, or in memory if they fit.
+
+The scores have the same bits.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
 from .score import score, score_table
 
-# Of a cell: as it is read, and as a code.
+# The guesses of `memory_needed`: bytes of a cell that is read and encoded, and 64-bit words of the key of a row.
 READ_BYTES = 6
 KEY_WORDS = 2
 
@@ -147,15 +150,15 @@ def score_files(
 
 
 def check_selection(selection: Selection | None, arguments: Arguments) -> None:
-    """Raise InputError for cells that are asked for by scores that are not."""
+    """Raise InputError if cells are selected by a score that is not requested."""
     if selection is not None:
         prefixes = {name: "" if name is None else f"{name}_" for name in arguments.outputs}
-        outputs = [f"{prefixes[name]}{output}" for name, several in arguments.outputs.items() for output in several]
+        outputs = [f"{prefixes[name]}{output}" for name, scores in arguments.outputs.items() for output in scores]
         selection.check(arguments.names, outputs)
 
 
 class WrittenScores(NamedTuple):
-    """Scores, and of cells that were written in place of all how many there are."""
+    """Scores, and the number of cells that were written if a selection of cells was asked for, else None."""
 
     scores: Scores
     cells: int | None = None
@@ -164,8 +167,8 @@ class WrittenScores(NamedTuple):
 def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> WrittenScores:
     """Score files and write the scores, on disk or in memory.
 
-    It is done in memory where the output is one file, or none, no memory limit is set, no run is resumed, and the table
-    fits.
+    Files are scored in memory if four conditions hold: the output is a single file, or none; no memory limit is set; no
+    run is resumed; the table fits.
     """
     check_selection(options.selection, arguments)
     population = _open_population(arguments)
@@ -188,14 +191,18 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
 
 
 def memory_needed(source: Source, used: int, scored_columns: int, measures: int) -> int:
-    """About how many bytes scoring takes in memory, for a table of so many columns."""
+    """Return about how many bytes scoring a table takes in memory.
+
+    used: the number of columns that are read. scored_columns: the number of scored columns. measures: the number of
+    scores of a cell.
+    """
     return source.about_rows() * (READ_BYTES * used + 40 * KEY_WORDS + 48 + 8 * scored_columns * measures)
 
 
 def _memory_needed(
     source: Source, arguments: Arguments, options: OutputOptions, population: PopulationFiles | None
 ) -> int:
-    """About how many bytes scoring a table takes in memory, with its population."""
+    """Return about how many bytes scoring a table takes in memory, with its population."""
     used = source.names if options.keep_input else arguments.needed(source.names) or source.names
     each = sum(map(len, arguments.outputs.values()))
     scored_columns = len(arguments.columns or source.names)
@@ -241,7 +248,7 @@ def _score_in_memory(
 
 
 def _open_population(arguments: Arguments) -> PopulationFiles | None:
-    """The files of the population, if any; raises InputError for what is no path."""
+    """Return the files of the population, if there is one; raises InputError if the population is no path."""
     if arguments.population is None:
         return None
     path = _as_path("population", arguments.population.table)

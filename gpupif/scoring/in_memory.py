@@ -1,4 +1,4 @@
-"""A table in memory scored: its columns as codes, then the engine, once for each attacker."""
+"""The scoring of a table in memory: columns are encoded once, then the engine scores them for each attacker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 def score_frame(
     frame: Frame, request: ScoreRequest, engine: Engine, report: Reporter, population: Frame | None, lacks: str
 ) -> Scores:
-    """Scores of a table in memory. lacks: see `Population`."""
+    """Return the scores of a table in memory.
+
+    population: the table of the population, if any. lacks: what to do with rows that it lacks, see `Population`.
+    """
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = encode_frame(frame, request, report)
@@ -85,7 +88,7 @@ def score_frame(
 
 
 def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
-    """Sizes that were counted on the host, on the frame's device where scores lie there."""
+    """Return sizes that were counted on the host, on the frame's device if the scores are there."""
     library = frame.device_frames() if frame.scores_on == "device" and engine.device != "cpu" else None
     if library is None:
         return sizes
@@ -94,7 +97,7 @@ def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> 
 
 
 def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
-    """Seconds by stage; of a file that is read where it is encoded, for both together."""
+    """Return the seconds of each stage. Reading and encoding are a single stage for a frame that `reads_late`."""
     if not frame.from_file:
         return {"encode": encode, "score": score}
     if frame.reads_late:
@@ -103,7 +106,7 @@ def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
 
 
 def encode_frame(frame: Frame, request: ScoreRequest, report: Reporter) -> tuple[EncodedTable, TableWeights | None]:
-    """The columns that are scored or known as codes, and how many people each row stands for."""
+    """Return the scored and the known columns as codes, and the sampling weights; None without weights."""
     report.stage("encode", len(request.read), "columns")
     arrays = [frame.column(frame.names.index(name)) for name in request.read]
     with Workers() as workers:

@@ -1,4 +1,4 @@
-"""The public `score`: arguments checked, then the table scored in memory, or by Dask."""
+"""The public function `score`: arguments are checked, then the table is scored in memory, or by Dask."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def score(
 
 
 def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | None = None) -> Scores:
-    """See `score`. origin: where a Dask frame came from, if that is known; see `provenance`."""
+    """Return the scores of a table, see `score`. origin: the source of a Dask frame, if known; see `provenance`."""
     if is_dask(table):
         from ..dask.score import score_dask
 

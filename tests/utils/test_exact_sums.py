@@ -39,12 +39,12 @@ def on_device(numbers):
 @pytest.mark.parametrize("device", [np.array, on_device])
 def test_sums_beyond_the_largest_float_are_infinite(device):
     largest = float(np.finfo("float64").max)
-    assert ExactSum.of(device([1.7e308, 1.7e308])).over(1) == math.inf
-    assert ExactSum.of(device([-1.7e308] * 3)).over(1) == -math.inf
-    assert ExactSum.of(device([1.7e308, 1.7e308])).mean == 1.7e308
+    assert ExactSum.from_numbers(device([1.7e308, 1.7e308])).over(1) == math.inf
+    assert ExactSum.from_numbers(device([-1.7e308] * 3)).over(1) == -math.inf
+    assert ExactSum.from_numbers(device([1.7e308, 1.7e308])).mean == 1.7e308
     # Half a unit in the last place more than the largest float is rounded away from it.
-    assert ExactSum.of(device([largest, 2.0**970])).over(1) == math.inf
-    assert ExactSum.of(device([largest, 2.0**969])).over(1) == largest
+    assert ExactSum.from_numbers(device([largest, 2.0**970])).over(1) == math.inf
+    assert ExactSum.from_numbers(device([largest, 2.0**969])).over(1) == largest
 
 
 @settings(deadline=None)
@@ -63,11 +63,11 @@ def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
     shuffled = numbers[random.sample(range(len(numbers)), len(numbers))]
     parts = np.split(shuffled, sorted(min(cut, len(numbers)) for cut in cuts))
     found = [
-        ExactSum.of(numbers),
-        ExactSum.total(map(ExactSum.of, parts)),
-        ExactSum.of(on_device(numbers)),
-        ExactSum.total(ExactSum.of(on_device(part)) for part in parts),
-        ExactSum.of(np.repeat(shuffled, 2)[::2]),
+        ExactSum.from_numbers(numbers),
+        ExactSum.total(map(ExactSum.from_numbers, parts)),
+        ExactSum.from_numbers(on_device(numbers)),
+        ExactSum.total(ExactSum.from_numbers(on_device(part)) for part in parts),
+        ExactSum.from_numbers(np.repeat(shuffled, 2)[::2]),
     ]
     # NaN, which is the sum where both are infinite, is no equal of itself.
     assert len({repr(one) for one in found}) == 1
@@ -82,19 +82,21 @@ def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
 @given(st.lists(st.tuples(NUMBERS, st.integers(1, 5)), min_size=1, max_size=20))
 def test_numbers_that_occur_so_often(several):
     numbers, times = np.array([one for one, _ in several]), np.array([often for _, often in several], np.int64)
-    assert repr(ExactSum.of(numbers, times)) == repr(ExactSum.of(np.repeat(numbers, times)))
+    assert repr(ExactSum.from_numbers(numbers, times)) == repr(ExactSum.from_numbers(np.repeat(numbers, times)))
 
 
 @pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
 def test_as_often_as_may_be(number):
     """The halves of mantissas have room for it."""
     often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
-    assert ExactSum.of(np.full(3, number), often).units == ExactSum.of(np.array([number])).units << 36
+    assert (
+        ExactSum.from_numbers(np.full(3, number), often).units == ExactSum.from_numbers(np.array([number])).units << 36
+    )
 
 
 def test_of_no_numbers():
     for nothing in (np.empty(0), on_device(np.empty(0)), np.array([math.nan]), on_device([math.nan])):
-        assert ExactSum.of(nothing) == ExactSum.total([]) == ExactSum()
+        assert ExactSum.from_numbers(nothing) == ExactSum.total([]) == ExactSum()
     assert math.isnan(ExactSum().mean)
     assert ExactSum().over(1) == 0.0
 

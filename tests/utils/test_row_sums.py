@@ -35,7 +35,7 @@ def test_from_parts(columns, others):
     sums = RowSums.zeros(rows + 1)
     places = np.arange(rows)[::-1] + 1
     for several in (one, other):
-        sums.add_at(places, RowSums.of(several))
+        sums.add_at(places, RowSums.from_columns(several))
     assert sums.rounded()[places].tolist() == rounded([*one, *other])
     assert sums.rounded()[0] == 0
 
