@@ -113,7 +113,7 @@ class Family:
         except ValueError:
             number = math.nan
         if not self.accepts(number) or set(text) & set(" _") or text.startswith("+"):
-            raise InputError(f"measures: expected {self.prefix} with {self.expects} behind it, got {name!r}.")
+            raise InputError(f"measures: expected {self.prefix} with {self.expects} after it, got {name!r}.")
         # Write the number in one way, so that a measure has one name.
         short = f"{number:g}" if float(f"{number:g}") == number else repr(number)
         return self.make(f"{self.prefix}{short}", number)
@@ -185,8 +185,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "class_size",
             "rows",
-            "the row's equivalence class: rows, with weights people, that agree on all columns the attacker knows, the "
-            "scored one too where it is one of these; so the same for all of these",
+            "size of the row's equivalence class: rows, with weights people, that agree on all columns the attacker "
+            "knows, the scored column included if it is known; the same number in all known columns",
             "1 and up; with weights 0 and up",
             "Sweeney, k-Anonymity (2002)",
             cell="CLASS_SIZE",
@@ -197,8 +197,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "reidentification_risk",
             "probability",
-            "re-identification risk of the row: 1 / class_size (prosecutor risk); with weights 1 / the size estimated "
-            "in the population (naive journalist risk), of at most one person 1, of nobody 0",
+            "re-identification risk of the row: 1 / class_size (prosecutor risk); with weights 1 / the estimated size "
+            "in the population (naive journalist risk), 1 for a size of at most one person, 0 for nobody",
             "0 to 1",
             "El Emam & Dankar, Protecting Privacy Using k-Anonymity (2008)",
             cell="REIDENTIFICATION",
@@ -208,8 +208,8 @@ MEASURES: dict[str, Measure] = {
             "individual_risk",
             "probability",
             "individual risk of re-identification of the row: 1 / class_size; with weights the expected value of 1 / F "
-            "where the people F of its class in the population are negative binomial, given its f rows and the sum of "
-            "their weights; of a sum of at most f 1 / f, of nobody 0",
+            "for the people F of its class in the population, which are negative binomial, given its f rows and the "
+            "sum of their weights; 1 / f for a sum of at most f, 0 for nobody",
             "0 to 1",
             "Benedetti & Franconi (1998); Franconi & Polettini, Individual Risk Estimation in mu-Argus (2004)",
             cell="REIDENTIFICATION",
@@ -219,8 +219,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "unique",
             "0 or 1",
-            "whether the row is unique: 1 where class_size is 1, else 0; with weights, in the estimated population: 1 "
-            "where it is above 0 and at most 1",
+            "uniqueness of the row: 1 if class_size is 1, else 0; with weights 1 if class_size, estimated for the "
+            "population, is above 0 and at most 1",
             "0 or 1",
             "Skinner & Elliot, A Measure of Disclosure Risk for Microdata (2002)",
             cell="UNIQUE",
@@ -275,8 +275,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "emd",
             "steps",
-            "earth mover's distance of posterior and prior: between ordered values in steps, in a hierarchy in levels, "
-            "between any others 1",
+            "earth mover's distance of posterior and prior: in steps for ordered values, in levels for a hierarchy, 1 "
+            "between any other two values",
             "0 and up",
             "Li, Li & Venkatasubramanian, t-Closeness (2007), section 5",
             statistic=Statistic("MOVER"),
@@ -285,7 +285,7 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "entropy",
             "bits",
-            "entropy of the values in the cohort, whatever the accuracy: -sum of c/C log2(c/C)",
+            "entropy of the values in the cohort, independent of the accuracy: -sum of c/C log2(c/C)",
             "0 and up",
             "Machanavajjhala et al., l-Diversity (2007), section 4.1",
             statistic=Statistic("ENTROPY"),
@@ -296,7 +296,7 @@ MEASURES: dict[str, Measure] = {
             "distinct_values",
             "values",
             "different values in the cohort",
-            "1 and up; 0 where the cohort has no value (weights, wildcards)",
+            "1 and up; 0 if the cohort has no value (weights, wildcards)",
             "Machanavajjhala et al., l-Diversity (2007), section 4",
             statistic=Statistic("VALUES"),
             low_is_risky=True,
@@ -315,7 +315,7 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "enhanced_gain",
             "share",
-            "relative_gain where it is at most -ln prior, else infinite; its highest is beta of enhanced beta-likeness",
+            "relative_gain if it is at most -ln prior, else infinite; its highest is beta of enhanced beta-likeness",
             "-1 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             cell="ENHANCED_GAIN",
@@ -360,9 +360,10 @@ MEASURES: dict[str, Measure] = {
     )
 }
 
-# Orders so near to 1 are computed in another way, so that they lose no digits.
+# Orders that differ from 1 by less than this have another formula, which loses no digits.
 NEAR_ONE = 1e-2
-# Higher ones are computed as this one, less than 2^-44 bits below: exponents, order times logarithm, fit into 64 bits.
+# Higher orders are computed as this order, which is less than 2^-44 bits lower. Exponents (order times logarithm) then
+# fit into 64 bits.
 HIGHEST_ORDER = 2.0**50
 SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}
 
@@ -408,7 +409,7 @@ FAMILIES = (
 
 
 def _look_up(name: object) -> Measure | None:
-    """Return the measure with this name; None if there is none. Raises InputError for a number that it cannot have."""
+    """Return the measure with this name, or None; raises InputError for a family with a number that is not allowed."""
     if not isinstance(name, str):
         return None
     family = next((family for family in FAMILIES if name.startswith(family.prefix)), None)

@@ -68,45 +68,47 @@ def score_files(
 ) -> Scores:
     """Score a table of files of any size, as `score` does, and write the scores to files.
 
-    The table is scored part by part, on disk, within the memory limit that `config` says; the scores are the same, to
-    the last bit. They appear whole or not at all.
+    The table is scored on disk, partition by partition, within the memory limit of `config`. The scores have the bits
+    of `score`. They appear whole or not at all.
 
     Parameters
     ----------
     source:
-        The path of a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or Feather, or a pattern
-        such as ``data/**/*.csv``.
+        The path of a Parquet file, a folder of Parquet files, a CSV file (UTF-8; its separator is detected), or a
+        Feather file, or a pattern such as ``data/**/*.csv``.
     output:
-        Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
+        The path of the scores: a file name ending in .parquet, .csv or .feather, or a folder, which gets a Parquet file
         for each file of the table.
     rows_per_file:
-        Of a folder: score files of so many rows instead.
+        The number of rows of each score file in a folder. Default: as many as the file of the table has.
     resume:
-        Go on where a run that was killed stopped; where there is none, begin. What is done is kept when such a run
-        fails, too.
-    overwrite, keep_input:
-        Replace what exists; put the table's columns before the scores (those of CSV as text).
+        Whether to continue a run that was killed; without such a run, a new run begins. If a run with ``resume`` fails,
+        its finished steps are kept. Default: False.
+    overwrite:
+        Whether to replace an output that exists. Default: False.
+    keep_input:
+        Whether to put the table's columns before the scores; columns of CSV are text. Default: False.
     where, top, by:
-        Write some cells in place of all scores, one row each, as `Scores.cells` has them for these arguments: those
-        where a condition holds, ``"cig >= 3"``, or so many of the riskiest, or both. The output is one file then, and
-        ``scores.cells()`` what is in it.
+        A selection of cells to write in place of all scores, a row for each cell, see `Scores.cells`. where: a
+        condition such as ``"cig >= 3"``. top: the number of the riskiest cells. by: the score that ranks cells. The
+        output is a single file then, and ``scores.cells()`` returns its cells.
     summary_only:
-        Write no scores, and name no output: there is only what they come to, ``summary()``, ``fig()``, ``weights`` and
-        so on, for less time and disk.
+        Whether to compute only ``summary()``, ``fig()``, ``weights`` and so on. No scores are written, and no output is
+        named. It takes less time and disk. Default: False.
 
     Returns
     -------
     Scores
-        As of `score`, but that ``scores.cig`` and others are a `StoredFrame`, which reads the files when it is asked to
-        (``.head()``, ``.to_pandas()``, ``.to_polars()``); ``scores.path``, ``scores.files``. `open_scores` opens them
-        again.
+        The scores, as `score` returns them, with one difference: ``scores.cig`` and all others are a `StoredFrame`,
+        which reads the files when it is asked to (``.head()``, ``.to_pandas()``, ``.to_polars()``). ``scores.path`` and
+        ``scores.files`` are the files. `open_scores` opens them again.
 
     Raises
     ------
     InputError, TableReadError, DeviceError
         As `gpupif.score`; InputError also for a memory limit that is too low.
     OutputError
-        An output that cannot be written where it was asked for; too little space on a disk.
+        An output that cannot be written, or too little space on a disk.
 
     Warns
     -----
