@@ -40,7 +40,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 class GpupifError(Exception):
     """The base of all errors that gpupif raises on purpose.
 
-    Its arguments are the lines of the message, nearly always one; `str` shows them `printable`.
+    Its arguments are the lines of the message, nearly always a single line; `str` makes them `printable`.
     """
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class NotScoredError(InputError, AttributeError):
 
 
 class TableReadError(GpupifError, ValueError):
-    """A file that is missing, empty, truncated, or not what its name says."""
+    """A file that is missing, empty, truncated, or not of the format that its name says."""
 
 
 class DatabaseUnavailableError(TableReadError):
@@ -117,7 +117,7 @@ class DatabaseUnavailableError(TableReadError):
 
 
 class OutputError(GpupifError, ValueError):
-    """An output that cannot be written where it was asked for."""
+    """An output that cannot be written to the path that was given."""
 
 
 class AnotherRunError(GpupifError, RuntimeError):
@@ -133,7 +133,7 @@ class DeviceWarning(UserWarning):
 
 
 class NearlyUniqueWarning(UserWarning):
-    """A column in which nearly every value occurs once: every other column then has cohorts of one row."""
+    """A column in which nearly every value occurs once: all other columns then have cohorts of a single row."""
 
 
 class IdentifierWarning(UserWarning):
@@ -141,7 +141,7 @@ class IdentifierWarning(UserWarning):
 
 
 class SeedWarning(UserWarning):
-    """A key of random treatments that is made from a number: others can guess it."""
+    """A key of random treatments that is made from a number, which others can guess."""
 
 
 class NothingKnownWarning(UserWarning):

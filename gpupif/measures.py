@@ -295,7 +295,7 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "distinct_values",
             "values",
-            "different values in the cohort",
+            "distinct values in the cohort",
             "1 and up; 0 if the cohort has no value (weights, wildcards)",
             "Machanavajjhala et al., l-Diversity (2007), section 4",
             statistic=Statistic("VALUES"),

@@ -136,7 +136,7 @@ def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.C
 def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:
     """Return numbers as an array of NumPy, of their old type if they fit into it.
 
-    If a value is missing, the array is a nullable one of pandas.
+    If a value is missing, the array is a nullable array of pandas.
     """
     values = column.labels.to_numpy(zero_copy_only=False)
     if dtype.kind == "f":

@@ -64,9 +64,9 @@ class FileFormat(ABC):
     written: the endings of the names of files that scores can be written to.
     dataset: its name in `pyarrow.dataset`.
     as_text: whether numbers are written as text.
-    codecs: the ways to compress its files; the first is the default.
-    metadata_last: whether its files have metadata, and these come after the rows.
-    repeated: whether rows are written faster if it is known which of their numbers repeat.
+    codecs: the codecs that its files can have; the first is the default.
+    metadata_last: whether its files have metadata after the rows.
+    repeated: whether rows are written faster if their repeating numbers are known, see `Repeated`.
     """
 
     name: str

@@ -39,7 +39,7 @@ BEGUN, FINISHED = "begun", "finished"
 PREVIOUS = "previous"
 # Attempts to take a folder. An attempt fails if another run gives up the folder's name meanwhile.
 MOST_TRIES = 100
-# How to mend a work folder that cannot be taken.
+# The advice in errors about a work folder that cannot be taken.
 MEND_OUTPUT = "Move it away, or choose another output."
 MEND_TEMP = "Move it away, or choose another place with temp (--temp)."
 

@@ -76,7 +76,7 @@ class CsvFormat(FileFormat):
 def parser_options(file: Path, head: CsvHeader, columns: Sequence[str]) -> dict[str, Any]:
     """Return options with which pyarrow parses a CSV file: each field is text, an empty field is missing.
 
-    Raises TableReadError if a quote is not closed: pyarrow would take all that comes after it for one field.
+    Raises TableReadError if a quote is not closed: pyarrow would take all text after it for a single field.
     """
     names, quoted = head.names, has_any(file, b'"')
     if quoted:
@@ -139,7 +139,10 @@ def typed_texts(texts: pa.Array) -> pa.Array:
 
 
 def texts_as(kind: pa.DataType, texts: pa.Array) -> pa.Array | None:
-    """Return distinct texts as values of a type; None if not all read the same back, or two are one value."""
+    """Return distinct texts as values of a type.
+
+    None if a text is no value of the type or does not read the same back, or if two texts are one value.
+    """
     try:
         values = texts.cast(kind)
     except pa.ArrowInvalid:

@@ -61,10 +61,10 @@ def read_header(file: Path, sep: str | None) -> CsvHeader:
     if not records:
         raise TableReadError(f"{file}: could not be read as CSV: it has no line with anything in it.")
     names, lines = records[0]
-    others = [other for other in SEPARATORS if other in names[0]] if sep is not None and len(names) == 1 else []
-    if others:
+    candidates = [sign for sign in SEPARATORS if sign in names[0]] if sep is not None and len(names) == 1 else []
+    if candidates:
         raise TableReadError(
-            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={others[0]!r} instead."
+            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={candidates[0]!r} instead."
         )
     check_unique(names)
     header = "".join(islice(io.StringIO(head, newline=""), lines))

@@ -47,17 +47,17 @@ def in_chunks(tables: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.T
     """Yield the rows of some tables in chunks of `rows` rows, or fewer rows if they take more than `most` bytes."""
     waiting: list[Any] = []
     size = taken = 0
-    for piece in tables:
-        if size and taken + piece.nbytes > most:
+    for table in tables:
+        if size and taken + table.nbytes > most:
             yield pa.concat_tables(waiting)
             waiting, size, taken = [], 0, 0
         start = 0
-        while size + piece.num_rows - start >= rows:
-            part = piece.slice(start, rows - size)
-            yield pa.concat_tables([*waiting, part])
-            waiting, size, taken, start = [], 0, 0, start + part.num_rows
-        if start < piece.num_rows:
-            rest = piece.slice(start)
+        while size + table.num_rows - start >= rows:
+            filling = table.slice(start, rows - size)
+            yield pa.concat_tables([*waiting, filling])
+            waiting, size, taken, start = [], 0, 0, start + filling.num_rows
+        if start < table.num_rows:
+            rest = table.slice(start)
             waiting.append(rest)
             size += rest.num_rows
             taken += rest.nbytes

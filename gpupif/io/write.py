@@ -35,29 +35,29 @@ ELSEWHERE = "choose another place"
 _libc = ctypes.CDLL(None)
 
 
-def output_names(measures: Iterable[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
+def output_names(measures: Iterable[str], columns: Sequence[Hashable], other_columns: Sequence[Hashable]) -> list[str]:
     """Return the names of the score columns, <measure>_<column>; raises OutputError if a name would occur twice.
 
-    others: the names of the other columns of the output.
+    other_columns: the names of the other columns of the output.
     """
     names = [f"{measure}_{column}" for measure in measures for column in columns]
-    repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
+    repeated = [name for name, times in Counter([*map(str, other_columns), *names]).items() if times > 1]
     if repeated:
         raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
     return names
 
 
 def attacker_names(
-    outputs: Mapping[str | None, Sequence[str]], columns: Sequence[Hashable], others: Sequence[Hashable]
+    outputs: Mapping[str | None, Sequence[str]], columns: Sequence[Hashable], other_columns: Sequence[Hashable]
 ) -> list[str]:
     """Return the names of the score columns of all attackers; raises OutputError if a name would occur twice.
 
     A name is <attacker>_<measure>_<column>, or <measure>_<column> for an attacker without a name (None). outputs: the
-    scores of each cell, such as "cig" or "csf_worst", by the name of the attacker. others: see `output_names`.
+    scores of each cell, such as "cig" or "csf_worst", by the name of the attacker. other_columns: see `output_names`.
     """
     prefixes = {attacker: "" if attacker is None else f"{attacker}_" for attacker in outputs}
     prefixed = (prefixes[attacker] + measure for attacker, measures in outputs.items() for measure in measures)
-    return output_names(prefixed, columns, others)
+    return output_names(prefixed, columns, other_columns)
 
 
 def check_output(
@@ -247,8 +247,8 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
                     os.fchmod(number, usual_file_mode(file.parent) if kept is None else kept)
                 os.fsync(sink.fileno())
                 if named is None:
-                    # linkat ignores the descriptor, as the path is absolute. But only with a descriptor does Python
-                    # call linkat, which follows the link.
+                    # Python calls linkat, which follows the link, only with a descriptor. The path is absolute, so that
+                    # linkat ignores the descriptor.
                     os.link(f"/proc/self/fd/{number}", beside, src_dir_fd=number, follow_symlinks=True)
             if overwrite:
                 os.replace(beside, file)

@@ -41,33 +41,35 @@ def score_frame(
     people = None if population is None else match_population(population, encoded.columns, request.missing, lacks)
     coded = time.perf_counter()
     requests = request.by_attacker()
-    subsets = {name: one.subsets(frame.rows) for name, one in requests.items()}
-    cells = sum(len(request.scored_columns) if one is None else sum(one.scored.values()) for one in subsets.values())
+    subsets = {name: own_request.subsets(frame.rows) for name, own_request in requests.items()}
+    cells = sum(len(request.scored_columns) if own is None else sum(own.scored.values()) for own in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
     distinct = None
     if len(requests) > 1 and engine.shares_distinct_rows:
-        codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
-        distinct = DistinctTable.from_codes(codes, sizes, None if weighted is None else weighted.times)
+        codes = [column.codes for column in encoded.columns]
+        distinct_values = [len(column.counts) for column in encoded.columns]
+        distinct = DistinctTable.from_codes(codes, distinct_values, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
     outcomes: list[AttackerOutcome] = []
-    for name, one in requests.items():
-        part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
+    for name, own_request in requests.items():
+        used = [column for column in encoded.columns if column.name in own_request.used]
         with frame.active():
-            priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
-        attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
+            priors = None if people is None else people.priors(used)
+            job, prior_of = own_request.job(used, frame.rows, frame.scores_on, on_warning, weighted, priors)
+        attacker = ScoredAttacker(name, tuple(own_request.known), subsets[name])
         sets = None if attacker.subsets is None else attacker.subsets.sets
         if distinct is None:
             result = score_attacker(engine, job, sets, report)
         else:
-            result = distinct.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
+            places = [request.used.index(name) for name in own_request.used]
+            result = distinct.score(engine, job, places, sets, report)
         if people is not None:
-            for fold, found in people.sizes(one, attacker.subsets, engine).items():
-                kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found
-                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
+            for fold, sizes in people.sizes(own_request, attacker.subsets, engine).items():
+                typed = sizes.astype(job.dtype, copy=False) if sizes.dtype.kind == "f" else sizes
+                result.by_fold()[fold][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
-        explainer = TableExplainer(frame, part.columns, job, attacker, weights)
+        explainer = TableExplainer(frame, used, job, attacker, weights)
         outcomes.append(
             AttackerOutcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer)
         )
@@ -87,7 +89,7 @@ def score_frame(
     return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
 
 
-def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
+def _beside_scores(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
     """Return sizes that were counted on the host, on the frame's device if the scores are there."""
     library = frame.device_frames() if frame.scores_on == "device" and engine.device != "cpu" else None
     if library is None:

@@ -27,8 +27,8 @@ FORWARD = np.arange(DIGITS)
 BACKWARD = FORWARD[::-1]
 FIRST = np.concatenate([np.arange(0xFFF0, 0x7FFF, -1), np.arange(0x7FF1)])
 # A function that yields numbers, chunk by chunk, and how often each occurs (`ONCE`: once).
-Pieces = Callable[[], Iterable[tuple[Any, Any]]]
-# How often each next digit occurs, by the digits before it (the prefix).
+NumberChunks = Callable[[], Iterable[tuple[Any, Any]]]
+# The number of times that each next digit occurs, by the digits before it (the prefix).
 DigitCounts = dict[int, Any]
 
 
@@ -39,31 +39,32 @@ def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.i
     return values.distinct, times
 
 
-def percentiles(pieces: Pieces, wanted: Sequence[float]) -> list[float]:
+def percentiles(chunks: NumberChunks, wanted: Sequence[float]) -> list[float]:
     """Return percentiles of numbers without NaN, as `numpy.percentile` computes them (linear); NaN for no numbers.
 
-    pieces: yields all numbers each time it is called; it is called four times. wanted: percentiles, 0 to 100.
+    chunks: yields all numbers each time it is called; it is called four times. wanted: percentiles, 0 to 100.
     """
-    return percentiles_of([pieces], wanted, lambda count, tasks: [count(*task) for task in tasks])
+    return percentiles_of([chunks], wanted, lambda count, tasks: [count(*task) for task in tasks])
 
 
 def percentiles_of(
-    several: Sequence[Pieces], wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
+    sources: Sequence[NumberChunks], wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
 ) -> list[float]:
-    """Return percentiles of the numbers of several sources together, see `percentiles`.
+    """Return percentiles of the numbers of all sources together, see `percentiles`.
 
-    several: the sources. run: calls a function for each source and returns all results, see `Workers.run`.
+    sources: functions that yield numbers. run: calls a function for each source and returns all results, see
+    `Workers.run`.
     """
     search = PercentileSearch.for_percents(wanted)
 
-    def count(pieces: Pieces) -> DigitCounts:
+    def count(chunks: NumberChunks) -> DigitCounts:
         counts: DigitCounts = {}
-        for numbers, times in pieces():
+        for numbers, times in chunks():
             search.count(numbers, times, counts)
         return counts
 
     for _ in SHIFTS:
-        first, *others = run(count, [(pieces,) for pieces in several])
+        first, *others = run(count, [(chunks,) for chunks in sources])
         for counts in others:
             for prefix, digits in counts.items():
                 first[prefix] = first[prefix] + digits if prefix in first else digits

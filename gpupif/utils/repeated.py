@@ -77,7 +77,7 @@ def find_repeated(values: npt.NDArray[Any], most: int | None = None) -> Repeated
 
 
 def _numbered(bits: npt.NDArray[Any], most: int) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.uint32]]:
-    """Return the distinct ones of whole numbers, None if more than `most`, and the place of each number among them."""
+    """Return the distinct values of whole numbers (None if more than `most`), and each number's place among them."""
     from gpupif.kernels.dictionary import number_values
 
     width = most.bit_length() + 1

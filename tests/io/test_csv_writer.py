@@ -1,4 +1,4 @@
-"""CSV put together of texts: the bytes that Arrow writes, which read back as the numbers that they are of."""
+"""CSV that is joined from texts has the bytes that Arrow writes, and its numbers read back with all their bits."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def by_arrow(table):
 
 
 def numbers_of(text, kind):
-    """The numbers of a column of CSV, read one by one; of integers nothing but digits is any."""
+    """Return the numbers of a column of CSV, read one by one; an integer must consist of digits."""
     return np.array([kind.type(line) for line in text.decode().splitlines()[1:]], kind)
 
 
 @st.composite
 def numbers(draw):
-    """Numbers of any type and any bits, of which few or many differ."""
+    """Draw numbers of any type and any bits, with few or many distinct numbers."""
     kind = np.dtype(draw(st.sampled_from(["float64", "float64", "float32", "int64", "uint64", "int32", "uint32"])))
     patterns = st.integers(0, 2 ** (8 * kind.itemsize) - 1)
     few = draw(st.lists(patterns, min_size=1, max_size=draw(st.sampled_from([1, 3, 50]))))
@@ -71,7 +71,7 @@ def test_numbers_read_back_to_the_last_bit(values, block):
 
 
 def every_type(rows):
-    """Columns of all types that CSV has, some with missing values, of which some repeat."""
+    """Return columns of all types that CSV has, some with missing values, some with repeating values."""
     half = rows // 2
     generator = np.random.default_rng(0)
     return pa.table(

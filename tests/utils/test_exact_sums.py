@@ -1,4 +1,4 @@
-"""Sums of floats are exact: beside fractions, of any floats, in any order, from any parts, on host and device."""
+"""Sums of floats are exact, as sums of fractions are: in any order, from any parts, on host and device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {"float64": NUMBERS, "float32": st.floats(width=32), "int64": st.integer
 
 
 def by_definition(numbers, number):
-    """The sum of the known ones divided by a whole number, rounded once."""
+    """Return the sum of the numbers without NaN, divided by a whole number, rounded once."""
     infinite = sum(one for one in numbers if math.isinf(one))
     if infinite != 0:
         return infinite
@@ -42,7 +42,7 @@ def test_sums_beyond_the_largest_float_are_infinite(device):
     assert ExactSum.from_numbers(device([1.7e308, 1.7e308])).over(1) == math.inf
     assert ExactSum.from_numbers(device([-1.7e308] * 3)).over(1) == -math.inf
     assert ExactSum.from_numbers(device([1.7e308, 1.7e308])).mean == 1.7e308
-    # Half a unit in the last place more than the largest float is rounded away from it.
+    # A number half a unit in the last place above the largest float is rounded to infinity.
     assert ExactSum.from_numbers(device([largest, 2.0**970])).over(1) == math.inf
     assert ExactSum.from_numbers(device([largest, 2.0**969])).over(1) == largest
 
@@ -69,7 +69,7 @@ def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
         ExactSum.total(ExactSum.from_numbers(on_device(part)) for part in parts),
         ExactSum.from_numbers(np.repeat(shuffled, 2)[::2]),
     ]
-    # NaN, which is the sum where both are infinite, is no equal of itself.
+    # Compare texts: the sum of inf and -inf is NaN, which is not equal to itself.
     assert len({repr(one) for one in found}) == 1
     known = [one for one in plain if one == one]
     assert found[0].terms == len(known)
@@ -87,7 +87,7 @@ def test_numbers_that_occur_so_often(several):
 
 @pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
 def test_as_often_as_may_be(number):
-    """The halves of mantissas have room for it."""
+    """The sums of the halves of mantissas do not overflow for the highest total multiplicity."""
     often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
     assert (
         ExactSum.from_numbers(np.full(3, number), often).units == ExactSum.from_numbers(np.array([number])).units << 36
@@ -104,7 +104,7 @@ def test_of_no_numbers():
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(SPECIAL[:3]) | st.floats(0, 40), min_size=1, max_size=30), st.integers(0, 30))
 def test_figures_of_parts_are_those_of_the_whole(numbers, cut):
-    """Also once they were stored."""
+    """Figures of parts make the figures of the whole, also after they were stored."""
     scores = np.array(numbers)
     values, times = np.unique(scores, return_counts=True)
     parts = [ColumnFigures.of("class_size", part) for part in (scores[:cut], scores[cut:])]

@@ -1,4 +1,4 @@
-"""Sums of c log2 c: whole numbers of units of 2^-56 bits, the same whatever the parts, and rounded once."""
+"""Sums of c log2 c are whole numbers of units of 2^-56 bits. They are equal from any parts, and rounded once."""
 
 from __future__ import annotations
 

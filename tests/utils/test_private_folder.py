@@ -1,4 +1,4 @@
-"""Private folders: their owner's alone, whatever the umask, whatever was planted, and whatever is done meanwhile."""
+"""Private folders belong to their owner alone, whatever the umask, planted files, and changes by other users."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_rights_of_what_is_made(tmp_path, mask):
 
 
 def test_a_group_that_folders_hand_on_is_kept(tmp_path):
-    """Outputs in an office's shared folder belong to its group: those in a work folder must get it, too."""
+    """Outputs in an office's shared folder belong to its group, so files in a work folder must belong to it, too."""
     tmp_path.chmod(0o2775)
     with umask(0o277):
         folder = private_folder(tmp_path / "folder")
@@ -109,7 +109,7 @@ def test_files_are_opened_through_no_link(tmp_path, make):
 
 
 def test_a_held_folder_stays_what_it_is(tmp_path):
-    """Who may rename folders in a shared place puts another one there, while ours is filled, read and deleted."""
+    """A user who may rename folders puts another folder in the place of ours while it is filled, read and deleted."""
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
     (victim / "diary").write_text("dear diary")
@@ -181,14 +181,14 @@ def test_what_is_published_gets_the_rights_that_new_ones_get(tmp_path, mask):
 
 
 def test_rights_are_handed_on_by_files_alone(tmp_path):
-    """All rights are there on a link: who puts one in the place of an output would have it opened to everybody."""
+    """A link has all rights: if it handed them on, a link in the place of an output would open it to everybody."""
     (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
 
 
 def test_rights_are_handed_on_by_own_files_alone(tmp_path, monkeypatch):
-    """A file that another user plants, open to everybody, would have the output that replaces it opened as well."""
+    """If another user's file handed its rights on, a planted file that is open to everybody would open the output."""
     (tmp_path / "scores.csv").touch()
     (tmp_path / "scores.csv").chmod(0o666)
     give_away(tmp_path / "scores.csv", monkeypatch)

@@ -137,9 +137,9 @@ def arrow_column(name: str, values: Sequence[Any], kind: ColumnKind, row: int) -
     row: the number, from 0, of the row of the first value. Raises TableReadError, without the value, for a value that
     is not of the column's kind.
     """
-    others = set(map(type, values)) - kind.classes - {type(None)}
-    if others:
-        place = next(place for place, value in enumerate(values) if type(value) in others)
+    odd_classes = set(map(type, values)) - kind.classes - {type(None)}
+    if odd_classes:
+        place = next(place for place, value in enumerate(values) if type(value) in odd_classes)
         expected = "nothing" if kind.is_unknown else kind.type
         raise TableReadError(
             f"column {name!r}: expected {expected}, as in the rows before, got {type(values[place]).__name__} in row "
