@@ -60,7 +60,7 @@ def read_chunks(file: Path, fields: Fields) -> pa.Table | None:
 
 
 def stream_chunks(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the chunks of a file, each with the place of its end, up to the first one that Arrow must read."""
+    """Yield the chunks of a file, each with the byte of its end, up to the first chunk that Arrow must read."""
     starts, reader = _chunk_starts(file, fields)
     ahead = min(default_threads(), MOST_AHEAD)
     with reader, ThreadPoolExecutor(ahead) as pool:

@@ -20,8 +20,9 @@ def find_input(path: str | os.PathLike[str], sep: str | None = None) -> Input:
     path: a path, or an `Input` or a `Source`, whose files are returned. sep: the separator of CSV. Default: the
     separator that the first lines agree on.
 
-    Raises TableReadError if there is no file, a file is empty or of an unknown format, files have several formats, or a
-    folder cannot be read. Raises InputError if `sep` is no separator, or if the files are not CSV.
+    Raises TableReadError if there is no file, if a file is empty or of an unknown format, or if files have several
+    formats. Raises it for a folder that cannot be read, too. Raises InputError if `sep` is no separator, or if the
+    files are not CSV.
     """
     if isinstance(path, Source):
         return path.found

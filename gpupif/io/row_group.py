@@ -47,10 +47,7 @@ class RowGroup:
         if table is None:
             return self
         shift = table.num_columns
-        moved = [
-            column._replace(place=column.place + shift) if isinstance(column, Multiple) else column
-            for column in self.columns
-        ]
+        moved = [own._replace(place=own.place + shift) if isinstance(own, Multiple) else own for own in self.columns]
         names, types = [*table.column_names, *self.schema.names], [*table.schema.types, *self.schema.types]
         return RowGroup(pa.schema(zip(names, types, strict=True), self.schema.metadata), [*table.columns, *moved])
 
@@ -76,15 +73,12 @@ class RowGroup:
         """
         if len(self) <= rows:
             return [self]
-        table, starts = self.table(), range(0, len(self), rows)
-        parts = [
-            [
-                whole if isinstance(whole, Multiple) else column
-                for whole, column in zip(self.columns, part.columns, strict=True)
-            ]
-            for part in (table.slice(start, rows) for start in starts)
+        table = self.table()
+        parts = [table.slice(start, rows).columns for start in range(0, len(self), rows)]
+        pairs = [zip(self.columns, part, strict=True) for part in parts]
+        return [
+            RowGroup(self.schema, [own if isinstance(own, Multiple) else cut for own, cut in pair]) for pair in pairs
         ]
-        return [RowGroup(self.schema, columns) for columns in parts]
 
 
 def times(column: ArrowColumn | Repeated, factor: float) -> ArrowColumn | Repeated:

@@ -73,9 +73,9 @@ def check_output(
     nor be inside of. endings: the allowed endings of its name. hint: half a sentence with the reason why the output may
     exist.
 
-    Raises OutputError if the output exists (without `overwrite`), is a folder, has a parent folder that does not exist
-    or cannot be written to, is an input or inside an input, or has another ending. Raises InputError for a compression
-    that its format lacks.
+    Raises OutputError if the output exists (without `overwrite`), is a folder, is an input or inside an input, or has
+    another ending. Raises OutputError if its parent folder does not exist or cannot be written to. Raises InputError
+    for a compression that its format lacks.
     """
     file = Path(path)
     if not file.name.lower().endswith(endings):

@@ -47,9 +47,8 @@ def score_frame(
     on_warning, through_host = WarnOnce(), ""
     distinct = None
     if len(requests) > 1 and engine.shares_distinct_rows:
-        codes = [column.codes for column in encoded.columns]
-        distinct_values = [len(column.counts) for column in encoded.columns]
-        distinct = DistinctTable.from_codes(codes, distinct_values, None if weighted is None else weighted.times)
+        codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
+        distinct = DistinctTable.from_codes(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
     outcomes: list[AttackerOutcome] = []
     for name, own_request in requests.items():
@@ -65,8 +64,8 @@ def score_frame(
             places = [request.used.index(name) for name in own_request.used]
             result = distinct.score(engine, job, places, sets, report)
         if people is not None:
-            for fold, sizes in people.sizes(own_request, attacker.subsets, engine).items():
-                typed = sizes.astype(job.dtype, copy=False) if sizes.dtype.kind == "f" else sizes
+            for fold, rows in people.sizes(own_request, attacker.subsets, engine).items():
+                typed = rows.astype(job.dtype, copy=False) if rows.dtype.kind == "f" else rows
                 result.by_fold()[fold][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
         explainer = TableExplainer(frame, used, job, attacker, weights)

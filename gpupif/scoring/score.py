@@ -59,11 +59,10 @@ def score(
         ``enhanced_gain``, ``log_ratio``.
 
         Measures of rows: ``class_size`` (rows that agree on all known columns, the scored column included if it is
-        known; int64), ``reidentification_risk`` (1 / class size, 0 to 1), ``individual_risk`` (equal to it; with
-        ``weights`` the risk of Benedetti & Franconi, from the rows of the class and their sampling weights) and
-        ``unique`` (1 if the class is a single row, else 0). A row has the same score in every known column, so a single
-        scored column is enough. Their means are figures of `gpupif.risk`: prosecutor risk, global risk, and the share
-        of unique rows.
+        known; int64), ``reidentification_risk`` (1 / class size, 0 to 1), ``individual_risk`` (1 / class size, or
+        with ``weights`` the risk of Benedetti & Franconi), ``unique`` (1 if the class is a single row, else 0). A row
+        has the same score in every known column, so a single scored column is enough. The means of these measures are
+        figures of `gpupif.risk`: prosecutor risk, global risk, and the share of unique rows.
     columns:
         Scored columns: a name or a list of names. Default: all columns.
     known:

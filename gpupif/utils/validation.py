@@ -186,7 +186,7 @@ def check_path(argument: str, path: Any, noun: str) -> None:
 
 
 def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
-    """Raise InputError unless an argument is one of some words."""
+    """Raise InputError unless an argument is a word in `words`."""
     if not isinstance(word, str) or word not in words:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 

@@ -104,12 +104,12 @@ class QueryTable:
     def schema(self) -> pa.Schema:
         """The columns with their types, which are plain types and the same in all batches.
 
-        Raises TableReadError for a query that fails, InputError for no columns or for names that repeat, and
-        ColumnTypeError for lists, structs and other types without plain values.
+        Raises TableReadError for a query that fails. Raises InputError for no columns, and for names that repeat.
+        Raises ColumnTypeError for lists, structs and other types without plain values.
         """
         if self._schema is None:
             answer = self._started(CHUNK_ROWS)
-            with self._explained("the query failed"):
+            with self._wrap("the query failed"):
                 self._schema = _checked(answer.schema)
         return self._schema
 
@@ -135,7 +135,7 @@ class QueryTable:
         """
         self._check_idle()
         self._drop_answer()
-        with self._explained(f"the highest value of column {column!r} could not be read"):
+        with self._wrap(f"the highest value of column {column!r} could not be read"):
             value = self._database.value(highest(self._query, self._database.quote(column)))
         # NaN is a missing value; some databases have it as the highest.
         return None if value is None or value != value else _text(value)
@@ -165,9 +165,9 @@ class QueryTable:
         self._answer = None
         try:
             while True:
-                failure = f"reading broke off after {done:,} rows" if done else "the query failed"
+                event = f"reading broke off after {done:,} rows" if done else "the query failed"
                 kind = DatabaseUnavailableError if done else TableReadError
-                with self._explained(failure, of_values=True, kind=kind):
+                with self._wrap(event, quotes=True, kind=kind):
                     batch = next(answer.batches, None)
                     if batch is None:
                         return
@@ -182,7 +182,7 @@ class QueryTable:
     def _started(self, rows: int) -> Answer:
         """Return the result of the query, of which nothing has been read; start the query if it is not running."""
         if self._answer is None:
-            with self._explained("the query failed"):
+            with self._wrap("the query failed"):
                 self._answer = self._database.run(self._query, rows)
         return self._answer
 
@@ -201,13 +201,11 @@ class QueryTable:
             answer.close()
 
     @contextlib.contextmanager
-    def _explained(
-        self, failure: str, of_values: bool = False, kind: type[TableReadError] = TableReadError
-    ) -> Iterator[None]:
+    def _wrap(self, event: str, quotes: bool = False, kind: type[TableReadError] = TableReadError) -> Iterator[None]:
         """Raise TableReadError for an error of the database while the block runs, and close the connection.
 
-        failure: the message before the database's own words. of_values: whether a value may be the cause, so that the
-        message must not quote it. kind: the type of the error. An error that is certainly due to a value is a plain
+        event: the failure in words, as the message begins. quotes: whether the database's words may quote values,
+        which are then left out. kind: the type of the error. An error that is certainly due to a value is a plain
         TableReadError.
         """
         try:
@@ -215,9 +213,9 @@ class QueryTable:
         except self._database.errors as error:
             self.close()
             # Do not chain the library's error: its message may have secrets.
-            reason, of_data = self._database.reason(error), _is_of_data(error)
-            given = TableReadError if of_data else kind
-            raise _failure(self._address, failure, reason, of_values or of_data, given) from None
+            reason, is_data_error = self._database.reason(error), _is_data_error(error)
+            given = TableReadError if is_data_error else kind
+            raise _failure(self._address, event, reason, quotes or is_data_error, given) from None
         except GpupifError:
             self.close()
             raise
@@ -235,20 +233,20 @@ def connecting(address: Address, library: type[Database], errors: tuple[type[Exc
 
 def _failure(
     address: Address,
-    failure: str,
+    event: str,
     reason: str,
-    of_values: bool = False,
+    quotes: bool = False,
     kind: type[TableReadError] = TableReadError,
 ) -> TableReadError:
     """Return the error for a failure with the first line of the database's own words, without secrets.
 
-    of_values: whether quoted texts may be values of the table; they are left out then. kind: the type of the error.
+    quotes: whether quoted texts may be values of the table; they are left out then. kind: the type of the error.
     """
     first = next((line for line in reason.splitlines() if line.strip()), "no reason given")
     first = POSTGRESQL_PREAMBLE.sub("", first)
-    if of_values:
+    if quotes:
         first = QUOTED.sub("(not shown)", first)
-    return kind(f"{address.name}: {failure}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
+    return kind(f"{address.name}: {event}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
 
 
 def _checked(schema: pa.Schema) -> pa.Schema:
@@ -259,8 +257,8 @@ def _checked(schema: pa.Schema) -> pa.Schema:
     return plain_schema(schema)
 
 
-def _is_of_data(error: Exception) -> bool:
-    """Return whether a value is the cause of an error: Python's database interface names its class DataError."""
+def _is_data_error(error: Exception) -> bool:
+    """Return whether a value is the reason for an error: Python's database interface names its class DataError."""
     return any(kind.__name__ == "DataError" for kind in type(error).__mro__)
 
 

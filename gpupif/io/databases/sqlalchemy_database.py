@@ -98,11 +98,10 @@ def sqlite_kind(name: str, types: Iterable[str]) -> ColumnKind:
 
     types: the results of typeof for all values of the column.
     """
-    present = frozenset(types) - {"null", ""}
-    if present not in SQLITE_KINDS:
-        came = " and ".join(sorted(present))
-        raise TableReadError(f"column {name!r}: expected values of one type, got {came}. {CAST}")
-    return SQLITE_KINDS[present]
+    given = frozenset(types) - {"null", ""}
+    if given not in SQLITE_KINDS:
+        raise TableReadError(f"column {name!r}: expected values of one type, got {' and '.join(sorted(given))}. {CAST}")
+    return SQLITE_KINDS[given]
 
 
 def find_kind(name: str, values: Iterable[Any], declared: tuple[int | None, int | None]) -> ColumnKind:
