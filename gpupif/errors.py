@@ -1,4 +1,4 @@
-"""Errors and warnings of gpupif. Each message says what was expected, what came, and how to mend it."""
+"""Errors and warnings of gpupif. Each message says which value was expected, which came, and how to mend it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-# Columns that an error lists at most.
+# The most columns that an error lists.
 MOST_NAMED = 40
 
 
 def printable(text: str) -> str:
-    """Return a text of which no character acts on a terminal: characters that `repr` escapes are escaped as there.
+    """Return a text in which no character acts on a terminal. Characters that `repr` escapes are escaped in its way.
 
-    These are control characters (line breaks too) and marks that turn the direction of writing. They are zero-width
-    characters and unusual spaces too, by which different values would look alike, and lone surrogates, which no
-    terminal can be sent. A backslash stays as it is.
+    These are control characters, line breaks among them, and marks that change the direction of writing. Zero-width
+    characters and unusual spaces are escaped too: with them, different values look alike. Lone surrogates are escaped,
+    as no terminal can take them. A backslash stays as it is.
     """
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def listed(names: Sequence[Any], most: int, show: Callable[[Any], str] = repr) -> str:
-    """Return the first `most` names, with commas between them, and how many more there are; show: a name as text."""
+    """Return the first `most` names, with commas between them, and the number of further names.
+
+    show: returns a name as text. Default: `repr`.
+    """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(show, names[:most])) + more
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return a sentence that asks for the most similar of some names, with a space before it; "" if none is similar."""
+    """Return a question that suggests the most similar of some names, with a space before it; "" if none is similar."""
     near = get_close_matches(name, list(names), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -37,18 +40,18 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 class GpupifError(Exception):
     """The base of all errors that gpupif raises on purpose.
 
-    Its arguments are the lines of the message, nearly always one; `str` shows them `printable`.
+    Its arguments are the lines of the message, nearly always a single line; `str` makes them `printable`.
     """
 
     def __str__(self) -> str:
         return "\n".join(printable(str(line)) for line in self.args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Subclasses take other arguments than the message: an error that was pickled is made from its message.
+        # Subclasses take other arguments than the message, so an error is unpickled from its message.
         return _with_message, (type(self), *self.args)
 
     def about(self, argument: str, *words: str) -> GpupifError:
-        """Return the same error about another argument; its name takes the place of ``table: `` or of `words`."""
+        """Return the error for another argument: its name replaces ``table: ``, and `words`, at the beginning."""
         first, *others = self.args or ("",)
         message = str(first)
         for word in ("table: ", *words):
@@ -67,7 +70,7 @@ class InputError(GpupifError, ValueError):
 
 
 class ColumnNotFoundError(InputError):
-    """The name of a column that the table, or another one (`where`), does not have."""
+    """The name of a column that a table does not have. where: the table in the message. Default: "the table"."""
 
     def __init__(
         self, argument: str, missing: Iterable[object], existing: Iterable[object], where: str = "the table"
@@ -102,23 +105,23 @@ class UnreachableError(InputError):
 
 
 class NotScoredError(InputError, AttributeError):
-    """A measure that some scores do not have; for ``hasattr`` and ``getattr`` it is not there."""
+    """A measure that some scores do not have. It is an AttributeError, so that ``hasattr`` returns False for it."""
 
 
 class TableReadError(GpupifError, ValueError):
-    """A file that is missing, empty, truncated, or not what its name says."""
+    """A file that is missing, empty, truncated, or not of the format that its name says."""
 
 
 class DatabaseUnavailableError(TableReadError):
-    """A database that cannot be reached, or that was lost while it was read: later it may be there."""
+    """A database that cannot be reached, or whose connection was lost while it was read. Trying later may help."""
 
 
 class OutputError(GpupifError, ValueError):
-    """An output that cannot be written where it was asked for."""
+    """An output that cannot be written to the path that was given."""
 
 
 class AnotherRunError(GpupifError, RuntimeError):
-    """A nightly run that is started while another one is at work in the same state folder."""
+    """A nightly run that is started while another run works in the same state folder."""
 
 
 class DeviceError(GpupifError, RuntimeError):
@@ -126,23 +129,23 @@ class DeviceError(GpupifError, RuntimeError):
 
 
 class DeviceWarning(UserWarning):
-    """A GPU that failed when it was tried and is left out: other GPUs, or the CPU, do its work."""
+    """A GPU that failed when it was tried, and is not used: other GPUs, or the CPU, do its work."""
 
 
 class NearlyUniqueWarning(UserWarning):
-    """A column in which nearly every value occurs once: every other column then has cohorts of one row."""
+    """A column in which nearly every value occurs once: all other columns then have cohorts of a single row."""
 
 
 class IdentifierWarning(UserWarning):
-    """A column that seems to name persons, and stays in a table that is to be released."""
+    """A column that seems to name persons, and stays in a table that will be released."""
 
 
 class SeedWarning(UserWarning):
-    """A key of random treatments that is made from a number: others can guess it."""
+    """A key of random treatments that is made from a number, which others can guess."""
 
 
 class NothingKnownWarning(UserWarning):
-    """An attacker who knows no column: every cohort is the whole table, and nothing can be learnt."""
+    """An attacker who knows no column. Every cohort is then the whole table, and the attacker learns nothing."""
 
 
 def reason_of(error: BaseException) -> str:
@@ -159,7 +162,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 class WarnOnce:
-    """A way to warn that issues each message once, however many attackers it matters to."""
+    """A callable that issues each warning once, whatever the number of attackers that it concerns."""
 
     def __init__(self) -> None:
         self._warned: set[str] = set()

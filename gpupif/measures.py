@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Statistic(NamedTuple):
     """A statistic of a cohort.
 
-    kind: name of a constant in `kernels/statistics.py`. order: a parameter of some kinds.
+    kind: the name of a constant in `kernels/statistics.py`. order: a parameter of some kinds. Default: 0.
     """
 
     kind: str
@@ -31,18 +31,20 @@ class Statistic(NamedTuple):
 class Measure:
     """A measure of a cell or its row.
 
-    name: as in `measures=` and in the names of output columns.
-    unit, range: of its values; "and up" means to infinity, which is one of the values.
-    meaning, source: the meaning in a line, and where the measure is defined.
-    cell: name of the constant in `kernels/formulas.py` that says what is computed from the cell.
-    statistic: the statistic of the cohort, if the measure is one.
-    weighted: the scores are multiplied by the column's weight once that is known.
-    low_is_risky: the riskiest cells are those with the lowest scores.
-    dtype: type of its scores, if it does not follow the type that is requested; counts are "int64".
-    of_rows_and_people: with sampling weights it needs the rows of a class and its people, see
-    `engines/individual_risk.py`; without them it is what `cell` says.
-    example: its score for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
-    knows g. The values in the cohort are a, a, a, b; the prior of a, b and c is 1/2, 1/4 and 1/4.
+    name: text. The name in `measures=` and in the names of score columns.
+    unit: text. The unit of the scores, such as "bits".
+    meaning: text. The meaning in a line.
+    range: text. The range of the scores; "and up" means to infinity, which is a possible score.
+    source: text. The publication that defines the measure.
+    cell: text. The name of the constant in `kernels/formulas.py` for the formula of a cell. Default: "OF_COHORT".
+    statistic: Statistic. The statistic of the cohort, if the measure is a statistic. Default: None.
+    weighted: bool. Whether the scores are multiplied by the column's weight, after it is known. Default: False.
+    low_is_risky: bool. Whether the riskiest cells have the lowest scores. Default: False.
+    dtype: text. The type of the scores, if it does not follow the requested type; "int64" for counts. Default: None.
+    of_rows_and_people: bool. Whether the measure needs both the rows of an equivalence class and its people, if there
+        are sampling weights, see `engines/individual_risk.py`. Otherwise it is the formula of `cell`. Default: False.
+    example: float. The score of the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker
+        who knows g. The cohort has the values a, a, a, b; the prior of a, b and c is 1/2, 1/4 and 1/4. Default: None.
     """
 
     name: str
@@ -60,39 +62,43 @@ class Measure:
 
     @property
     def of_cohort(self) -> bool:
-        """Whether all cells of a cohort have the same score."""
+        """True if all cells of a cohort have the same score."""
         return self.statistic is not None or self.cell == "COHORT_SIZE"
 
     @property
     def is_row_measure(self) -> bool:
-        """Whether all rows of an equivalence class have the same score, in every column."""
+        """True if all rows of an equivalence class have the same score, in every column."""
         return self.is_size and self.cell != "COHORT_SIZE"
 
     @property
     def is_size(self) -> bool:
-        """Whether it follows from the number of people in the cohort or the equivalence class."""
+        """True if the score follows from the number of people in the cohort or the equivalence class."""
         from gpupif.kernels import formulas
 
         return bool(formulas.is_of_size.py_func(getattr(formulas, self.cell)))
 
     @property
     def differs_by_processor(self) -> bool:
-        """Whether the last bits differ on another kind of processor, whose mathematical functions differ."""
+        """True if the last bits of scores differ on another kind of processor, whose mathematical functions differ."""
         return self.statistic is not None and self.statistic.kind == "RENYI_NEAR_ONE"
 
     @property
     def walks(self) -> bool:
-        """Whether it needs the cohort's values in the order of the column."""
+        """True if the formula needs the cohort's values in the order of the column."""
         return self.statistic is not None and self.statistic.kind == "MOVER"
 
     def type_in(self, dtype: str) -> str:
-        """Return the type of its scores if scores of this type are requested."""
+        """Return the type of the scores. dtype: the requested type."""
         return self.dtype or dtype
 
 
 @dataclass(frozen=True)
 class Family:
-    """Measures that differ in one number, which their names end in: renyi_2, renyi_inf, ..."""
+    """Measures that differ in a number, with which their names end: renyi_2, renyi_inf, ...
+
+    prefix: the beginning of the names. expects: the allowed numbers, in words. make: returns the measure by its name
+    and number. accepts: returns whether a number is allowed.
+    """
 
     prefix: str
     expects: str
@@ -100,15 +106,15 @@ class Family:
     accepts: Callable[[float], bool]
 
     def member(self, name: str) -> Measure:
-        """Return the measure with this name. Raises InputError."""
+        """Return the measure with this name; raises InputError for a number that is not allowed."""
         text = name.removeprefix(self.prefix)
         try:
             number = float(text)
         except ValueError:
             number = math.nan
         if not self.accepts(number) or set(text) & set(" _") or text.startswith("+"):
-            raise InputError(f"measures: expected {self.prefix} with {self.expects} behind it, got {name!r}.")
-        # One name for one measure.
+            raise InputError(f"measures: expected {self.prefix} with {self.expects} after it, got {name!r}.")
+        # Write the number in one way, so that a measure has one name.
         short = f"{number:g}" if float(f"{number:g}") == number else repr(number)
         return self.make(f"{self.prefix}{short}", number)
 
@@ -179,8 +185,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "class_size",
             "rows",
-            "the row's equivalence class: rows, with weights people, that agree on all columns the attacker knows, the "
-            "scored one too where it is one of these; so the same for all of these",
+            "size of the row's equivalence class: rows, with weights people, that agree on all columns the attacker "
+            "knows, the scored column included if it is known; the same number in all known columns",
             "1 and up; with weights 0 and up",
             "Sweeney, k-Anonymity (2002)",
             cell="CLASS_SIZE",
@@ -191,8 +197,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "reidentification_risk",
             "probability",
-            "re-identification risk of the row: 1 / class_size (prosecutor risk); with weights 1 / the size estimated "
-            "in the population (naive journalist risk), of at most one person 1, of nobody 0",
+            "re-identification risk of the row: 1 / class_size (prosecutor risk); with weights 1 / the estimated size "
+            "in the population (naive journalist risk), 1 for a size of at most one person, 0 for nobody",
             "0 to 1",
             "El Emam & Dankar, Protecting Privacy Using k-Anonymity (2008)",
             cell="REIDENTIFICATION",
@@ -202,8 +208,8 @@ MEASURES: dict[str, Measure] = {
             "individual_risk",
             "probability",
             "individual risk of re-identification of the row: 1 / class_size; with weights the expected value of 1 / F "
-            "where the people F of its class in the population are negative binomial, given its f rows and the sum of "
-            "their weights; of a sum of at most f 1 / f, of nobody 0",
+            "for the people F of its class in the population, which are negative binomial, given its f rows and the "
+            "sum of their weights; 1 / f for a sum of at most f, 0 for nobody",
             "0 to 1",
             "Benedetti & Franconi (1998); Franconi & Polettini, Individual Risk Estimation in mu-Argus (2004)",
             cell="REIDENTIFICATION",
@@ -213,8 +219,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "unique",
             "0 or 1",
-            "whether the row is unique: 1 where class_size is 1, else 0; with weights, in the estimated population: 1 "
-            "where it is above 0 and at most 1",
+            "uniqueness of the row: 1 if class_size is 1, else 0; with weights 1 if class_size, estimated for the "
+            "population, is above 0 and at most 1",
             "0 or 1",
             "Skinner & Elliot, A Measure of Disclosure Risk for Microdata (2002)",
             cell="UNIQUE",
@@ -269,8 +275,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "emd",
             "steps",
-            "earth mover's distance of posterior and prior: between ordered values in steps, in a hierarchy in levels, "
-            "between any others 1",
+            "earth mover's distance of posterior and prior: in steps for ordered values, in levels for a hierarchy, 1 "
+            "between any other two values",
             "0 and up",
             "Li, Li & Venkatasubramanian, t-Closeness (2007), section 5",
             statistic=Statistic("MOVER"),
@@ -279,7 +285,7 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "entropy",
             "bits",
-            "entropy of the values in the cohort, whatever the accuracy: -sum of c/C log2(c/C)",
+            "entropy of the values in the cohort, independent of the accuracy: -sum of c/C log2(c/C)",
             "0 and up",
             "Machanavajjhala et al., l-Diversity (2007), section 4.1",
             statistic=Statistic("ENTROPY"),
@@ -289,8 +295,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "distinct_values",
             "values",
-            "different values in the cohort",
-            "1 and up; 0 where the cohort has no value (weights, wildcards)",
+            "distinct values in the cohort",
+            "1 and up; 0 if the cohort has no value (weights, wildcards)",
             "Machanavajjhala et al., l-Diversity (2007), section 4",
             statistic=Statistic("VALUES"),
             low_is_risky=True,
@@ -309,7 +315,7 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "enhanced_gain",
             "share",
-            "relative_gain where it is at most -ln prior, else infinite; its highest is beta of enhanced beta-likeness",
+            "relative_gain if it is at most -ln prior, else infinite; its highest is beta of enhanced beta-likeness",
             "-1 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             cell="ENHANCED_GAIN",
@@ -354,9 +360,10 @@ MEASURES: dict[str, Measure] = {
     )
 }
 
-# Orders so near to 1 are computed in another way, so that they lose no digits.
+# Orders that differ from 1 by less than this have another formula, which loses no digits.
 NEAR_ONE = 1e-2
-# Higher ones are computed as this one, less than 2^-44 bits below: exponents, order times logarithm, fit into 64 bits.
+# Higher orders are computed as this order, which is less than 2^-44 bits lower. Exponents (order times logarithm) then
+# fit into 64 bits.
 HIGHEST_ORDER = 2.0**50
 SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}
 
@@ -402,7 +409,7 @@ FAMILIES = (
 
 
 def _look_up(name: object) -> Measure | None:
-    """Return the measure with this name; None if there is none. Raises InputError for a number that it cannot have."""
+    """Return the measure with this name, or None; raises InputError for a family with a number that is not allowed."""
     if not isinstance(name, str):
         return None
     family = next((family for family in FAMILIES if name.startswith(family.prefix)), None)
@@ -418,7 +425,7 @@ def is_measure(name: str) -> bool:
 
 
 def suggest_measure(name: object) -> str:
-    """Return the measure that may be meant by another name, as `did_you_mean` says it."""
+    """Return a question that suggests the measure with the most similar name, see `did_you_mean`."""
     return did_you_mean(str(name).lower(), MEASURES)
 
 
@@ -441,7 +448,7 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(measure for measure in measures if measure is not None))
 
 
-# Scored beside the requested measures if there is a population.
+# The measure that is scored in addition to the requested measures if there is a population.
 POPULATION_SIZE = Measure(
     "population_size",
     "rows",
@@ -454,12 +461,12 @@ POPULATION_SIZE = Measure(
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure with this name, which was scored."""
+    """Return the measure with this name, which is a known name."""
     return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
 
 
 def as_risk(measure: Measure, scores: Any) -> Any:
-    """Return risks for scores: the higher, the riskier. Scores of a cohort of nobody, whose size is 0, come last.
+    """Return risks for scores: a higher risk is riskier. Cells whose cohort has nobody get the lowest risk.
 
     scores: an array on the host or a device.
     """
@@ -469,7 +476,7 @@ def as_risk(measure: Measure, scores: Any) -> Any:
 
 
 def from_risk(measure: Measure, risks: Any) -> Any:
-    """Return the scores from which `as_risk` made some risks."""
+    """Return the scores from which `as_risk` computed some risks."""
     if not measure.low_is_risky:
         return risks
     # The negative of 0 would be -0.0.
@@ -483,27 +490,27 @@ def _last(scores: Any) -> float:
     return math.inf if scores.dtype.kind == "f" else int(np.iinfo(scores.dtype).max)
 
 
-def _swapped(measure: Measure, scores: Any, one: float, other: float) -> Any:
-    """Return scores with `other` in place of `one`, if a score of 0 may mean that nobody is in the cohort.
+def _swapped(measure: Measure, scores: Any, before: float, after: float) -> Any:
+    """Return scores with `after` in place of `before`, if a score of 0 may mean that nobody is in the cohort.
 
     Sizes that are whole numbers are never 0.
     """
     import numpy as np
 
-    of_values = measure.statistic is not None and measure.statistic.kind == "VALUES"
-    may_be_0 = of_values or (measure.is_size and scores.dtype.kind == "f")
-    return np.where(scores == one, other, scores) if may_be_0 else scores
+    counts_values = measure.statistic is not None and measure.statistic.kind == "VALUES"
+    may_be_0 = counts_values or (measure.is_size and scores.dtype.kind == "f")
+    return np.where(scores == before, after, scores) if may_be_0 else scores
 
 
 def as_weighted(measure: Measure) -> Measure:
-    """Return the measure with sampling weights: numbers of people, in place of rows, are no whole numbers."""
+    """Return the measure for a table with sampling weights: sizes are float64, as numbers of people have fractions."""
     return replace(measure, dtype="float64") if measure.dtype and measure.is_size else measure
 
 
 def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
-    """Return the measures that are computed apart, and for each measure the index of the one whose scores it shares.
+    """Return the measures that are computed apart, and for each measure the index of the computed measure it shares.
 
-    Measures that differ only in being weighted (CIG and weighted CIG) share their scores.
+    Measures that differ only in `weighted` (CIG and weighted CIG) share the computed scores.
     """
     computed = [(measure.cell, measure.statistic) for measure in measures]
     distinct = list(dict.fromkeys(computed))
@@ -511,9 +518,9 @@ def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
 
 
 def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> Wanted:
-    """Return the measures as kernels take them; a statistic that several measures need is there once.
+    """Return the measures in the form that kernels take. A statistic that several measures need occurs once.
 
-    unit: with sampling weights, the number of people that counts as 1 in sizes of cohorts.
+    unit: the number of people that counts as 1 in sizes of cohorts, if there are sampling weights. Default: None, 1.
     """
     import numpy as np
 

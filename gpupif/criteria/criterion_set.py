@@ -309,7 +309,7 @@ def _measure_of(quantity: Any, matching: bool) -> Measure:
 def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None) -> float:
     """Return the mean (percentile None) or a percentile of the scores of distinct rows. times: their multiplicity."""
     if percentile is None:
-        return ExactSum.of(np.asarray(scores), times).mean
+        return ExactSum.from_numbers(np.asarray(scores), times).mean
     return percentiles(lambda: [(scores, times)], [percentile])[0]
 
 

@@ -106,7 +106,7 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
     several: list[Sequence[float]] = [asked.percentiles for asked in _of_columns(query, columns)]
     if query.gains is not None:
         several.append(query.of_rows)
-    return [PercentileSearch.of(percents) for percents in several]
+    return [PercentileSearch.for_percents(percents) for percents in several]
 
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
@@ -148,7 +148,7 @@ def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
 
 
 def _finish(query: ScoreQuery, partial_result: PartialResult, searches: Sequence[PercentileSearch]) -> QueryResult:
-    found = [search.found() for search in searches]
+    found = [search.percentiles() for search in searches]
     of_rows = found.pop() if query.gains is not None else []
     tallies, of_columns = partial_result.tallies, {}
     columns = len(found) // max(1, len(query.of_columns))

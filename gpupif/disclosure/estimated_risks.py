@@ -60,7 +60,7 @@ class RiskSum(NamedTuple):
     @classmethod
     def from_risks(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
         """Return the sums over classes. risks: of a row of each class. rows: rows of each class."""
-        return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.of(risks, rows))
+        return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.from_numbers(risks, rows))
 
     @classmethod
     def total(cls, parts: Iterable[RiskSum]) -> RiskSum:

@@ -235,7 +235,7 @@ class PartitionSearch:
             with self.watch("classes"):
                 sizes, people = _weighted_classes(partition, self.workers)
                 estimated = EstimatedSums.from_classes(sizes, people, sizes, request.threshold, request.asks_levels)
-            classes = [Sizes.of(sizes)] * len(job.scored_columns)
+            classes = [Sizes.from_counts(sizes)] * len(job.scored_columns)
             extremes = [_with_sizes(own, sizes) for own in extremes]
         groups: Mapping[int, Homogeneous] = {}
         if self.ranking is not None:
@@ -269,7 +269,7 @@ class PartitionSearch:
                 with self.watch("groups"):
                     ranking = self.ranking.with_codes(job.codes)
                     groups = homogeneous_matches(ranking, column, job.wildcards, amounts, sizes, scores, self.workers)
-            findings[column] = Findings(Sizes.of(sizes, multiplicities), extremes[slot], groups, estimated)
+            findings[column] = Findings(Sizes.from_counts(sizes, multiplicities), extremes[slot], groups, estimated)
         return findings
 
     def _sum_households(self, partition: Partition, household: int) -> KeyedSums:

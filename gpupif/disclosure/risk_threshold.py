@@ -83,7 +83,7 @@ def find_threshold(rows_of_risk: KeyedSums, max_global_risk: float) -> RiskThres
 
     def sum_lowest(levels: int) -> Fraction:
         """Return the exact sum of the risks of the rows with the lowest risks. levels: how many different risks."""
-        return Fraction(ExactSum.of(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
+        return Fraction(ExactSum.from_numbers(risks[:levels], rows[:levels]).units, 1 << LEAST_BITS)
 
     # Find the most levels whose rows may keep their risk, if all rows above are capped at the highest of these levels.
     low, high = 0, len(risks)

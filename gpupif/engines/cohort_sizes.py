@@ -64,7 +64,9 @@ class CohortSizes(NamedTuple):
     def sizes(self, scored_column: int) -> Sizes:
         """The cohorts of a scored column by size."""
         large, times = np.unique(self.large[scored_column, : self.listed[scored_column]], return_counts=True)
-        return Sizes.of(np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[scored_column], times]))
+        return Sizes.from_counts(
+            np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[scored_column], times])
+        )
 
     def log_sum(self, scored_column: int) -> LogSum:
         """`sizes(scored column).log_sum()`, but faster."""

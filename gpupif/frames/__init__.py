@@ -1,1 +1,1 @@
-"""Kinds of tables: one adapter each, from a frame to columns and from scores to a frame of the same kind."""
+"""Adapters of all kinds of tables: from a table to its columns, and from scores to a table of the same kind."""

@@ -1,4 +1,4 @@
-"""Tables of pyarrow, and columns of Arrow that take the place of others."""
+"""Tables of pyarrow, and columns of Arrow that replace other columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..rows.keys import code_type
 from .base import Frame
 from .replacement import Replacement, categories_of
 
-# The key of pandas' note in a schema, and the entries of the note that hold no values; its attributes may.
+# The key of pandas' note in a schema, and the entries of the note that are kept. Other entries may hold values.
 PANDAS, KEPT = b"pandas", ("column_indexes", "creator", "pandas_version")
 
 
@@ -37,7 +37,7 @@ class ArrowFrame(Frame):
             raise InputError(f"table: {error}. Drop it with table.replace_schema_metadata(None).") from error
 
     def column(self, position: int) -> Any:
-        """See `Frame`; raises InputError for data that do not hold together."""
+        """See `Frame`; raises InputError for damaged data."""
         column = self._table.column(position)
         check_arrow(self.names[position], column)
         return column
@@ -65,7 +65,7 @@ class ArrowFrame(Frame):
         return pa.table(dict(columns))
 
     def arrow(self) -> pa.Table:
-        """See `Frame`; raises InputError for data that do not hold together."""
+        """See `Frame`; raises InputError for damaged data."""
         for position in range(len(self.names)):
             self.column(position)
         return decode(self._table)
@@ -77,7 +77,7 @@ class ArrowFrame(Frame):
 
 
 def arrow_table(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pa.Table:
-    """Return a table over the rows of a (columns, rows) array, without a copy."""
+    """Return a table whose columns are the rows of an array (columns, rows), without a copy."""
     return pa.table({str(name): pa.array(column) for name, column in zip(names, values, strict=True)})
 
 
@@ -86,8 +86,8 @@ def replaced_table(
 ) -> pa.Table:
     """Return a table in which some columns are replaced, see `Frame.replaced`.
 
-    Metadata of the table and of replaced columns go, except pandas' note of the other columns. They may hold values:
-    bounds, histograms, areas on a map. Dictionaries keep only the values that occur.
+    Metadata of the table and of replaced columns are removed, except pandas' note of the other columns. Metadata may
+    hold values of persons: bounds, histograms, areas on a map. Dictionaries keep only the values that occur.
     """
     mask = None if kept is None else pa.array(kept)
     arrays, fields, pruned = [], [], False
@@ -112,9 +112,9 @@ def replaced_table(
 
 
 def kept_metadata(schema: pa.Schema, changed: set[str], all_rows: bool) -> dict[bytes, bytes] | None:
-    """Return pandas' note without the columns that are changed or gone; None if there is no note.
+    """Return pandas' note without the columns that are changed or removed; None if there is no note.
 
-    all_rows: whether all rows are there, so that an index of pandas that only counts rows is still right.
+    all_rows: whether the table still has all rows. Only then an index of pandas that counts rows is still right.
     """
     try:
         note = parse_json((schema.metadata or {})[PANDAS])
@@ -138,7 +138,7 @@ def _without_category_count(note: Any) -> Any:
 
 
 def other_type(labels: pa.DataType, before: pa.DataType, kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column whose labels take the place of other values.
+    """Return the type of a column whose labels replace other values.
 
     labels: the type of the new labels. before: the type of the old values. kind: the type of the old column.
     """
@@ -151,7 +151,7 @@ def other_type(labels: pa.DataType, before: pa.DataType, kind: pa.DataType) -> p
 
 
 def other_column(column: Replacement, kind: pa.DataType) -> pa.Array:
-    """Return the column as an array; kind: the type of the column that it replaces."""
+    """Return the column as an array. kind: the type of the column that it replaces."""
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     target = other_type(column.labels.type, column.before, kind)
     if not pa.types.is_dictionary(target):
@@ -178,7 +178,10 @@ def in_type(labels: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose dictionaries, if it has any, hold the values that occur, in the order that they had."""
+    """Return a column whose dictionaries hold only values that occur, in their old order.
+
+    A column without dictionaries is returned as it is.
+    """
     kind = column.type
     if not pa.types.is_dictionary(kind):
         return _rebuilt(column) if _holds_dictionaries(kind) else column
@@ -195,7 +198,7 @@ def without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def with_values(column: pa.ChunkedArray, values: pa.Array) -> pa.ChunkedArray:
-    """Return a column with a dictionary of these values; all that occur in it are among them."""
+    """Return a dictionary column with another dictionary. values: the new dictionary, with all values that occur."""
     if not len(column):
         return pa.chunked_array([], column.type)
     chunk = _one_chunk(column)
@@ -218,5 +221,5 @@ def _holds_dictionaries(kind: pa.DataType) -> bool:
 
 
 def _rebuilt(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return nested values made anew, so that their dictionaries hold what occurs."""
+    """Return a copy of nested values whose dictionaries hold only values that occur."""
     return pa.chunked_array([pa.array(chunk.to_pylist(), column.type) for chunk in column.chunks], column.type)

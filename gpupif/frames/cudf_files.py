@@ -1,4 +1,4 @@
-"""Files that cuDF reads on a GPU: Parquet column by column, and CSV if its fields are sure to be split right."""
+"""Files that cuDF reads on a GPU: Parquet column by column, and CSV if cuDF splits all its fields correctly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..io.read import read_table
 from . import cudf_frame
 from .file_frame import FileFrame
 
-# Types of columns of files that cuDF knows.
+# Tests for the types of columns of files that cuDF has.
 KNOWN = (
     *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string),
     *(pa.types.is_large_string, pa.types.is_timestamp, pa.types.is_date32, pa.types.is_duration),
@@ -35,17 +35,17 @@ PART_BYTES, LEAST_BYTES = 1 << 28, 1 << 20
 
 
 class DeviceFile(FileFrame):
-    """A file that cuDF reads; its scores come as pandas DataFrames, and may lie on the device until then."""
+    """A file that cuDF reads. Its scores become pandas DataFrames, and may be on the device until then."""
 
-    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
-        self._found = found
+    def __init__(self, input_files: Input, pick: Pick, library: CudfFrames) -> None:
+        self._input_files = input_files
         self._pick = pick
         self._library = library
 
     def arrow(self) -> pa.Table:
         """See `Frame`; the file is read anew, on the host."""
         self.check_unchanged()
-        table = read_table(self._found, self._pick)
+        table = read_table(self._input_files, self._pick)
         self.check_unchanged()
         return decode(table)
 
@@ -58,11 +58,11 @@ class ParquetOnDevice(DeviceFile):
 
     reads_late = True
 
-    def __init__(self, found: Input, pick: Pick, library: CudfFrames) -> None:
-        super().__init__(found, pick, library)
-        file = found.path
+    def __init__(self, input_files: Input, pick: Pick, library: CudfFrames) -> None:
+        super().__init__(input_files, pick, library)
+        file = input_files.path
         try:
-            table = open_parquet(found, pick)
+            table = open_parquet(input_files, pick)
             files, self._schema, columns = table.files, table.schema, table.columns
             metadata = [pq.read_metadata(part) for part in files]
             self._keys = keys_of_files(table)
@@ -80,7 +80,7 @@ class ParquetOnDevice(DeviceFile):
         self._rows_of = {path: part.num_rows for path, part in zip(files, metadata, strict=True)}
 
     def column(self, position: int) -> Any:
-        """See `Frame`; raises, when it is encoded, InputError for a type that cuDF lacks."""
+        """See `Frame`. Encoding the column raises InputError for a type that cuDF lacks."""
         name = str(self.names[position])
         kind = self._schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -91,7 +91,7 @@ class ParquetOnDevice(DeviceFile):
                 yield DevicePart(self._library.full(self.rows, -1, "int8"), pa.nulls(0))
                 return
             if name in next(iter(self._keys.values())):
-                yield from self._of_folders(name, kind)
+                yield from self._folder_column(name, kind)
                 return
             for file, start, stop in self._reads:
                 read = partial(self._read, file, name)
@@ -99,19 +99,19 @@ class ParquetOnDevice(DeviceFile):
 
         return DeviceColumn(self._library, parts, kind)
 
-    def _of_folders(self, name: str, kind: pa.DataType) -> Iterator[DevicePart]:
-        """Yield the parts of a column that the names of folders hold: each file has one value, or none."""
+    def _folder_column(self, name: str, kind: pa.DataType) -> Iterator[DevicePart]:
+        """Yield the parts of a column that the names of folders hold: in each file all rows have the same value."""
         for file, keys in self._keys.items():
             missing = keys[name] is None
             numbers = self._library.full(self._rows_of[file], -int(missing), "int8")
             yield DevicePart(numbers, pa.array([] if missing else [keys[name]], kind))
 
     def _read(self, file: Path, name: str, start: int, stop: int) -> list[DevicePart]:
-        """Return the rows `start` to `stop` - 1 of a column, numbered."""
+        """Return the rows `start` to `stop` - 1 of a column, with their values numbered."""
         try:
             series = self._library.read_parquet(file, name, start, stop)
         except (RuntimeError, ValueError, OSError) as error:
-            # The reader of the CPU says in the usual words what is wrong with the file, if anything is.
+            # If the file is damaged, the reader of the CPU raises the usual error.
             read_table(file, lambda _: [name])
             raise DeviceError(
                 f"{file}: cuDF could not read it ({reason_of(error)}). Use gpupif.config(device='cpu')."
@@ -131,9 +131,9 @@ def _check_type(name: str, kind: pa.DataType) -> None:
 
 
 def _row_ranges(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows (first, last + 1), each of whole row groups: as many as have `rows` rows, at least one.
+    """Yield ranges of rows (start, stop). A range is whole row groups with up to `rows` rows, or a single row group.
 
-    Reading a part of a row group costs as much as reading all of it.
+    Reading a part of a row group takes as long as reading the whole row group.
     """
     start = stop = 0
     for group in range(metadata.num_row_groups):
@@ -147,29 +147,29 @@ def _row_ranges(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
 
 
 class CsvOnDevice(DeviceFile):
-    """A CSV file whose fields are split on the device; `csv_on_device` makes it."""
+    """A CSV file whose fields were split on the device by `csv_on_device`."""
 
-    def __init__(self, found: Input, pick: Pick, library: CudfFrames, parts: dict[str, list[DevicePart]]) -> None:
-        super().__init__(found, pick, library)
+    def __init__(self, input_files: Input, pick: Pick, library: CudfFrames, parts: dict[str, list[DevicePart]]) -> None:
+        super().__init__(input_files, pick, library)
         self._parts = parts
         self.names = list(parts)
         self.rows = sum(len(part.numbers) for part in next(iter(parts.values())))
 
     def column(self, position: int) -> Any:
-        """See `Frame`; each column can be asked for once, so that its memory is free when it is encoded."""
+        """See `Frame`. Each column can be taken once, so that its memory is free after it is encoded."""
         parts = self._parts.pop(str(self.names[position]))
         return DeviceColumn(self._library, lambda: parts, ascending=False)
 
 
-def csv_on_device(found: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice | None:
-    """Read a CSV file on the device, if each of its lines is a row with as many fields as the header.
+def csv_on_device(input_files: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice | None:
+    """Return a CSV file read on the device, if each of its lines is a row with as many fields as the header.
 
-    Returns None for any other file: with quotes, carriage returns, a byte order mark, a single column, lines of other
-    lengths, or text that is not UTF-8. Only the parser of the CPU says exactly what such files hold, or what is wrong
-    with them. Raises DeviceError if the device fails.
+    Returns None for any other file: with quotes, carriage returns, a byte order mark, a single column, lines with other
+    numbers of fields, or text that is not UTF-8. Only the parser of the CPU reads such files exactly, or reports their
+    errors. Raises DeviceError if the device fails.
     """
-    file = found.path
-    head = read_header(file, found.sep)
+    file = input_files.path
+    head = read_header(file, input_files.sep)
     if has_any(file, b'"\r\0') or _marked(file):
         return None
     columns = pick(head.names)
@@ -182,15 +182,15 @@ def csv_on_device(found: Input, pick: Pick, library: CudfFrames) -> CsvOnDevice 
     except _IrregularError:
         return None
     except (MemoryError, RuntimeError) as error:
-        # The reader of the CPU says in the usual words what is wrong with the file, if anything is.
-        read_table(found, pick)
+        # If the file is damaged, the reader of the CPU raises the usual error.
+        read_table(input_files, pick)
         reason = reason_of(error)
         if library.ran_out(error):
             reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error
     if not _type(parts):
         return None
-    frame = CsvOnDevice(found, pick, library, parts)
+    frame = CsvOnDevice(input_files, pick, library, parts)
     check_rows(file, frame.rows, wanted)
     return frame
 
@@ -206,8 +206,8 @@ class _IrregularError(Exception):
 
 
 def _split(file: Path, head: CsvHeader, wanted: list[str], library: CudfFrames) -> dict[str, list[DevicePart]]:
-    """Return the numbered parts of each column. Raises _IrregularError."""
-    # For each part of the file a part of each column.
+    """Return the parts of each column, with their values numbered. Raises _IrregularError for an irregular line."""
+    # A list for each part of the file, with a part of each column.
     chunks: list[list[DevicePart]] = []
 
     def split(start: int, stop: int) -> list[list[DevicePart]]:
@@ -242,7 +242,10 @@ def _header_start(file: Path) -> int:
 
 
 def _type(parts: dict[str, list[DevicePart]]) -> bool:
-    """Replace texts by the values that they spell, and empty texts by none; return False if a text is not UTF-8."""
+    """Replace texts by the values that they spell, and empty texts by missing values.
+
+    Returns False if a text is not UTF-8.
+    """
     for name, column_parts in parts.items():
         texts = pa.chunked_array([part.labels for part in column_parts], pa.large_string())
         try:

@@ -14,12 +14,12 @@ from .base import Frame, category_orders
 from .pandas_frame import other_column
 from .replacement import Replacement
 
-# Rows of a column whose values are numbered at once, and the fewest that are tried if memory runs out.
+# Rows of a column whose values are numbered at once, and the fewest rows that are tried if memory runs out.
 PART_ROWS, LEAST_ROWS = 1 << 26, 1 << 16
 
 
 class DeviceTable(Frame):
-    """A cuDF DataFrame; its scores come as such frames, without a copy through the host."""
+    """A cuDF DataFrame. Its scores are cuDF DataFrames too, without a copy through the host."""
 
     scores_on = "device"
 

@@ -1,4 +1,4 @@
-"""Dask frames: recognised without importing Dask, and the order of their categories."""
+"""Dask DataFrames: they are recognised without importing Dask, and the order of their categories is read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .base import category_orders
 
 
 def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[Any]]:
-    """`category_orders` of a Dask DataFrame, which may not know the categories before it computes.
+    """Return `category_orders` of a Dask DataFrame, without columns whose categories Dask does not know yet.
 
-    used: columns whose order matters; of these it warns where it is not known.
+    used: the columns whose order matters. Warns if Dask does not know the categories of such a column.
     """
     orders = category_orders(table._meta)
     unknown = [name for name in orders if not table[name].cat.known]
@@ -27,7 +27,7 @@ def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[A
 
 
 def check_dask_frame(table: Any, argument: str = "table") -> None:
-    """Raise InputError for a Dask collection that is no DataFrame; argument: what names it."""
+    """Raise InputError for a Dask collection that is no DataFrame. argument: the name of the table in the message."""
     from dask.dataframe import DataFrame
 
     if not isinstance(table, DataFrame):
@@ -35,5 +35,5 @@ def check_dask_frame(table: Any, argument: str = "table") -> None:
 
 
 def is_dask(table: Any) -> bool:
-    """Whether a table is a Dask collection; Dask itself is not imported."""
+    """Return whether a table is a Dask collection; Dask itself is not imported."""
     return any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__)

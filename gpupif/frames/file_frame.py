@@ -1,4 +1,4 @@
-"""Tables of files as frames: read to Arrow data, or encoded already."""
+"""Frames of files: files that are read to Arrow data, or that are encoded already."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .replacement import Replacement
 
 
 class FileFrame(Frame):
-    """Files that are read to Arrow data; their scores come as pandas DataFrames.
+    """Files that are read to Arrow data. Their scores become pandas DataFrames.
 
-    It is the base of all frames of files: they differ in where their columns come from.
+    It is the base class of all frames of files, which differ in the source of their columns.
     """
 
     scores_on = "either"
@@ -42,7 +42,7 @@ class FileFrame(Frame):
 
 
 class EncodedFrame(FileFrame):
-    """The columns of an `EncodedSource`, which are encoded already."""
+    """A frame of an `EncodedSource`, whose columns are encoded already."""
 
     def __init__(self, source: EncodedSource, pick: Pick) -> None:
         names = pick(source.names)
@@ -58,7 +58,7 @@ class EncodedFrame(FileFrame):
         return self._columns[position]
 
     def arrow(self) -> pa.Table:
-        """See `Frame`; a source of files reads them."""
+        """See `Frame`; values are read again, as the source holds only codes."""
         self.check_unchanged()
         table = self._source.table(self._picked)
         self.check_unchanged()

@@ -1,4 +1,4 @@
-"""A table of any kind, or a path of one, as a frame."""
+"""The opening of a table of any kind, or of a path, as a frame."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from .pandas_frame import PandasFrame
 
 
 def open_table(table: Any, pick: Pick, library: CudfFrames | None = None) -> Frame:
-    """The table as a frame; of a file only the columns that are needed are read, by the device's library if any.
+    """Return a table as a frame.
 
-    Raises InputError where it has no rows.
+    pick: the choice of columns of a file; only these are read. library: the library of a device, which then reads
+    files. Raises InputError for a table without rows.
     """
     if isinstance(table, str | os.PathLike):
         frame = open_file(table, pick, library)
@@ -46,10 +47,10 @@ def open_table(table: Any, pick: Pick, library: CudfFrames | None = None) -> Fra
 
 
 def device_for(table: Any, times: Callable[[int], int] = lambda columns: 1) -> DeviceRequest:
-    """Return where and how to run for a table: "auto" is the CPU for a small one; see `requested_device`.
+    """Return the device for a table and a question; "auto" is the CPU for a small table, see `requested_device`.
 
-    times: returns how often the question goes over each cell of a table with so many columns. Raises what
-    `open_source` does.
+    times: takes the number of columns, and returns how often the question goes over each cell. Default: once. Raises
+    the errors of `open_source`.
     """
     return requested_device(lambda: about_cells(table, times))
 
@@ -57,7 +58,7 @@ def device_for(table: Any, times: Callable[[int], int] = lambda columns: 1) -> D
 def about_cells(table: Any, times: Callable[[int], int] = lambda columns: 1) -> int | None:
     """Return about how many cells a question goes over, see `device_for`.
 
-    None for a table that lies on a device, and for one that says how many rows it has only when it is read.
+    None for a table on a device, and for a table whose number of rows is known only after reading it.
     """
     rows: Any
     if isinstance(table, str | os.PathLike):
@@ -69,15 +70,16 @@ def about_cells(table: Any, times: Callable[[int], int] = lambda columns: 1) -> 
         return None
     else:
         shape = getattr(table, "shape", None)
-        # Others than tables have none, or one of another length.
+        # An object that is no table has no shape, or a shape of another length.
         rows, columns = shape if isinstance(shape, tuple) and len(shape) == 2 else (None, 0)
     return rows * columns * times(columns) if isinstance(rows, int) else None
 
 
 def open_frame(table: Any) -> Frame:
-    """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
+    """Return a table in memory as a frame.
 
-    Raises InputError for anything else, and for a stream that breaks off; TableReadError where a database does.
+    table: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or an object with __arrow_c_stream__. Raises InputError
+    for any other object, and for a stream that breaks off. Raises TableReadError if reading from a database breaks off.
     """
     if cuda_frames.CudfFrames.may_hold(table):
         from .cudf_frame import DeviceTable
@@ -94,10 +96,10 @@ def open_frame(table: Any) -> Frame:
 
         return PolarsFrame(table)
     if isinstance(table, QueryTable):
-        # As it is, its errors are its own, and not those of a stream.
+        # Do not read it as a stream: its errors would become errors of the stream.
         return ArrowFrame(pa.Table.from_batches(table.batches(), table.schema))
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
-        # A column, say, exports a stream too.
+        # A column exports a stream too, which is no stream of a table.
         stream = None
         with contextlib.suppress(pa.ArrowInvalid, TypeError):
             stream = pa.RecordBatchReader.from_stream(table)
@@ -110,9 +112,9 @@ def open_frame(table: Any) -> Frame:
 
 
 def held_table(table: Any) -> Any:
-    """Return a table that can be read more than once: a stream of Arrow data as a table, any other as it is.
+    """Return a table that can be read more than once: a stream of Arrow data as a table, any other table as it is.
 
-    Raises InputError for what is no table.
+    Raises InputError for an object that is no table.
     """
     if is_dask(table) or isinstance(table, str | os.PathLike):
         return table
@@ -121,10 +123,11 @@ def held_table(table: Any) -> Any:
 
 
 def table_names(table: Any, argument: str = "table") -> tuple[list[Hashable], list[Hashable]]:
-    """Return the names of the columns of a table of any kind, and of what only labels its rows.
+    """Return the names of the columns of a table of any kind, and the names of its row labels.
 
-    Labels are the columns that pandas stored as an index, and the named levels of the index of a frame. A table that
-    has nothing but labels has them as its columns. argument: what errors call the table. Raises InputError.
+    Row labels are the columns that pandas stored as an index, and the named levels of the index of a frame. If a table
+    has no other columns, the stored labels are its columns. argument: the name of the table in errors. Raises
+    InputError.
     """
     every: list[Hashable]
     stored: Sequence[Hashable]
@@ -144,14 +147,15 @@ def table_names(table: Any, argument: str = "table") -> tuple[list[Hashable], li
 
 
 def with_labels(table: Any, names: Container[Hashable]) -> Any:
-    """Return a table with those levels of its index that are named so as columns; one that has none as it is.
+    """Return a table in which the levels of the index that are in `names` are columns.
 
-    A level that is named as a column is left out: the column has its values.
+    A table without such levels is returned as it is. A level with the name of a column is removed: the column has its
+    values.
     """
     levels = [name for name in _index_levels(table) if name in names]
     doubled = [name for name in levels if name in list(table.columns)]
     if is_dask(table):
-        # Its index has one level.
+        # The index of a Dask DataFrame has one level.
         return table.reset_index(drop=bool(doubled)) if levels else table
     if doubled:
         table = table.reset_index(level=doubled, drop=True)
@@ -160,14 +164,14 @@ def with_labels(table: Any, names: Container[Hashable]) -> Any:
 
 
 def _index_levels(table: Any) -> list[Hashable]:
-    """Return the names of the levels of a frame's index, those that only one of them has."""
+    """Return the names of the levels of a frame's index, without names that repeat."""
     frame = table._meta if is_dask(table) and hasattr(table, "_meta") else table
     names = list(getattr(getattr(frame, "index", None), "names", ()))
     return [name for name in names if name is not None and names.count(name) == 1]
 
 
 def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
-    """All of a stream; raises InputError where it breaks off."""
+    """Return all rows of a stream; raises InputError if it breaks off."""
     try:
         return stream.read_all()
     except (pa.ArrowException, OSError) as error:
@@ -176,21 +180,25 @@ def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
 
 
 def open_file(path: str | os.PathLike[str], pick: Pick, library: CudfFrames | None = None) -> Frame:
-    """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
+    """Return the files that a path names as a frame.
+
+    pick: the columns to read. library: the library of a device, which reads the files if it can. Raises the errors of
+    `read_table`.
+    """
     started = time.perf_counter()
-    found = find_input(path)
+    input_files = find_input(path)
     frame: Frame | None = None
-    origin = found.path, path.stamps if isinstance(path, EncodedSource) else found.stamps()
+    origin = input_files.path, path.stamps if isinstance(path, EncodedSource) else input_files.stamps()
     if isinstance(path, EncodedSource):
         frame = EncodedFrame(path, pick)
     elif library is not None:
         from .cudf_files import ParquetOnDevice, csv_on_device
 
-        if found.format is PARQUET:
-            frame = ParquetOnDevice(found, pick, library)
-        elif found.format is CSV and not found.several:
-            frame = csv_on_device(found, pick, library)
-    frame = frame or FileFrame(read_table(found, pick))
+        if input_files.format is PARQUET:
+            frame = ParquetOnDevice(input_files, pick, library)
+        elif input_files.format is CSV and not input_files.is_folder_or_pattern:
+            frame = csv_on_device(input_files, pick, library)
+    frame = frame or FileFrame(read_table(input_files, pick))
     frame.origin = origin
     frame.check_unchanged()
     frame.opened_in = time.perf_counter() - started

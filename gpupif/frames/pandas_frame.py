@@ -1,4 +1,4 @@
-"""Tables of pandas, and columns of pandas that take the place of others."""
+"""Tables of pandas, and columns of pandas that replace other columns."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class PandasFrame(Frame):
 
 
 def _indexed(column: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
-    """Return a column with another index; no value is copied, as `set_axis` of pandas 2 does."""
+    """Return a column with another index, without copying values. In pandas 2, `set_axis` would copy them."""
     same = column.copy(deep=False)
     same.index = index
     return same
 
 
 def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
-    """Return the column as an array of pandas or NumPy; like: the column that it replaces, or some of its rows."""
+    """Return the column as an array of pandas or NumPy. like: the column that it replaces, or some of its rows."""
     dtype, kind = like.dtype, column.labels.type
     same = pa.types.is_null(kind) or family(kind) == family(column.before)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -102,7 +102,7 @@ def other_column(column: Replacement, like: pd.Series[Any]) -> Any:
 
 
 def without_unused(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column with those of its categories that occur, in their order."""
+    """Return a column whose categories are those that occur, in their order."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         left = column.cat.remove_unused_categories()
         return column if len(left.cat.categories) == len(column.cat.categories) else left
@@ -114,7 +114,7 @@ def without_unused(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def index_without_unused(index: pd.Index[Any]) -> pd.Index[Any]:
-    """Return labels of rows with those categories, or values of levels, that occur."""
+    """Return row labels whose categories, or values of levels, are those that occur."""
     if isinstance(index, pd.MultiIndex):
         left = index.remove_unused_levels()
         levels: Any = [index_without_unused(level) for level in left.levels]
@@ -136,7 +136,7 @@ def _categorical(column: Replacement, dtype: pd.CategoricalDtype | None) -> pd.C
 def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:
     """Return numbers as an array of NumPy, of their old type if they fit into it.
 
-    If a value is missing, the array is a nullable one of pandas.
+    If a value is missing, the array is a nullable array of pandas.
     """
     values = column.labels.to_numpy(zero_copy_only=False)
     if dtype.kind == "f":
@@ -148,7 +148,7 @@ def _numbers(column: Replacement, dtype: np.dtype[Any]) -> Any:
 
 
 def _natural(column: Replacement, dtype: Any) -> Any:
-    """Return the type that pandas has for values of another family than the column had."""
+    """Return the type of pandas for new values that are of another family than the old values."""
     kind = plain_type(column.labels.type)
     if isinstance(dtype, pd.ArrowDtype):
         return pd.ArrowDtype(kind)
@@ -159,7 +159,7 @@ def _natural(column: Replacement, dtype: Any) -> Any:
 
 
 def _taken(column: Replacement, dtype: Any, like: pd.Series[Any]) -> Any:
-    """Return values of a type of pandas; missing values are those of the column `like`, if it has any."""
+    """Return the values of all rows in a type of pandas. Missing values are written as in the column `like`."""
     size = len(column.labels)
     missing = column.missing
     if dtype.kind == "O" and isinstance(dtype, np.dtype):

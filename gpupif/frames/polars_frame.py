@@ -1,4 +1,4 @@
-"""Tables of Polars, and columns of Polars that take the place of others; imported where Polars is."""
+"""Tables of Polars, and columns of Polars that replace other columns. It is imported only for tables of Polars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .replacement import Replacement, categories_of
 
 
 class PolarsFrame(Frame):
-    """A Polars DataFrame, or what a LazyFrame collects to."""
+    """A Polars DataFrame, or a LazyFrame, which is collected."""
 
     def __init__(self, table: Any) -> None:
         if isinstance(table, pl.LazyFrame):
@@ -52,7 +52,7 @@ class PolarsFrame(Frame):
         return pl.DataFrame(arrow_table(values, names))
 
     def view(self, scores: Any) -> Any:
-        """See `Frame`; frames of Polars are never changed."""
+        """See `Frame`. A DataFrame of Polars is returned as it is: nearly all its methods return a new DataFrame."""
         return scores
 
     def series(self, values: Any, name: str) -> Any:
@@ -79,10 +79,10 @@ class PolarsFrame(Frame):
 
 
 def other_column(column: Replacement, like: pl.Series) -> pl.Series:
-    """Return the column as a series; like: the column that it replaces.
+    """Return the column as a series. like: the column that it replaces.
 
-    All columns of a process share the categories of Polars: the categories of the old column would be seen in the new
-    one. So the new column is an Enum, which has its own categories.
+    All columns of a process share the categories of Polars: the new column would show the categories of the old column.
+    So the new column is an Enum, which has its own categories.
     """
     kind = column.labels.type
     same = pa.types.is_null(kind) or family(kind) == family(column.before)
@@ -100,7 +100,10 @@ def other_column(column: Replacement, like: pl.Series) -> pl.Series:
 
 
 def without_unused(column: pl.Series) -> pl.Series:
-    """Return a column as it is; a column of categories becomes an Enum of those that occur, see `other_column`."""
+    """Return a column of categories as an Enum of the categories that occur, see `other_column`.
+
+    Any other column is returned as it is.
+    """
     if column.dtype not in (pl.Categorical, pl.Enum):
         return column
     used = column.drop_nulls().unique()
@@ -109,7 +112,7 @@ def without_unused(column: pl.Series) -> pl.Series:
 
 
 def _enum(name: str, categories: Sequence[str], numbers: npt.NDArray[Any]) -> pl.Series:
-    """Return an Enum of the category of each row; numbers: of the categories, signed, -1 for none."""
+    """Return an Enum. numbers: for each row the number of its category, of a signed type; -1 for a missing value."""
     unsigned = numbers.view(f"u{numbers.itemsize}")
     absent = numbers < 0
     series = pl.Series(name, pl.from_arrow(pa.array(unsigned, mask=absent)) if absent.any() else unsigned)
@@ -117,11 +120,11 @@ def _enum(name: str, categories: Sequence[str], numbers: npt.NDArray[Any]) -> pl
 
 
 def dictionary_of(series: pl.Series) -> pa.Array | None:
-    """Return a column of categories as Arrow data, without renumbering; None if its numbers cannot be told."""
+    """Return a column of categories as Arrow data without renumbering; None if Polars does not give the numbers."""
     numbers = series.to_physical()
     if isinstance(series.dtype, pl.Enum):
         return pa.DictionaryArray.from_arrays(numbers.to_arrow(), series.dtype.categories.to_arrow(), safe=False)
-    # Older versions number the categories of each column anew, and tell nobody how.
+    # Older versions number the categories of each column anew, and have no way to ask for the numbers.
     highest = numbers.max() if hasattr(pl, "Categories") else None
     if not isinstance(highest, int) or highest >= len(series):
         return None
@@ -131,17 +134,17 @@ def dictionary_of(series: pl.Series) -> pa.Array | None:
 
 def _from_numbers(numbers: pl.Series, kind: Any) -> pl.Series:
     """Return categories of the type `kind` by their numbers."""
-    # Polars 2 has another word for it.
+    # Polars 2 has another method for it.
     return numbers.cat.to(kind) if hasattr(numbers.cat, "to") else numbers.cast(kind)
 
 
 def _taken(values: pl.Series, column: Replacement) -> pl.Series:
-    """Return for each row of a column the value at the place of its label."""
+    """Return for each row of a column the value of its label. values: a value for each label."""
     if (values.dtype.is_integer() or values.dtype.is_float()) and not values.null_count() and len(values):
         array, absent = values.to_numpy(), column.missing
-        # Any number may stand in a row without a value: it is masked.
+        # Rows without a value may have any number, since they are masked.
         numbers = column.taken(np.append(array, array[:1]))
         series = pl.from_arrow(pa.array(numbers, mask=absent)) if absent.any() else pl.Series(numbers)
         return series.cast(values.dtype).alias(values.name)  # type: ignore[union-attr]
-    # The last place is that of a missing value.
+    # The last place, `len(labels)`, is the place of a missing value.
     return values.extend_constant(None, 1).gather(column.row_places(np.uint32)).alias(values.name)

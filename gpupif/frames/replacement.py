@@ -1,4 +1,4 @@
-"""A column that takes the place of another one in a frame: codes of rows, labels, and the categories among them."""
+"""A column that replaces another column of a frame: the codes of its rows, its labels, and its categories."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..utils.arrays import read_only
 
 
 class Replacement(NamedTuple):
-    """A column that takes the place of another one: the codes of its rows, and its labels.
+    """A column that replaces another column: the codes of its rows, and its labels.
 
     codes: a whole number for each row.
     labels: the values of the column, each once.
-    before: the type of the values that the replaced column had, see `encoding.plain_values`.
-    counts: the number of rows of each label, and of rows without a value at the end; None: not counted yet.
-    places: for each code the place of its label, `len(labels)` for a missing value; None: codes are these places.
+    before: the type of the values of the replaced column, see `encoding.plain_values`.
+    counts: the number of rows of each label, and at the end of rows without a value; None: not counted yet.
+    places: for each code the place of its label, `len(labels)` for a missing value; None: codes are the places.
     """
 
     codes: npt.NDArray[Any]

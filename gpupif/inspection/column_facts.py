@@ -129,7 +129,7 @@ class Range(NamedTuple):
             return None
         finite = np.isfinite(numbers)
         whole = bool(finite.all() and (numbers == np.floor(numbers)).all())
-        total = ExactSum.of(numbers[finite], counts[finite])
+        total = ExactSum.from_numbers(numbers[finite], counts[finite])
         return cls(float(numbers.min()), float(numbers.max()), whole, total)
 
     @classmethod
@@ -182,7 +182,7 @@ class ColumnFacts:
             len(labels),
             int((counts == 1).sum()),
             values.missing,
-            Sizes.of(occurs).log_sum(),
+            Sizes.from_counts(occurs).log_sum(),
             int(occurs.sum()),
             Range.from_numbers(_numbers(labels, kind), counts),
             Sample.from_values(labels, kind),
@@ -242,7 +242,7 @@ class ColumnFacts:
     @property
     def entropy(self) -> float:
         """The entropy in bits, as in `gpupif.information.entropy`."""
-        whole = Sizes.of(np.array([self.rows])).sum_log()
+        whole = Sizes.from_counts(np.array([self.rows])).sum_log()
         return max(0.0, (whole - self.log_sum.sum_log()) / self.rows)
 
     @property

@@ -19,14 +19,16 @@ from .documents import parse_json
 from .file_errors import denied, unreadable
 from .row_group import RowGroup
 
-# Bytes of a cell of a file that does not say how many rows it has, and how many times smaller it is if compressed.
+# The guess of the bytes of a cell in a file that does not say how many rows it has. A compressed file is `PACKED` times
+# smaller.
 CELL_BYTES, PACKED = 5, 6
-# Rows that are read at once at most.
-PIECE_ROWS = 1 << 16
+# Rows that are read at once, at most.
+CHUNK_ROWS = 1 << 16
 
-# The key of the note of columns that were read as dictionaries to save time, with whether each is large in the file.
+# The key, in the metadata of a table, of the columns that were read as dictionaries to save time. The value says for
+# each of them whether it is a large_string in the file.
 ENCODED = b"gpupif.encoded"
-# A function that returns for the columns of a file those to read (None: all); it may raise.
+# A function that takes the columns of a file and returns the columns to read (None: all). It may raise errors.
 Pick = Callable[[Sequence[str]], list[str] | None]
 # A function that returns the metadata of a file.
 Describe = Callable[[], Mapping[bytes, bytes]]
@@ -38,14 +40,17 @@ def every_column(_: Sequence[str]) -> list[str] | None:
 
 
 class Stamp(NamedTuple):
-    """The facts that tell a file from one that took its place: its inode, its size, and when it changed (ns)."""
+    """The facts that tell a file from another file with its path.
+
+    inode: the inode. size: bytes. changed: the time of the last change, in nanoseconds.
+    """
 
     inode: int
     size: int
     changed: int
 
     @classmethod
-    def of(cls, file: Path) -> Stamp:
+    def from_file(cls, file: Path) -> Stamp:
         """Return the stamp of a file as it is now."""
         status = file.stat()
         return cls(status.st_ino, status.st_size, status.st_mtime_ns)
@@ -59,9 +64,9 @@ class FileFormat(ABC):
     written: the endings of the names of files that scores can be written to.
     dataset: its name in `pyarrow.dataset`.
     as_text: whether numbers are written as text.
-    codecs: the ways to compress its files; the first is the default.
-    metadata_last: whether its files have metadata, and these come after the rows.
-    repeated: whether rows are written faster if it is known which of their numbers repeat.
+    codecs: the codecs that its files can have; the first is the default.
+    metadata_last: whether its files have metadata after the rows.
+    repeated: whether rows are written faster if their repeating numbers are known, see `Repeated`.
     """
 
     name: str
@@ -74,7 +79,7 @@ class FileFormat(ABC):
     repeated = False
 
     def codec(self, file: Path) -> str:
-        """Return how to compress a file, see `gpupif.config`; raises InputError for a way that this format lacks."""
+        """Return the codec of a file, see `gpupif.config`; raises InputError for a codec that this format lacks."""
         asked = resources().compression
         if asked != AUTO and asked not in self.codecs:
             raise InputError(
@@ -83,44 +88,44 @@ class FileFormat(ABC):
             )
         return self.codecs[0] if asked == AUTO else asked
 
-    def read(self, found: Input, pick: Pick) -> pa.Table:
+    def read(self, input_files: Input, pick: Pick) -> pa.Table:
         """Return the columns that `pick` names, of all files.
 
         Raises TableReadError, and pyarrow.ArrowException or OSError, which `read_table` puts into words.
         """
-        source = self.open(found)
+        source = self.open(input_files)
         picked = pick(source.names)
         columns = source.names if picked is None else picked
         chunks = [chunk for _, chunk in source.read(columns, sys.maxsize, sys.maxsize)]
         return pa.concat_tables(chunks or [source.nothing().select(columns)])
 
     @abstractmethod
-    def open(self, found: Input) -> Source:
-        """Return the files, to be read in streams; raises TableReadError for an error that can be seen now."""
+    def open(self, input_files: Input) -> Source:
+        """Open the files, to be read in streams; raises TableReadError for an error that shows before rows are read."""
 
     @abstractmethod
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
-        """Return a writer of rows of a schema to a file, a context manager; raises OutputError if there is none.
+        """Return a writer of rows to a file, a context manager; raises OutputError for a schema that it cannot write.
 
-        describe: returns the metadata of the file, for a format in which they come before the rows.
+        describe: returns the metadata of the file, for a format in which the metadata come before the rows.
         """
 
     def write(self, writer: Any, groups: Sequence[RowGroup]) -> None:
-        """Write rows by a writer that `writer` returned."""
+        """Write rows with a writer that the method `writer` returned."""
         writer.write(groups)
 
     def finish(self, writer: Any, describe: Describe) -> None:  # noqa: B027
-        """Write the metadata of the file after all rows, for a format in which they come last."""
+        """Write the metadata of the file after all rows, for a format in which the metadata come last."""
 
 
 class Input(NamedTuple):
-    """The files that a path names; it can be given in place of the path.
+    """The files that a path names. Functions that take a path also take an `Input`.
 
     path: the path as it was given.
     format: the format of its files.
-    base: the folder that the files are in, some perhaps in folders below it.
+    base: the folder that contains the files, directly or in folders below it.
     files: the files in order of their paths, which is the order of the table's rows.
-    sep: the separator of CSV; None: the one that the first lines agree on.
+    sep: the separator of CSV; None: the separator that the first lines agree on.
     """
 
     path: Path
@@ -134,12 +139,12 @@ class Input(NamedTuple):
 
     @property
     def places(self) -> Sequence[Path]:
-        """The files and folders that nothing may be written over, or into."""
+        """The files, and the folder if the path is a folder: no output may replace them or be inside them."""
         return [*self.files, self.path] if self.path.is_dir() else self.files
 
     @property
-    def several(self) -> bool:
-        """Whether the path is a folder or a pattern, so that there may be any number of files."""
+    def is_folder_or_pattern(self) -> bool:
+        """True if the path is a folder or a pattern, so that there may be any number of files."""
         return self.path != self.files[0]
 
     def stamps(self) -> dict[Path, Stamp]:
@@ -148,16 +153,17 @@ class Input(NamedTuple):
 
 
 class Source(ABC):
-    """Opened files that together are one table; it can be given in place of a path.
+    """Opened files that together are one table. Functions that take a path also take a `Source`.
 
     found: the files.
     names: the columns of the table.
+    stamps: the stamp of each file at the time of opening.
     index_names: the columns that only label rows.
     folder_columns: the columns that names of folders hold.
-    rows: the rows of the table, None if files do not say.
+    rows: the number of rows of the table; None if the files do not say.
     bytes: the bytes of all files.
-    bytes_read: the bytes read so far, of files that do not say how many rows they have.
-    ascending: whether codes of whole numbers are in the order of the values; all other codes are in order of first
+    bytes_read: the bytes read so far, for files that do not say how many rows they have.
+    ascending: whether codes of whole numbers are in the order of the values. All other codes are in order of first
         appearance.
     """
 
@@ -167,11 +173,11 @@ class Source(ABC):
     bytes_read = 0
     folder_columns: Sequence[str] = ()
 
-    def __init__(self, found: Input, names: Sequence[str]) -> None:
+    def __init__(self, input_files: Input, names: Sequence[str]) -> None:
         check_unique(names)
-        self.found = found
+        self.found = input_files
         self.names = list(names)
-        self.stamps = found.stamps()
+        self.stamps = input_files.stamps()
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
 
     def __fspath__(self) -> str:
@@ -191,7 +197,7 @@ class Source(ABC):
         """Yield columns of one of the files in chunks, see `read`."""
         self.check_unchanged([file])
         try:
-            for chunk in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
+            for chunk in self._read_file(file, list(columns), min(rows, CHUNK_ROWS), size):
                 for start in range(0, chunk.num_rows, rows):
                     yield chunk.slice(start, rows)
         except (pa.ArrowException, OSError) as error:
@@ -204,19 +210,22 @@ class Source(ABC):
         check_unchanged({file: self.stamps[file] for file in files})
 
     def labels(self, merged: pa.Array) -> pa.Array:
-        """Return the values that distinct labels stand for, one for one."""
+        """Return the value of each distinct label of a column, in the order of the labels.
+
+        merged: all distinct labels of the column, as `read` has them. Other formats than CSV store values as they are.
+        """
         return merged
 
     def labels_in_parts(self, parts: Callable[[], Iterator[pa.Array]]) -> Iterator[pa.Array]:
-        """Yield values as `labels` returns them; parts: makes the labels in parts, cut by hashes of `part_key`."""
+        """Yield the values of `labels`, part by part. parts: yields the labels, in parts by the hash of `part_key`."""
         return parts()
 
     def part_key(self, merged: pa.Array) -> pa.Array:
-        """Return keys by which labels are cut into parts: equal for labels that may stand for one value."""
+        """Return a key for each label. Labels that may be one value have equal keys, so that one part has them all."""
         return merged
 
     def about_rows(self) -> int:
-        """Return the rows of the table; if files do not say, a guess by their size, at `CELL_BYTES` a cell."""
+        """Return the number of rows; if files do not say, a guess by their size, at `CELL_BYTES` a cell."""
         if self.rows is not None:
             return self.rows
         sizes = (stamp.size * (PACKED if file.suffix.lower() == ".gz" else 1) for file, stamp in self.stamps.items())
@@ -224,10 +233,10 @@ class Source(ABC):
 
     @abstractmethod
     def nothing(self) -> pa.Table:
-        """Return all columns, without rows, with the types of `as_given`."""
+        """Return a table of all columns without rows, with the types of `as_given`."""
 
     def as_given(self, chunk: pa.Table) -> pa.Table:
-        """Return rows that `read` gave with the types that the files have."""
+        """Return rows that `read` yielded, with the types that the files have."""
         return chunk
 
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
@@ -245,13 +254,16 @@ def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
 
 
 def mark_encoded(table: pa.Table, names: Iterable[str], large: Container[str] = ()) -> pa.Table:
-    """Note in a table which columns `decode` turns back; large: those of large_string in the file."""
-    said = json.dumps({name: name in large for name in names}).encode()
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: said})
+    """Note in the metadata of a table which columns `decode` turns back.
+
+    names: the columns that were read as dictionaries. large: the columns that are large_string in the file.
+    """
+    note = json.dumps({name: name in large for name in names}).encode()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: note})
 
 
 def decode(table: pa.Table) -> pa.Table:
-    """Return the table with the types that its file has."""
+    """Return a table with the types that its file has, by the note of `mark_encoded`."""
     metadata = dict(table.schema.metadata or {})
     encoded = parse_json(metadata.pop(ENCODED, b"{}"))
     for position, name in enumerate(table.column_names):
@@ -263,7 +275,7 @@ def decode(table: pa.Table) -> pa.Table:
 
 
 def pandas_index_names(schema: pa.Schema) -> list[str]:
-    """Return the columns that pandas stored as its index: labels of rows, not values of persons.
+    """Return the columns that pandas stored as its index. They label rows, and hold no values of persons.
 
     Raises pyarrow.ArrowInvalid if pandas' note is damaged.
     """
@@ -275,7 +287,7 @@ def pandas_index_names(schema: pa.Schema) -> list[str]:
 
 
 def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
-    """Raise pyarrow.ArrowInvalid, with the name of the column, for data that do not hold together."""
+    """Raise pyarrow.ArrowInvalid, with the name of the column, if `validate` finds damaged data."""
     for name, column in columns:
         try:
             validate(column)
@@ -284,7 +296,7 @@ def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
 
 
 def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
-    """Raise TableReadError if files differ in a column's name or type."""
+    """Raise TableReadError if files differ in a column's name or type. fields_of: returns the columns of a file."""
     first: Mapping[str, object] = {}
     for file in files:
         fields = fields_of(file)
@@ -300,7 +312,7 @@ def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, 
 def stamps_of(files: Iterable[Path]) -> dict[Path, Stamp]:
     """Return the stamp of each file; raises TableReadError for a file that is not there."""
     try:
-        return {file: Stamp.of(file) for file in files}
+        return {file: Stamp.from_file(file) for file in files}
     except OSError as error:
         raise denied(Path(error.filename), error) from error
 
@@ -308,10 +320,10 @@ def stamps_of(files: Iterable[Path]) -> dict[Path, Stamp]:
 def check_unchanged(
     stamps: Mapping[Path, Stamp], said: str = "the file changed since it was opened to be scored. Score it again."
 ) -> None:
-    """Raise TableReadError for a file that changed since its stamp was taken; said: the end of the message."""
+    """Raise TableReadError for a file that changed since its stamp was taken. said: the end of the message."""
     for file, stamp in stamps.items():
         try:
-            unchanged = Stamp.of(file) == stamp
+            unchanged = Stamp.from_file(file) == stamp
         except FileNotFoundError:
             unchanged = False
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Where a run keeps what does not fit into memory: Arrow IPC files in a folder of its own, and what is done so far."""
+"""The work folder of a run: files of data that do not fit into memory, and a mark for each step that is done."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from ..utils.private_folder import (
 from .documents import parse_json
 from .file_errors import damaged, disk_errors
 
-# Of linkat(2) and renameat2(2).
+# Constants of linkat(2) and renameat2(2).
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
-# Marks of the first and the last step; and the scores that a run is about to replace.
+# Names of the marks of the first and the last step, and of the scores that a run is about to replace.
 BEGUN, FINISHED = "begun", "finished"
 PREVIOUS = "previous"
-# A folder is taken again so often where other runs give up its name.
+# Attempts to take a folder. An attempt fails if another run gives up the folder's name meanwhile.
 MOST_TRIES = 100
-# How to mend a work folder that cannot be taken.
+# The advice in errors about a work folder that cannot be taken.
 MEND_OUTPUT = "Move it away, or choose another output."
 MEND_TEMP = "Move it away, or choose another place with temp (--temp)."
 
 
 def work_folder(output: Path, beside: Path | None = None) -> Path:
-    """Return the folder in which a run that writes to `output` works: hidden, and found again by the next run.
+    """Return the work folder of a run that writes to `output`. It is hidden, and the next run finds it again.
 
-    beside: Path. The folder that it lies in; None: the folder of the output. Raises OutputError for an output that a
-    link of another user leads to.
+    beside: Path. The folder that contains the work folder. Default: the folder of the output. Raises OutputError if a
+    link of another user leads to the output.
     """
     with disk_errors(output):
         place = followed(output)
@@ -57,37 +57,43 @@ def work_folder(output: Path, beside: Path | None = None) -> Path:
 
 
 def last_mark(place: Path) -> Path:
-    """Return where the last mark of a run is while its work folder is deleted: what says that all is done goes last."""
+    """Return the path of the last mark of a run while its work folder is deleted.
+
+    The mark says that the run is finished, so it is deleted after everything else.
+    """
     return place.with_name(f"{place.name}.json")
 
 
 def read_last_mark(place: Path) -> Any:
-    """Return the last mark of a run that was killed, None where there is none; place: its work folder.
+    """Return the last mark of a killed run, or None if there is no such mark. place: the work folder of the run.
 
-    Raises OutputError for a folder that anybody else could have written to; a planted file is no mark.
+    Raises OutputError for a folder that another user could have written to: a planted file is no mark.
     """
-    found = b""
+    content = b""
     with contextlib.suppress(OSError):
-        found = read_own(last_mark(place))
+        content = read_own(last_mark(place))
     with contextlib.suppress(OSError):
         held = HeldFolder(place, make=False, mend=MEND_OUTPUT)
         try:
-            found = read_own(held.path / f"{FINISHED}.json")
+            content = read_own(held.path / f"{FINISHED}.json")
         finally:
             held.close()
     try:
-        return parse_json(found)
+        return parse_json(content)
     except ValueError:
         return None
 
 
 class Store:
-    """Files of a run, and the steps that are done, each with what it found.
+    """The files of a run and the marks of its finished steps.
 
-    place: Path. The folder for its finished scores, and the marks of its steps. spill_place: Path. The folder for all
-    else; it may lie on another disk. folder, spill: Path. The same two once they are open: by descriptors, so that
-    they stay those of the run (see `HeldFolder`). A step is done when its mark is there, which appears whole: after a
-    kill at any moment, files of steps without a mark are written anew.
+    place: Path. The folder for the finished scores and for the marks of the steps.
+    spill_place: Path. The folder for all other files; it may be on another disk.
+    folder: Path. The open folder `place`, as a path by descriptor: nobody can exchange it, see `HeldFolder`.
+    spill: Path. The open folder `spill_place`, as a path by descriptor.
+
+    A step is done if its mark exists. A mark appears whole. After a kill at any moment, the next run writes the files
+    of all steps without a mark again.
     """
 
     folder: Path
@@ -101,10 +107,11 @@ class Store:
         self._lock: int | None = None
 
     def open(self, resume: bool, output: Path, finished: bool = False) -> bool:
-        """Take the folders, for `resume` with what a killed run left in them, else empty; whether there is something.
+        """Take the folders. Return whether the run resumes a killed run, whose files are then still in the folders.
 
-        output: where the scores are to go. finished: whether the last mark of a run was found. Raises OutputError where
-        another run is at work in the folder, or where anybody else can write to it.
+        resume: whether to keep the files of a killed run; else the folders are emptied. output: the path of the scores.
+        finished: whether the last mark of a run was found. Raises OutputError if another run works in the folder, or if
+        another user can write to it.
         """
         with disk_errors(self.place):
             held = self._lock_folder(output)
@@ -113,9 +120,9 @@ class Store:
             if previous.exists() and not output.exists():
                 with trusted_place(output) as target:
                     previous.rename(target)
-            # Without its first mark, which goes first, what is there is of no run.
-            there = finished or self.done(BEGUN) is not None
-            if not (resume and there):
+            # The first mark is deleted before all other files: without it, the files are incomplete.
+            resumed = resume and (finished or self.done(BEGUN) is not None)
+            if not resumed:
                 self._remove_left()
                 remove(self.folder / f"{BEGUN}.json")
                 held.empty()
@@ -124,10 +131,10 @@ class Store:
             if self.spill_place != self.place:
                 self._held_spill = HeldFolder(self.spill_place, mend=MEND_TEMP)
             self.spill = (self._held_spill or held).path
-        return resume and there
+        return resumed
 
     def _lock_folder(self, output: Path) -> HeldFolder:
-        """Open the folder and lock it, anew where another run gave up its name meanwhile, to delete it."""
+        """Open the folder and lock it. Try again if another run renamed the folder meanwhile, to delete it."""
         for _ in range(MOST_TRIES):
             try:
                 self._held = held = HeldFolder(self.place, mend=MEND_OUTPUT)
@@ -147,7 +154,7 @@ class Store:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.place))
 
     def _remove_left(self) -> None:
-        """Delete what lies elsewhere, of this run or of one that was killed; what is not ours stays."""
+        """Delete the folders that this run or a killed run has in other places. Folders of other users stay."""
         begun = self.done(BEGUN) or {}
         elsewhere = {self.spill_place, Path(begun.get("temp") or self.place.parent) / self.place.name} - {self.place}
         for place in (*elsewhere, *aside(self.place)):
@@ -157,7 +164,7 @@ class Store:
                 held.close()
 
     def close(self, keep: bool) -> None:
-        """Give the folders back; without `keep` they are deleted."""
+        """Close the folders, and delete them unless `keep` is set."""
         if self._held is not None and self._lock is not None and not keep:
             self._remove_left()
             with contextlib.suppress(OSError):
@@ -172,7 +179,7 @@ class Store:
             last_mark(self.place).unlink()
 
     def _let_go(self) -> None:
-        """Close what is open; the lock last."""
+        """Close the folders, and the lock after them."""
         if self._held_spill is not None:
             self._held_spill.close()
         if self._held is not None:
@@ -182,21 +189,21 @@ class Store:
         self._held = self._held_spill = self._lock = None
 
     def part(self, *names: str) -> Path:
-        """The path of a spill file."""
+        """Return the path of a spill file."""
         return self.spill.joinpath(*names)
 
     def fresh(self, *names: str) -> Path:
-        """Make an empty folder."""
+        """Make an empty folder among the spill files, and return its path."""
         folder = self.part(*names)
         with disk_errors(folder):
             return fresh_folder(folder)
 
     def drop(self, *names: str) -> None:
-        """Delete a folder that is not needed any more."""
+        """Delete a folder of spill files that is no longer needed."""
         shutil.rmtree(self.part(*names), ignore_errors=True)
 
     def done(self, step: str) -> Any:
-        """What a step found, None where it is not done."""
+        """Return the facts that a step left in its mark, or None if the step is not done."""
         try:
             return parse_json((self.folder / f"{step}.json").read_text())
         except FileNotFoundError:
@@ -205,42 +212,42 @@ class Store:
             raise damaged(self.folder / f"{step}.json") from error
 
     def mark(self, step: str, facts: Any) -> None:
-        """A step is done, and this is what it found."""
+        """Mark a step as done, with the facts that later steps need of it."""
         file = self.folder / f"{step}.json"
         with disk_errors(file):
             write_private(file, json.dumps(facts).encode())
 
     def once(self, step: str, find: Callable[[], Any]) -> Any:
-        """What a step finds; it is taken only where it is not done."""
+        """Return the facts of a step; `find` finds them if the step is not done yet."""
         facts = self.done(step)
         if facts is None:
-            # As it is read again, so that a run goes on in the same way after a kill.
+            # The facts are read back from the mark: a run that was not killed gets the JSON types of a resumed run.
             self.mark(step, find())
             facts = self.done(step)
         return facts
 
     def progress(self) -> str:
-        """How many steps are done, in words."""
+        """Return the number of finished steps in words, as the end of a sentence about a run."""
         done = len(list(self.folder.glob("*.json"))) - 1
         return f"{done} of its steps {'is' if done == 1 else 'are'} done" if done else "it had only begun"
 
     def size(self) -> int:
-        """Bytes of all spill files."""
+        """Return the bytes of all spill files."""
         folders = [entry for entry in self.spill.iterdir() if entry.is_dir() and entry.name != "scores"]
         return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
 
 
 def identity(place: Path) -> list[int]:
-    """What a file or folder keeps under another name."""
+    """Return the device and the inode of a file or folder, which stay the same if it is renamed."""
     status = place.stat()
     return [status.st_dev, status.st_ino]
 
 
 def publish(staged: Path, output: Path) -> None:
-    """Have a file or folder that a run wrote appear as a whole where it was asked for, in place of what is there.
+    """Rename a finished file or folder to its final name `output`, in place of the file or folder with that name.
 
-    It gets the rights that new ones get there, a file those of a file of ours that it replaces. Raises OutputError
-    where it cannot have its place, or where a link of another user leads there.
+    A file that replaces a file of ours gets the rights of that file. Any other output gets the rights of a new file or
+    folder in that place. Raises OutputError if renaming fails, or if a link of another user leads to `output`.
     """
     with disk_errors(output), trusted_place(output) as target:
         if staged.is_dir():
@@ -256,7 +263,7 @@ def publish(staged: Path, output: Path) -> None:
 
 
 def replace_folder(staged: Path, output: Path) -> None:
-    """Have a folder take the place of another one, or of nothing, as a whole."""
+    """Rename a folder to `output`; a folder with that name is replaced in one step."""
     if output.exists() and any(output.iterdir()):
         exchange(staged, output)
     else:
@@ -264,7 +271,10 @@ def replace_folder(staged: Path, output: Path) -> None:
 
 
 def exchange(staged: Path, output: Path) -> None:
-    """Have two folders take each other's name, at once where the file system can do that."""
+    """Exchange the names of two folders, in one step if the file system can do that.
+
+    Otherwise the old folder is named `PREVIOUS` for a moment. After a kill at that moment `Store.open` renames it back.
+    """
     swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if swap is not None and swap(AT_FDCWD, os.fsencode(staged), AT_FDCWD, os.fsencode(output), RENAME_EXCHANGE) == 0:
         return
@@ -278,6 +288,6 @@ def exchange(staged: Path, output: Path) -> None:
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes that can be written to the disk of a folder."""
+    """Return the bytes that can still be written to the disk of a folder."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize

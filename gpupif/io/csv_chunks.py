@@ -1,10 +1,10 @@
-"""Large CSV files read to dictionaries by all cores, chunk by chunk, if they are like most files.
+"""The fast reader of large CSV files: all cores read chunks of the file to dictionaries.
 
-That is: in UTF-8, quotes only around whole fields, no line of more than 64 KiB, up to 256 fields. Arrow reads any other
-file, or says what is wrong with it.
+It reads regular files: in UTF-8, quotes only around whole fields, no line of more than 64 KiB, 2 to 256 fields. Arrow
+reads any other file, or reports the error in it.
 
-Arrow reads the same files more slowly, whole or in chunks cut at line breaks: tables of 1 and 10 million rows by 10
-columns of few values took it 2.2 to 3.5 times as long.
+Arrow takes 2.2 to 3.5 times as long for the same files, whole or in chunks cut at line breaks. Measured on tables of 1
+and 10 million rows by 10 columns of few values.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import pyarrow as pa
 from ..rows.threads import Spares, Workers, default_threads
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
-# Bytes of the smallest file for which it pays to load or compile a kernel.
+# Bytes of the smallest file for which loading or compiling a kernel saves time.
 SMALLEST = 1 << 23
 # Bytes of a chunk, and of the longest line.
 CHUNK_BYTES, LONGEST_LINE = 1 << 22, 1 << 16
-# Chunks of a stream that are read at the same time, which keeps a reader's memory small.
+# Chunks of a stream that are read at the same time, at most: each takes memory.
 MOST_AHEAD = 4
 # Distinct texts of a column that are numbered together: at first, and at most.
 FEW_TEXTS, MOST_TEXTS = 1 << 12, 1 << 16
@@ -60,7 +60,7 @@ def read_chunks(file: Path, fields: Fields) -> pa.Table | None:
 
 
 def stream_chunks(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the chunks of a file, each with the place of its end, up to the first one that Arrow must read."""
+    """Yield the chunks of a file, each with the byte of its end, up to the first chunk that Arrow must read."""
     starts, reader = _chunk_starts(file, fields)
     ahead = min(default_threads(), MOST_AHEAD)
     with reader, ThreadPoolExecutor(ahead) as pool:
@@ -77,11 +77,14 @@ def stream_chunks(file: Path, fields: Fields) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _chunk_starts(file: Path, fields: Fields) -> tuple[range, _ChunkReader]:
-    """Return the places where the chunks of a file begin, none if Arrow must read all of it, and their reader."""
+    """Return the byte at which each chunk of a file begins, and the reader of the chunks.
+
+    There are no chunks if Arrow must read the whole file.
+    """
     reader = _ChunkReader(file, fields)
     # In a file of one column an empty line is a missing value.
-    usual = reader.size >= SMALLEST and 2 <= len(fields.places) <= MOST_FIELDS and not is_packed(file)
-    return range(fields.start, reader.size if usual else 0, CHUNK_BYTES), reader
+    is_regular = reader.size >= SMALLEST and 2 <= len(fields.places) <= MOST_FIELDS and not is_packed(file)
+    return range(fields.start, reader.size if is_regular else 0, CHUNK_BYTES), reader
 
 
 def is_packed(file: Path) -> bool:
@@ -90,14 +93,14 @@ def is_packed(file: Path) -> bool:
 
 
 class _OddChunkError(Exception):
-    """A chunk of a file that is not like those of most files."""
+    """A chunk of an irregular file, which Arrow must read."""
 
 
 class _ChunkReader:
-    """A reader of chunks of a file, several at the same time; a context manager.
+    """A reader of chunks of a file, which several threads may use at the same time; a context manager.
 
-    size: the bytes of the file. schema: the schema of the chunks. The file stays open, so that a file that takes its
-    place meanwhile is not mixed with it.
+    size: the bytes of the file. schema: the schema of the chunks. The file stays open: if another file gets its name
+    meanwhile, the chunks are still those of one file.
     """
 
     def __init__(self, file: Path, fields: Fields) -> None:
@@ -107,7 +110,7 @@ class _ChunkReader:
         self.schema = pa.schema([(name, TEXT) for name in fields.names])
         self._places = np.array(fields.places, np.int64)
         self._most = FEW_TEXTS
-        # For bytes of the file, and for texts.
+        # Memory for the bytes of a chunk and for the texts in it.
         self._memory = Spares(_memory)
 
     def __enter__(self) -> _ChunkReader:
@@ -117,7 +120,10 @@ class _ChunkReader:
         self._opened.close()
 
     def read(self, start: int) -> list[pa.RecordBatch]:
-        """Return the lines that begin in the chunk at `start`. Raises _OddChunkError, and ArrowInvalid for no UTF-8."""
+        """Return the lines that begin in the chunk at `start`.
+
+        Raises _OddChunkError for an irregular chunk, and pyarrow.ArrowInvalid for text that is not UTF-8.
+        """
         memory = data, texts = self._memory.take()
         at, stop = self._load(start, data)
         batches = []
@@ -130,10 +136,10 @@ class _ChunkReader:
         return batches
 
     def _load(self, start: int, data: bytearray) -> tuple[int, int]:
-        """Bring a chunk into memory; return the places in it where its first line begins and its last line ends.
+        """Bring a chunk into memory. Return the byte of `data` at which its first line begins and its last line ends.
 
-        If a chunk ends within quotes, `_encode` finds no end of the quotes and raises. So the next chunk, which begins
-        within quotes, is never used.
+        If a chunk ends within quotes, `_encode` finds no end of the quotes and raises. The next chunk, which begins
+        within quotes, is then never used.
         """
         before = int(start > self._fields.start)
         begin, end = start - before, min(self.size, start + CHUNK_BYTES + LONGEST_LINE)
@@ -152,7 +158,10 @@ class _ChunkReader:
     def _encode(
         self, data: npt.NDArray[np.uint8], stop: int, lines: int, texts: npt.NDArray[np.uint8]
     ) -> tuple[int, pa.RecordBatch]:
-        """Return the bytes of the first lines of a chunk, and these lines; lines: how many there are at most."""
+        """Return the lines at the beginning of `data`, and the bytes that they take. lines: the most lines in `data`.
+
+        Encoding ends early if a column has more distinct texts than there is memory for.
+        """
         from gpupif.kernels.fields import ODD, encode_fields
 
         columns, most = len(self._fields.names), min(self._most, lines + 1)
@@ -176,19 +185,19 @@ class _ChunkReader:
             raise _OddChunkError
         if done < stop:
             self._most = min(MOST_TEXTS, 4 * most, max(FEW_TEXTS, MOST_SLOTS // (4 * columns)))
-        found = int(counts[0].sum())
-        different = pa.StringArray.from_buffers(found, pa.py_buffer(starts), pa.py_buffer(texts))
-        different.validate(full=True)
+        distinct_texts = int(counts[0].sum())
+        dictionary = pa.StringArray.from_buffers(distinct_texts, pa.py_buffer(starts), pa.py_buffer(texts))
+        dictionary.validate(full=True)
         arrays = []
-        for place, (known, missing) in enumerate(counts.T.tolist()):
-            values = different.take(pa.array(distinct[place, :known]))
+        for place, (size, missing) in enumerate(counts.T.tolist()):
+            values = dictionary.take(pa.array(distinct[place, :size]))
             indices = _indices(codes[place, :rows], missing > 0)
             arrays.append(pa.DictionaryArray.from_arrays(indices, values, safe=False))
         return done, pa.record_batch(arrays, schema=self.schema)
 
 
 def _memory() -> tuple[bytearray, npt.NDArray[np.uint8]]:
-    """Allocate memory for a chunk between two line breaks, and for its texts; kernels read `STEP` bytes more."""
+    """Allocate memory for a chunk between two line breaks, and for its texts. Kernels read up to `STEP` bytes more."""
     from gpupif.kernels.words import STEP
 
     room = 1 + CHUNK_BYTES + LONGEST_LINE + 1 + STEP

@@ -1,4 +1,4 @@
-"""CSV files, read and written: texts first, numbers and dates only where they say the same."""
+"""CSV files, read and written. Fields are texts; a column becomes numbers or dates if all texts read the same back."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .file_errors import unreadable
 
 # Bytes whose quotes are counted at once.
 COUNTED_BYTES = 1 << 20
-# Types that texts may spell, in the order in which they are tried.
+# Types that texts may spell. The first type that fits all texts of a column is taken.
 TYPED = (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64())
-# Kinds of types whose values have no place in CSV.
+# Tests for types whose values cannot be written to CSV.
 UNWRITTEN = (
     pa.types.is_nested,
     pa.types.is_binary,
@@ -36,7 +36,7 @@ UNWRITTEN = (
 
 
 class CsvFormat(FileFormat):
-    """CSV."""
+    """The format CSV."""
 
     name = "CSV"
     endings = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
@@ -46,23 +46,23 @@ class CsvFormat(FileFormat):
     metadata_last = False
     repeated = True
 
-    def read(self, found: Input, pick: Pick) -> pa.Table:
-        """See `FileFormat`; columns are dictionaries, of numbers or dates if all texts spell such; see `decode`."""
-        heads = read_headers(found.files, found.sep)
+    def read(self, input_files: Input, pick: Pick) -> pa.Table:
+        """See `FileFormat`; columns are dictionaries, of numbers or dates if all texts spell them; see `decode`."""
+        heads = read_headers(input_files.files, input_files.sep)
         names = heads[0].names
         columns = pick(names)
         wanted = columns or names
-        files = zip(found.files, heads, strict=True)
+        files = zip(input_files.files, heads, strict=True)
         table = pa.concat_tables([_read_texts(file, head, wanted).select(wanted) for file, head in files])
         with Workers() as workers:
             typed = workers.run(_typed, [(column,) for column in table.columns])
         return mark_encoded(pa.table(typed, names=wanted), names)
 
-    def open(self, found: Input) -> Source:
-        return CsvSource(found)
+    def open(self, input_files: Input) -> Source:
+        return CsvSource(input_files)
 
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
-        """See `FileFormat`; raises OutputError for columns that have no place in CSV."""
+        """See `FileFormat`; raises OutputError for columns whose values cannot be written to CSV."""
         for field in schema:
             values = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             if any(is_one(values) for is_one in UNWRITTEN):
@@ -76,7 +76,7 @@ class CsvFormat(FileFormat):
 def parser_options(file: Path, head: CsvHeader, columns: Sequence[str]) -> dict[str, Any]:
     """Return options with which pyarrow parses a CSV file: each field is text, an empty field is missing.
 
-    Raises TableReadError if a quote is not closed: pyarrow would take all that comes after it for one field.
+    Raises TableReadError if a quote is not closed: pyarrow would take all text after it for a single field.
     """
     names, quoted = head.names, has_any(file, b'"')
     if quoted:
@@ -117,7 +117,7 @@ def _parse(file: Path, options: dict[str, Any]) -> pa.Table:
     except pa.ArrowInvalid as error:
         if "UTF8" in str(error):
             raise not_utf8(file) from error
-        # On one thread the parser knows the number of the line, and says it.
+        # On one thread the parser knows the number of the line, and its message has the number.
         return arrow_csv.read_csv(str(file), read_options=arrow_csv.ReadOptions(use_threads=False), **options)
 
 
@@ -139,7 +139,10 @@ def typed_texts(texts: pa.Array) -> pa.Array:
 
 
 def texts_as(kind: pa.DataType, texts: pa.Array) -> pa.Array | None:
-    """Return distinct texts as values of a type; None if not all read the same back, or two are one value."""
+    """Return distinct texts as values of a type.
+
+    None if a text is no value of the type or does not read the same back, or if two texts are one value.
+    """
     try:
         values = texts.cast(kind)
     except pa.ArrowInvalid:
@@ -156,7 +159,7 @@ def texts_as(kind: pa.DataType, texts: pa.Array) -> pa.Array | None:
 def has_any(file: Path, signs: bytes) -> bool:
     """Return whether one of these bytes may be in a file; True for a compressed file.
 
-    Arrow parses faster if it knows that there are no quotes, in which line breaks may stand.
+    Arrow parses faster if there are no quotes: a line break within quotes ends no line.
     """
     if is_packed(file):
         return True
@@ -190,10 +193,10 @@ class CsvSource(Source):
 
     ascending = False
 
-    def __init__(self, found: Input) -> None:
-        heads = read_headers(found.files, found.sep)
-        self._heads = dict(zip(found.files, heads, strict=True))
-        super().__init__(found, heads[0].names)
+    def __init__(self, input_files: Input) -> None:
+        heads = read_headers(input_files.files, input_files.sep)
+        self._heads = dict(zip(input_files.files, heads, strict=True))
+        super().__init__(input_files, heads[0].names)
 
     def labels(self, merged: pa.Array) -> pa.Array:
         return merged if pa.types.is_null(merged.type) else typed_texts(merged)
@@ -207,11 +210,11 @@ class CsvSource(Source):
         return (texts_as(kinds[0], texts) if len(texts) else texts for texts in parts())
 
     def part_key(self, merged: pa.Array) -> pa.Array:
-        """See `Source`: 1.0 and 1 may be two texts, and one number."""
+        """See `Source`. The texts 1.0 and 1 may be one number, so both have the key 1."""
         return pc.replace_substring_regex(merged, r"\.0$", "")
 
     def as_given(self, chunk: pa.Table) -> pa.Table:
-        """See `Source`; columns are text: only all values of a column tell its type."""
+        """See `Source`. Columns are text: the type of a column follows only from all its values."""
         return chunk.cast(pa.schema([(name, pa.string()) for name in chunk.column_names]))
 
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
@@ -234,7 +237,10 @@ class CsvSource(Source):
             yield from self._read_rest(file, head, columns, before, rows)
 
     def _read_rest(self, file: Path, head: CsvHeader, columns: list[str], before: int, rows: int) -> Iterator[pa.Table]:
-        """Yield what comes after the first `rows` rows of a file; before: the bytes of files that were read before."""
+        """Yield the rows after the first `rows` rows of a file. before: the bytes of the files that were read before.
+
+        Raises pyarrow.ArrowInvalid with the number of the row that cannot be read.
+        """
         done = 0
         try:
             with pa.OSFile(str(file)) as raw:

@@ -21,13 +21,13 @@ from .base import check_alike
 from .file_errors import misnamed_file, unreadable
 
 SEPARATORS = ",;\t|"
-# Bytes that are read at first, and records whose numbers of fields are compared.
+# Bytes that are read at first, and the number of records that have to agree on the number of fields.
 HEAD_BYTES, SNIFFED_RECORDS = 1 << 16, 20
 _FIELD_SIZE = threading.Lock()
 
 
 def check_separator(sep: str) -> None:
-    """Raise InputError for a text that cannot separate fields."""
+    """Raise InputError unless `sep` is a text of one ASCII character that may separate fields."""
     if not isinstance(sep, str) or len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0':
         raise InputError(
             f"sep: expected one ASCII character such as ';', got {sep!r}. For a tab, in bash, write $'\\t'."
@@ -48,7 +48,7 @@ class CsvHeader(NamedTuple):
 
 
 def read_header(file: Path, sep: str | None) -> CsvHeader:
-    """Return the header of a CSV file; sep: the separator, None: the one that the first records agree on.
+    """Return the header of a CSV file. sep: the separator; None: the separator that the first records agree on.
 
     Raises TableReadError for a file without a header, InputError for names that repeat.
     """
@@ -61,10 +61,10 @@ def read_header(file: Path, sep: str | None) -> CsvHeader:
     if not records:
         raise TableReadError(f"{file}: could not be read as CSV: it has no line with anything in it.")
     names, lines = records[0]
-    others = [other for other in SEPARATORS if other in names[0]] if sep is not None and len(names) == 1 else []
-    if others:
+    candidates = [sign for sign in SEPARATORS if sign in names[0]] if sep is not None and len(names) == 1 else []
+    if candidates:
         raise TableReadError(
-            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={others[0]!r} instead."
+            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={candidates[0]!r} instead."
         )
     check_unique(names)
     header = "".join(islice(io.StringIO(head, newline=""), lines))
@@ -80,9 +80,9 @@ def read_headers(files: Sequence[Path], sep: str | None) -> list[CsvHeader]:
 
 
 def _read_start(file: Path) -> tuple[str, bool, bool]:
-    """Return the first lines of a file, two records at least.
+    """Return the first lines of a file, at least two records.
 
-    Returns their text, whether a byte order mark was before it, and whether it is the whole file.
+    Returns the text of the lines, whether a byte order mark comes before it, and whether it is the whole file.
     """
     size = HEAD_BYTES
     while True:
@@ -100,7 +100,7 @@ def _read_start(file: Path) -> tuple[str, bool, bool]:
 
 
 def _records(text: str, separator: str, most: int) -> list[tuple[list[str], int]]:
-    """Return the first records that are not empty, `most` at most, each with the number of lines up to its end."""
+    """Return the first `most` records that are not empty, each with the number of lines up to its end."""
     records: list[tuple[list[str], int]] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     with any_field_size():
@@ -110,7 +110,7 @@ def _records(text: str, separator: str, most: int) -> list[tuple[list[str], int]
                 if len(records) == most:
                     break
         except csv.Error:
-            # The parser will say what is wrong; this record is not the last one.
+            # The parser will report the error. Add a record: the record before it is not the last record of the file.
             records.append(([""], reader.line_num))
     return records
 

@@ -1,4 +1,4 @@
-"""CSV written by all cores: of numbers that repeat each becomes text once, and lines are put together of texts."""
+"""The writer of CSV, which uses all cores. Each repeating number becomes text once; lines are joined from texts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..rows.threads import Spares, Workers
 from ..utils.repeated import Repeated, find_repeated
 from .row_group import ArrowColumn, RowGroup
 
-# Cells whose lines are put together at once.
+# Cells whose lines one task joins.
 BLOCK_CELLS = 1 << 18
 SEPARATOR = ","
 TEXT = pa.large_string()
-# Types of which it is found how they repeat.
+# Types of columns that are searched for repeating numbers.
 NUMBERS = (pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())
-# Kinds of types whose values stand in CSV without quotes.
+# Tests for types whose values are written without quotes.
 UNQUOTED = (
     pa.types.is_null,
     pa.types.is_boolean,
@@ -33,12 +33,12 @@ UNQUOTED = (
 
 
 class CsvWriter:
-    """Writes rows of one schema to `sink` as CSV, byte for byte as Arrow does; threads: see `Workers`."""
+    """A writer of rows of one schema to `sink`, byte for byte as Arrow writes CSV. threads: see `Workers`."""
 
     def __init__(self, sink: IO[bytes], schema: pa.Schema, threads: int | None = None) -> None:
         self._sink = sink
         self._threads = threads
-        # Memory for lines.
+        # Memory for lines, used again by later blocks.
         self._buffers = Spares[npt.NDArray[np.uint8]](lambda: np.empty(0, np.uint8))
         header = pa.BufferOutputStream()
         arrow_csv.write_csv(schema.empty_table(), header)
@@ -51,12 +51,12 @@ class CsvWriter:
         pass
 
     def write(self, groups: Iterable[RowGroup]) -> None:
-        """Write rows: several threads put lines together, which go out one block after the other."""
+        """Write rows. Several threads join lines; one block of lines is written after the other."""
         with Workers(self._threads) as workers:
             for group in groups:
                 columns = workers.run(_repeated, [(column,) for column in group.resolved()])
-                different = [pa.array(column.distinct) for column in columns if isinstance(column, Repeated)]
-                texts = _Texts.of(workers.run(as_fields, [(values,) for values in different]))
+                distinct = [pa.array(column.distinct) for column in columns if isinstance(column, Repeated)]
+                texts = _Texts.from_arrays(workers.run(as_fields, [(values,) for values in distinct]))
                 rows = max(1, BLOCK_CELLS // max(1, len(columns)))
                 blocks = [
                     ([column[start : start + rows] for column in columns], texts)
@@ -65,7 +65,10 @@ class CsvWriter:
                 workers.run_in_turn(self._lines, self._put, blocks)
 
     def _lines(self, columns: Sequence[ArrowColumn | Repeated], texts: _Texts) -> tuple[npt.NDArray[np.uint8], int]:
-        """The lines of some rows: so many bytes of a buffer. texts: of all numbers that repeat, column by column."""
+        """Return a buffer that begins with the lines of some rows, and the number of their bytes.
+
+        texts: the texts of all repeating numbers, column by column.
+        """
         from gpupif.kernels.lines import put_lines
         from gpupif.kernels.words import STEP
 
@@ -81,12 +84,12 @@ class CsvWriter:
                 numbers[place] = np.arange(first_own, first_own + rows)
                 first_own += rows
                 own.append(as_fields(column))
-        of_rows = _Texts.of(own)
-        most = (len(columns) - len(own)) * texts.longest * rows + int(of_rows.starts[-1]) + numbers.size + STEP
+        row_texts = _Texts.from_arrays(own)
+        most = (len(columns) - len(own)) * texts.longest * rows + int(row_texts.starts[-1]) + numbers.size + STEP
         buffer = self._buffers.take()
         if len(buffer) < most:
             buffer = np.empty(most, np.uint8)
-        parts = (texts.starts, texts.data, of_rows.starts, of_rows.data)
+        parts = (texts.starts, texts.data, row_texts.starts, row_texts.data)
         return buffer, put_lines(numbers, *parts, ord(SEPARATOR), buffer)
 
     def _put(self, lines: tuple[npt.NDArray[np.uint8], int]) -> None:
@@ -96,31 +99,35 @@ class CsvWriter:
 
 
 class _Texts(NamedTuple):
-    """Texts one after the other; starts: where each begins, and where the last one ends. longest: bytes of any."""
+    """Texts one after the other in one buffer.
+
+    starts: the byte of `data` at which each text begins, and at the end the byte after the last text. longest: the
+    bytes of the longest text.
+    """
 
     starts: npt.NDArray[np.int64]
     data: npt.NDArray[np.uint8]
     longest: int
 
     @classmethod
-    def of(cls, several: Sequence[pa.Array]) -> _Texts:
-        """All texts of some arrays, and behind them what kernels may read more."""
+    def from_arrays(cls, arrays: Sequence[pa.Array]) -> _Texts:
+        """Return the texts of all arrays, with `STEP` bytes after them that kernels may read."""
         from gpupif.kernels.words import STEP
 
-        _, starts, data = pa.concat_arrays([*several, pa.array([" " * STEP], TEXT)]).buffers()
-        edges = np.frombuffer(starts, np.int64)[: sum(map(len, several)) + 1]
+        _, starts, data = pa.concat_arrays([*arrays, pa.array([" " * STEP], TEXT)]).buffers()
+        edges = np.frombuffer(starts, np.int64)[: sum(map(len, arrays)) + 1]
         return cls(edges, np.frombuffer(data, np.uint8), int(np.diff(edges).max(initial=0)))
 
 
 def _repeated(column: ArrowColumn | Repeated) -> ArrowColumn | Repeated:
-    """A column of numbers as those that differ, where they repeat."""
+    """Return a column of repeating numbers as `Repeated`, and any other column as it is."""
     if isinstance(column, Repeated) or column.type not in NUMBERS or column.null_count:
         return column
     return find_repeated(column.to_numpy()) or column
 
 
 def as_fields(column: ArrowColumn) -> pa.Array:
-    """Values as fields of CSV: numbers such that they read back the same, text in quotes, nothing for missing ones."""
+    """Return values as fields of CSV: numbers that read back the same, text in quotes, "" for a missing value."""
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()

@@ -17,12 +17,12 @@ from typing import Any
 from ..errors import InputError, OutputError, reason_of
 from ..utils.validation import brief
 
-# By the ending of a file's name what stands in it.
+# The kind of document in a file, by the ending of the file's name.
 DOCUMENTS: Mapping[str, str] = {".toml": "TOML", ".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
-# Levels of a document at most: what is walked or printed level by level ends in a RecursionError at some hundreds.
+# The most levels of a document: code that walks or prints a document raises RecursionError at some hundreds of levels.
 MOST_LEVELS = 100
 TOO_DEEP = f"values are nested more than {MOST_LEVELS} levels deep; expected at most {MOST_LEVELS}"
-# A key or a header of TOML of more parts, which `tomllib` takes seconds to read.
+# A key or a header of TOML of more than `MOST_LEVELS` parts, which `tomllib` takes seconds to read.
 _LONG_KEY = re.compile(
     rf"""^[ \t]*\[{{0,2}}(?:[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.){{{MOST_LEVELS}}}""", re.MULTILINE
 )
@@ -32,9 +32,9 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def document_kind(argument: str, file: Path) -> str:
-    """What stands in a file by its name: "TOML", "JSON" or "YAML".
+    """Return the kind of document in a file, by the file's name: "TOML", "JSON" or "YAML".
 
-    Raises InputError for another name, and for YAML where PyYAML is not installed. argument: what errors call it.
+    argument: the name of the file in errors. Raises InputError for another ending, and for YAML without PyYAML.
     """
     kind = DOCUMENTS.get(file.suffix.lower())
     if kind is None:
@@ -47,11 +47,15 @@ def document_kind(argument: str, file: Path) -> str:
 
 
 def read_document(argument: str, path: str | os.PathLike[str], kind: str | None = None) -> dict[str, Any]:
-    """What stands in a file, of a `kind` or by its name; raises InputError. argument: what errors call it."""
+    """Return the keys and values of a document in a file.
+
+    argument: the name of the file in errors. kind: "TOML", "JSON" or "YAML". Default: by the file's name. Raises
+    InputError for a file that cannot be read, or is no document of this kind with keys and values.
+    """
     file = Path(path)
     kind = document_kind(argument, file) if kind is None else kind
     try:
-        found = _parse(kind, file.read_text(encoding="utf-8-sig"))
+        document = _parse(kind, file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"{argument}: {file}: could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
@@ -59,30 +63,33 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
     except ValueError as error:
         hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -." * (kind == "TOML")
         raise InputError(f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error)}.{hint}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{argument}: {file}: expected keys and their values, got {brief(found)}.")
-    return found
+    if not isinstance(document, dict):
+        raise InputError(f"{argument}: {file}: expected keys and their values, got {brief(document)}.")
+    return document
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what JSON says.
+    """Return the value of a text in JSON.
 
-    Raises ValueError where it is none, a name stands twice in an object, or values are nested more than `MOST_LEVELS`
-    deep.
+    Raises ValueError if the text is no JSON, if an object has a name twice, or if values are nested more than
+    `MOST_LEVELS` deep.
     """
     return _not_deep(lambda: json.loads(text, object_pairs_hook=_without_repeats))
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what TOML says; raises ValueError where it is none, or is nested more than `MOST_LEVELS` deep."""
+    """Return the value of a text in TOML.
+
+    Raises ValueError if the text is no TOML, or if values are nested more than `MOST_LEVELS` deep.
+    """
     if _LONG_KEY.search(text):
         raise ValueError(TOO_DEEP)
-    found: dict[str, Any] = _not_deep(lambda: tomllib.loads(text))
-    return found
+    document: dict[str, Any] = _not_deep(lambda: tomllib.loads(text))
+    return document
 
 
 def _parse(kind: str, text: str) -> Any:
-    """Return what a text says; raises ValueError."""
+    """Return the value of a text of a kind; raises ValueError if the text is no document of this kind."""
     if kind == "TOML":
         return parse_toml(text)
     if kind == "JSON":
@@ -96,51 +103,51 @@ def _parse(kind: str, text: str) -> Any:
 
 
 def _not_deep(parse: Callable[[], Any]) -> Any:
-    """Return what is parsed; raises ValueError where it has more than `MOST_LEVELS` levels."""
+    """Return the value that `parse` returns; raises ValueError if it has more than `MOST_LEVELS` levels."""
     with contextlib.suppress(RecursionError):
-        found = parse()
-        level = [found] if isinstance(found, dict | list) else []
+        document = parse()
+        level = [document] if isinstance(document, dict | list) else []
         for _ in range(MOST_LEVELS):
-            inner = (one for outer in level for one in (outer.values() if isinstance(outer, dict) else outer))
+            inner = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
             # YAML may have one list in many places, and in itself.
-            level = list({id(one): one for one in inner if isinstance(one, dict | list)}.values())
+            level = list({id(value): value for value in inner if isinstance(value, dict | list)}.values())
             if not level:
-                return found
+                return document
     raise ValueError(TOO_DEEP)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, for `json.loads`; raises ValueError where a name stands in it twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return an object of JSON, for `json.loads`; raises ValueError if a name occurs in it twice."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
         repeated = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise ValueError(f"{repeated!r} stands there twice; expected it once.")
-    return found
+        raise ValueError(f"{repeated!r} occurs twice; expected it once")
+    return values
 
 
 def toml_key(name: Any) -> str:
-    """A key of this name, in quotes where it needs them; raises what `toml_text` does."""
+    """Return a name as a key of TOML, in quotes if it needs them; raises OutputError as `toml_text` does."""
     quoted = toml_text(name)
     return str(name) if BARE_KEY.fullmatch(name) else quoted
 
 
 def toml_text(text: Any) -> str:
-    """A text in quotes; raises OutputError for what is no text, or none that UTF-8 can hold."""
+    """Return a text in quotes; raises OutputError for a value that is no text, or no text that UTF-8 can hold."""
     if not isinstance(text, str):
         raise OutputError(f"TOML: expected a name that is text, got {brief(text)}. Rename it, to {str(text)!r} say.")
     try:
         text.encode()
     except UnicodeEncodeError:
         raise OutputError(f"TOML: expected text that UTF-8 can hold, got {brief(text)}. Rename it.") from None
-    # JSON escapes what TOML has to, in the same way. What would act on a terminal is escaped too.
+    # JSON escapes every character that TOML must escape, in the same way. Escape characters that act on a terminal too.
     signs = json.dumps(text, ensure_ascii=False)
     return "".join(own if own.isprintable() else f"\\U{ord(own):08x}" for own in signs)
 
 
 def toml_value(value: Any) -> str:
-    """Text, a number, a boolean, or a list or dictionary of such, in one line; keys of None are left out.
+    """Return a value in one line of TOML. Keys whose value is None are left out.
 
-    Raises OutputError for anything else.
+    value: a text, number or boolean, or a list or dictionary of such values. Raises OutputError for any other value.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -155,6 +162,9 @@ def toml_value(value: Any) -> str:
 
 
 def toml_comment(text: str, width: int = WIDTH) -> str:
-    """A comment of as many lines as the text takes; what may not stand in one, such as line breaks, as spaces."""
+    """Return a text as a comment, in lines of up to `width` characters.
+
+    Characters that a comment may not have, such as line breaks, become spaces.
+    """
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
     return textwrap.fill(plain, width, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)

@@ -17,7 +17,7 @@ from .row_group import RowGroup
 
 
 class FeatherFormat(FileFormat):
-    """Feather: a file of Arrow IPC, or a stream of it."""
+    """The format Feather: Arrow IPC, as a file or as a stream."""
 
     name = "Feather"
     endings = (".feather", ".arrow", ".ipc")
@@ -26,8 +26,8 @@ class FeatherFormat(FileFormat):
     codecs = ("lz4", "zstd", "none")
     metadata_last = False
 
-    def open(self, found: Input) -> Source:
-        return FeatherSource(found)
+    def open(self, input_files: Input) -> Source:
+        return FeatherSource(input_files)
 
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         codec = self.codec(file)
@@ -44,7 +44,7 @@ class FeatherFormat(FileFormat):
 
 
 def feather_fields(file: Path) -> dict[str, object]:
-    """Columns of a Feather file with their types."""
+    """Return the columns of a Feather file with their types; raises TableReadError for a file that cannot be read."""
     try:
         schema = open_feather(file)[0]
         pandas_index_names(schema)
@@ -54,7 +54,10 @@ def feather_fields(file: Path) -> dict[str, object]:
 
 
 def open_feather(file: Path, columns: Sequence[str] | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Schema of a Feather file, and its rows, of some columns only, when they are asked for."""
+    """Return the schema of a Feather file, and its batches of rows, each of which is read when it is taken.
+
+    columns: the columns of the batches. Default: all.
+    """
     source = pa.memory_map(str(file))
     try:
         opened: Any = ipc.open_file(source)
@@ -70,12 +73,12 @@ def open_feather(file: Path, columns: Sequence[str] | None = None) -> tuple[pa.S
 
 
 class FeatherSource(Source):
-    """Feather (Arrow IPC) files."""
+    """Feather (Arrow IPC) files, opened to be read."""
 
-    def __init__(self, found: Input) -> None:
-        check_alike(found.files, feather_fields)
-        self._schema = schema = open_feather(found.files[0])[0]
-        super().__init__(found, schema.names)
+    def __init__(self, input_files: Input) -> None:
+        check_alike(input_files.files, feather_fields)
+        self._schema = schema = open_feather(input_files.files[0])[0]
+        super().__init__(input_files, schema.names)
         self.index_names = pandas_index_names(schema)
 
     def nothing(self) -> pa.Table:
@@ -89,7 +92,10 @@ class FeatherSource(Source):
 
 
 class GrowingDictionaries:
-    """The values so far of each column of categories of a file: later batches of Arrow IPC may only add values."""
+    """The values so far of each column of categories of a file.
+
+    A later batch of Arrow IPC may add values to a dictionary, and must keep the number of each value.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._numbers: dict[str, dict[Any, int]] = {
@@ -97,7 +103,7 @@ class GrowingDictionaries:
         }
 
     def grown(self, table: pa.Table) -> pa.Table:
-        """Return the same rows with dictionaries that begin with the values of all rows before."""
+        """Return the rows of `table` with dictionaries that begin with the values of all batches before."""
         from gpupif.kernels.codes import recode
 
         for name, number_of in self._numbers.items():

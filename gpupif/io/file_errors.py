@@ -1,4 +1,4 @@
-"""Errors of files that cannot be read or written: where, why, and how to mend it."""
+"""Errors of files that cannot be read or written. Each says which file, why, and how to mend it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MORE_OPEN = "Allow more open files (ulimit -n), or close those of other threads 
 
 
 def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
-    """Return the error for a file of a table that cannot be read or parsed; kind: the format by its name."""
+    """Return the error for a file of a table that cannot be read or parsed. kind: the name of the format."""
     if isinstance(error, PermissionError):
         return denied(file, error)
     return misnamed_file(file, kind) or TableReadError(
@@ -36,7 +36,10 @@ def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
 
 
 def misnamed_file(file: Path, kind: str) -> TableReadError | None:
-    """Return the error for a file that begins as files of another kind do; None if it does not or cannot be read."""
+    """Return the error for a file that begins as a file of another format.
+
+    None if the file begins otherwise, or cannot be read. kind: the name of the format that the file should have.
+    """
     try:
         with file.open("rb") as stream:
             start = stream.read(SIGNATURE_BYTES)
@@ -50,7 +53,7 @@ def misnamed_file(file: Path, kind: str) -> TableReadError | None:
 
 
 def denied(place: Path, error: OSError) -> TableReadError:
-    """Return the error for a file or folder that the system does not let us read."""
+    """Return the error for a file or folder that the system refuses to read."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     advice = " Check its rights, and those of its folders." if isinstance(error, PermissionError) else ""
     return TableReadError(f"{place}: could not be read: {reason}.{advice}")
@@ -65,7 +68,7 @@ def damaged(file: Path) -> OutputError:
 
 @contextlib.contextmanager
 def disk_errors(file: Path, elsewhere: str = "choose another place with temp (--temp)") -> Iterator[None]:
-    """Raise OutputError if the disk refuses something: where, why, and how to mend it.
+    """Raise OutputError if the disk refuses something while the block runs: which file, why, and how to mend it.
 
     elsewhere: the advice for a full disk, beside freeing some space.
     """

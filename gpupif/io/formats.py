@@ -1,4 +1,4 @@
-"""The formats of table files that there are; another one is a module such as `csv_files` and a line here."""
+"""The list of formats of table files. A new format is a module such as `csv_files` and an entry here."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .parquet_files import ParquetFormat
 
 PARQUET, CSV, FEATHER = ParquetFormat(), CsvFormat(), FeatherFormat()
 FORMATS: tuple[FileFormat, ...] = (PARQUET, CSV, FEATHER)
-READ_ENDINGS = tuple(ending for one in FORMATS for ending in one.endings)
-WRITTEN_ENDINGS = tuple(ending for one in FORMATS for ending in one.written)
+READ_ENDINGS = tuple(ending for file_format in FORMATS for ending in file_format.endings)
+WRITTEN_ENDINGS = tuple(ending for file_format in FORMATS for ending in file_format.written)
 
 
 def read_format(file: Path) -> FileFormat | None:
-    """The format of a file to read, by its name; None where its ending is none of `READ_ENDINGS`."""
-    return next((one for one in FORMATS if file.name.lower().endswith(one.endings)), None)
+    """Return the format of a file to read, by the file's name; None if its ending is not in `READ_ENDINGS`."""
+    return next((known for known in FORMATS if file.name.lower().endswith(known.endings)), None)
 
 
 def written_format(output: Path) -> FileFormat:
-    """The format that an output is written in, by its name; one without an ending is a folder of Parquet files."""
-    return next((one for one in FORMATS if output.name.lower().endswith(one.written)), PARQUET)
+    """Return the format of an output, by its name. An output without an ending is a folder of Parquet files."""
+    return next((known for known in FORMATS if output.name.lower().endswith(known.written)), PARQUET)

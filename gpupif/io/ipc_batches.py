@@ -1,4 +1,4 @@
-"""Arrow IPC files of batches, which a run writes once and reads in any order."""
+"""Arrow IPC files of a run: the run writes batches of columns once, and reads them in any order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 class BatchWriter:
-    """A file of record batches of the same columns, to be read in any order; a context manager.
+    """A writer of a file of record batches that all have the same columns; a context manager.
 
-    Its owner alone can read it, and it must lie in a private folder (see `open_private`).
-    codec: by which they are compressed, "zstd", "lz4", or None; threads: several columns at a time.
+    Only the owner can read the file. It must be in a private folder, see `open_private`.
+
+    schema: the Arrow type of each column, by name. threads: whether several columns are compressed at a time. codec:
+    the codec of the batches, "zstd", "lz4" or None. Default: "zstd".
     """
 
     def __init__(
@@ -51,7 +53,10 @@ class BatchWriter:
                 self._sink.close()
 
     def write(self, arrays: Sequence[Any]) -> None:
-        """Add a batch; a column that is `Repeated` in one is in all, with the same distinct numbers."""
+        """Write a batch. arrays: one array of Arrow or NumPy, or `Repeated`, for each column.
+
+        A column that is `Repeated` in one batch is `Repeated` in all batches, with the same distinct numbers.
+        """
         columns = [self._column(array, field.type) for array, field in zip(arrays, self._schema, strict=True)]
         with disk_errors(self._file):
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
@@ -61,14 +66,18 @@ class BatchWriter:
             return array
         if not isinstance(array, Repeated):
             return pa.array(array, kind)
-        # Arrow knows a dictionary again as the same object.
+        # Arrow writes the dictionary once if all batches have the same object.
         if id(array.distinct) not in self._distinct:
             self._distinct[id(array.distinct)] = pa.array(array.distinct)
         return pa.DictionaryArray.from_arrays(pa.array(array.numbers), self._distinct[id(array.distinct)], safe=False)
 
 
 class BatchReader:
-    """What a `BatchWriter` wrote; places: of the columns to read (None: all), in ascending order."""
+    """A reader of the file of a `BatchWriter`; a context manager.
+
+    places: indices of the columns to read. Default: all. Batches have these columns in ascending order of index.
+    Raises OutputError for a damaged file.
+    """
 
     def __init__(self, file: Path, places: Sequence[int] | None = None) -> None:
         self._file = file
@@ -89,11 +98,11 @@ class BatchReader:
         return int(self._reader.num_record_batches)
 
     def arrays(self, number: int) -> list[npt.NDArray[Any]]:
-        """The columns of a batch, of numbers."""
+        """Return the columns of the batch `number` as arrays of NumPy."""
         return [column.to_numpy(zero_copy_only=False) for column in self.columns(number)]
 
     def repeated(self, number: int) -> list[npt.NDArray[Any] | Repeated]:
-        """As `arrays`, what was written as `Repeated` as such."""
+        """Return the columns of the batch `number`: `Repeated` for a column that was written as such, else an array."""
         return [
             Repeated(column.dictionary.to_numpy(), column.indices.to_numpy())
             if pa.types.is_dictionary(column.type)
@@ -102,7 +111,7 @@ class BatchReader:
         ]
 
     def columns(self, number: int) -> list[pa.Array]:
-        """The columns of a batch."""
+        """Return the columns of the batch `number` as arrays of Arrow."""
         try:
             return list(self._reader.get_batch(number).columns)
         except (pa.ArrowException, OSError) as error:
@@ -110,27 +119,27 @@ class BatchReader:
 
 
 def write_batch(file: Path, arrays: Mapping[str, Any]) -> None:
-    """A file of a single batch."""
+    """Write a file of a single batch. arrays: by column name."""
     columns = {name: array if isinstance(array, pa.Array) else pa.array(array) for name, array in arrays.items()}
     with BatchWriter(file, {name: array.type for name, array in columns.items()}) as writer:
         writer.write(list(columns.values()))
 
 
 def read_batch(file: Path, places: Sequence[int] | None = None) -> list[npt.NDArray[Any]]:
-    """The columns of a file of a single batch, or those at these places, ascending."""
+    """Return the columns of a file of a single batch. places: indices of the columns to read. Default: all."""
     with BatchReader(file, places) as reader:
         return reader.arrays(0)
 
 
 def arrow_type(column: Any) -> pa.DataType:
-    """The type of a column of arrays, or of what is `Repeated`."""
+    """Return the Arrow type of a column that is an array of NumPy or `Repeated`."""
     if not isinstance(column, Repeated):
         return pa.from_numpy_dtype(column.dtype)
     return pa.dictionary(*(pa.from_numpy_dtype(array.dtype) for array in (column.numbers, column.distinct)))
 
 
 def _unread(file: Path, error: Exception) -> OutputError:
-    """What to raise for a file of a run that this came of."""
+    """Return the error for a file of a run whose reading raised `error`."""
     number = getattr(error, "errno", None)
     if number in TOO_MANY_OPEN:
         return OutputError(f"{real_path(file)}: could not be read: {os.strerror(number)}. {MORE_OPEN}")

@@ -1,4 +1,4 @@
-"""Parquet files: folders of them, whose names may hold columns, read whole and in streams, and written."""
+"""Parquet files, read whole and in streams, and written. Folder names may hold columns, as in sex=F/part.parquet."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .parquet_writer import ParquetWriter
 
 # Bytes of a column that are read from disk at once.
 READ_BYTES = 1 << 20
-# What a dictionary of a Parquet file takes at most, and a value that is looked up in it.
+# Bytes of a dictionary in a Parquet file at most, and of a row's place in the dictionary.
 DICTIONARY_BYTES, CODE_BYTES = 2 << 20, 4
-# What stands for a missing value in the name of a folder.
+# The text for a missing value in the name of a folder.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class ParquetFormat(FileFormat):
-    """Parquet."""
+    """The format Parquet."""
 
     name = "Parquet"
     endings = (".parquet", ".pq")
@@ -45,9 +45,9 @@ class ParquetFormat(FileFormat):
     codecs = ("zstd", "lz4", "snappy", "none")
     repeated = True
 
-    def read(self, found: Input, pick: Pick) -> pa.Table:
-        """See `FileFormat`; text as dictionaries, see `decode`."""
-        files, schema, keys, columns = open_parquet(found, pick)
+    def read(self, input_files: Input, pick: Pick) -> pa.Table:
+        """See `FileFormat`; columns of text are dictionaries, see `decode`."""
+        files, schema, keys, columns = open_parquet(input_files, pick)
         text = text_columns(schema)
 
         def read(source: Any) -> pa.Table:
@@ -56,10 +56,10 @@ class ParquetFormat(FileFormat):
             return table
 
         try:
-            table = read(files if found.several else found.path)
+            table = read(files if input_files.is_folder_or_pattern else input_files.path)
         except (pa.ArrowException, OSError):
-            # Which of them it is, only reading them one by one shows.
-            for file in files if found.several else ():
+            # Arrow does not say which file failed, so read the files one by one.
+            for file in files if input_files.is_folder_or_pattern else ():
                 try:
                     read([file])
                 except (pa.ArrowException, OSError) as error:
@@ -67,8 +67,8 @@ class ParquetFormat(FileFormat):
             raise
         return mark_encoded(table, text, {name for name in text if pa.types.is_large_string(schema.field(name).type)})
 
-    def open(self, found: Input) -> Source:
-        return ParquetSource(found)
+    def open(self, input_files: Input) -> Source:
+        return ParquetSource(input_files)
 
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         return ParquetWriter(sink, schema, self.codec(file))
@@ -78,10 +78,12 @@ class ParquetFormat(FileFormat):
 
 
 class ParquetTable(NamedTuple):
-    """Parquet files in order of their paths, all with the same columns, and these columns.
+    """Parquet files that all have the same columns.
 
-    keys: those that names of folders hold, as in sex=F/part.parquet, None where there are none. columns: which to read,
-    None for all.
+    files: in order of their paths.
+    schema: the columns of the table, also the columns that names of folders hold.
+    keys: the partitioning of `pyarrow.dataset` with the columns that names of folders hold; None if there are none.
+    columns: the columns to read; None: all.
     """
 
     files: list[Path]
@@ -90,16 +92,19 @@ class ParquetTable(NamedTuple):
     columns: list[str] | None
 
 
-def open_parquet(found: Input, pick: Pick) -> ParquetTable:
-    """What Parquet files hold; raises TableReadError where they do not fit together."""
+def open_parquet(input_files: Input, pick: Pick) -> ParquetTable:
+    """Return Parquet files as one table.
+
+    Raises TableReadError if the files differ in a column, or if both files and names of folders hold a column.
+    """
     import pyarrow.dataset as ds
 
-    file, files = found.path, list(found.files)
+    file, files = input_files.path, list(input_files.files)
     keys = None
-    if found.several:
+    if input_files.is_folder_or_pattern:
         check_alike(files, _fields_of)
         own = pq.read_schema(files[0]).names
-        segments = [segment for part in files for segment in part.relative_to(found.base).parts[:-1]]
+        segments = [segment for part in files for segment in part.relative_to(input_files.base).parts[:-1]]
         held = dict.fromkeys(unquote(segment.partition("=")[0]) for segment in segments if "=" in segment)
         twice = [name for name in held if name in own]
         if twice:
@@ -111,14 +116,17 @@ def open_parquet(found: Input, pick: Pick) -> ParquetTable:
             fields = [guessed.field(name) for name in held]
             fields = [field.with_type(pa.string()) if _are_codes(segments, field.name) else field for field in fields]
             keys = ds.partitioning(pa.schema(fields), flavor="hive")
-    schema = pq.ParquetDataset(files if found.several else file, partitioning=keys).schema
+    schema = pq.ParquetDataset(files if input_files.is_folder_or_pattern else file, partitioning=keys).schema
     check_unique(schema.names)
     pandas_index_names(schema)
     return ParquetTable(files, schema, keys, pick(schema.names))
 
 
 def _are_codes(segments: Iterable[str], name: str) -> bool:
-    """Whether among the values of a column that names of folders hold one is no text of a number: 01 is not 1."""
+    """Return whether a column that names of folders hold must stay text, since a value is no whole number: 01 is not 1.
+
+    segments: the names of the folders, such as sex=F.
+    """
     texts = [
         unquote(value) for key, _, value in (segment.partition("=") for segment in segments) if unquote(key) == name
     ]
@@ -129,20 +137,20 @@ def _are_codes(segments: Iterable[str], name: str) -> bool:
 
 
 def keys_of_files(table: ParquetTable) -> dict[Path, dict[str, Any]]:
-    """For each file the values of the columns that the names of its folders hold."""
+    """Return for each file the values of the columns that the names of its folders hold."""
     import pyarrow.dataset as ds
 
     if table.keys is None:
         return {file: {} for file in table.files}
-    found = ds.dataset([str(file) for file in table.files], partitioning=table.keys)
-    parts = [ds.get_partition_keys(fragment.partition_expression) for fragment in found.get_fragments()]
-    return dict(zip(table.files, parts, strict=True))
+    dataset = ds.dataset([str(file) for file in table.files], partitioning=table.keys)
+    keys = [ds.get_partition_keys(fragment.partition_expression) for fragment in dataset.get_fragments()]
+    return dict(zip(table.files, keys, strict=True))
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """Columns of text, to be read as dictionaries: Parquet has them encoded already.
+    """Return the columns of text that are read as dictionaries, which Parquet files already have.
 
-    Not those with a dot in their name, which would mean a field of a struct.
+    Columns with a dot in their name are left out: Arrow takes such a name for a field of a struct.
     """
     kinds = (pa.types.is_string, pa.types.is_large_string)
     return [field.name for field in schema if any(kind(field.type) for kind in kinds) and "." not in field.name]
@@ -156,22 +164,22 @@ def _fields_of(file: Path) -> dict[str, object]:
 
 
 class ParquetSource(Source):
-    """Parquet files; the names of their folders may hold columns."""
+    """Parquet files, opened to be read; the names of their folders may hold columns."""
 
-    def __init__(self, found: Input) -> None:
+    def __init__(self, input_files: Input) -> None:
         try:
-            self._table = open_parquet(found, every_column)
+            self._table = open_parquet(input_files, every_column)
             self._keys = keys_of_files(self._table)
             self.rows = 0
             plain: set[str] = set()
-            for file in found.files:
+            for file in input_files.files:
                 metadata = pq.read_metadata(file)
                 self.rows += metadata.num_rows
                 plain |= _plain_columns(metadata)
         except (pa.ArrowException, OSError) as error:
-            raise unreadable(found.path, "Parquet", error) from error
+            raise unreadable(input_files.path, "Parquet", error) from error
         schema = self._table.schema
-        super().__init__(found, schema.names)
+        super().__init__(input_files, schema.names)
         self.index_names = pandas_index_names(schema)
         self.folder_columns = [] if self._table.keys is None else self._table.keys.schema.names
         self._text = text_columns(schema)
@@ -188,7 +196,7 @@ class ParquetSource(Source):
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         schema, keys = self._table.schema, self._keys[file]
         own = [name for name in columns if name not in keys]
-        # Not buffered ahead: a row group may be as large as the table.
+        # Do not buffer ahead: a row group may be as large as the table.
         encoded = [name for name in self._encoded if name not in keys]
         opened = pq.ParquetFile(file, read_dictionary=encoded, buffer_size=READ_BYTES, pre_buffer=False)
         with opened:
@@ -206,12 +214,16 @@ class ParquetSource(Source):
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text as dictionaries have it, for some files may be read so and others not."""
+    """Return large_string as string, which dictionaries have: some files of a table may be read as dictionaries."""
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 
 def _plain_columns(metadata: Any) -> set[str]:
-    """Columns that a file has not as dictionaries: Arrow would make one of a whole row group of them."""
+    """Return the columns that a file does not store as dictionaries.
+
+    Arrow would build a dictionary of a whole row group for such a column. The size of a chunk tells: a dictionary and
+    its indices take at most `DICTIONARY_BYTES` and `CODE_BYTES` a value.
+    """
     chunks = (
         metadata.row_group(group).column(place)
         for group in range(metadata.num_row_groups)
@@ -225,5 +237,5 @@ def _plain_columns(metadata: Any) -> set[str]:
 
 
 def _bytes_of(metadata: Any) -> int:
-    """What a Parquet file takes when it is not compressed."""
+    """Return the bytes of all row groups of a Parquet file before compression."""
     return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))

@@ -1,4 +1,4 @@
-"""Parquet files written by all cores: each column of each row group is encoded by itself.
+"""The writer of Parquet, which uses all cores: each column of each row group is encoded by itself.
 
 Repeating numbers become a dictionary and indices, other numbers are written plain, and Arrow encodes all other columns.
 
@@ -33,19 +33,21 @@ TYPES = {pa.int32(): 1, pa.uint32(): 1, pa.int64(): 2, pa.uint64(): 2, pa.float3
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 DATA_PAGE, DICTIONARY_PAGE = 0, 2
 CODECS = {"none": 0, "snappy": 1, "zstd": 6, "lz4": 7}
-# Fields of ColumnMetaData: the size of all pages, where these are, which is a place in the file, and what they hold.
+# Fields of ColumnMetaData: the bytes of all pages, the places of the data and of the dictionary, and the statistics.
 SIZE, DATA_PLACE, DICTIONARY_PLACE, STATISTICS = 7, 9, 11, 12
-# Fields of Statistics: highest and lowest, in both of their versions, and whether they are exact.
+# Fields of Statistics: the highest and the lowest value, in both of their versions, and whether they are exact.
 BOUNDS = (1, 2, 5, 6, 7, 8)
+# Fields of ColumnMetaData that are places in the file.
 PLACES = (DATA_PLACE, 10, DICTIONARY_PLACE, 14)
-# Bytes that tell whether a column that does not repeat gets smaller, and the share from which on it does not.
+# Bytes that are compressed as a sample. A column stays uncompressed if the sample keeps this share of its size or more.
 SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
 
 
 class ParquetWriter:
-    """A writer of rows of one schema to `sink`; the metadata come last, when its block is left without an error.
+    """A writer of rows of one schema to `sink`; a context manager, which writes the metadata at the end of its block.
 
-    codec: "zstd", "lz4", "snappy" or "none". threads: see `Workers`.
+    If the block ends with an error, no metadata are written. codec: "zstd", "lz4", "snappy" or "none". threads: see
+    `Workers`.
     """
 
     def __init__(self, sink: IO[bytes], schema: pa.Schema, codec: str, threads: int | None = None) -> None:
@@ -69,9 +71,9 @@ class ParquetWriter:
         """Add keys and values to the metadata of the file."""
         self._said |= said
 
-    def write(self, several: Iterable[RowGroup]) -> None:
+    def write(self, row_groups: Iterable[RowGroup]) -> None:
         """Write rows; the columns of all groups are encoded at the same time."""
-        groups = [part for group in several for part in group.cut(GROUP_ROWS)]
+        groups = [part for group in row_groups for part in group.cut(GROUP_ROWS)]
         tasks = [(group, places) for group in groups for places in _encoded_together(group)]
         with Workers(self._threads) as workers:
             encoded = iter(workers.run(self._encode, tasks))
@@ -82,9 +84,10 @@ class ParquetWriter:
             self._write_group([columns[place] for place in range(len(columns))], len(group))
 
     def _encode(self, group: RowGroup, places: Sequence[int]) -> dict[int, list[ColumnChunk]]:
-        """Return the encoded columns at some places; all columns but the first are multiples of the first."""
+        """Return the encoded columns at `places`: a column, and after it the multiples of this column."""
         first, *others = places
-        factors = [one.factor for one in map(group.columns.__getitem__, others) if isinstance(one, Multiple)]
+        multiples = map(group.columns.__getitem__, others)
+        factors = [multiple.factor for multiple in multiples if isinstance(multiple, Multiple)]
         fields = [self._schema.field(place) for place in places]
         return dict(zip(places, encode_columns(group.columns[first], factors, fields, self._codec), strict=True))
 
@@ -122,7 +125,7 @@ class ParquetWriter:
 
 
 def say_in_file(file: Path, said: Mapping[bytes, bytes]) -> None:
-    """Have a Parquet file that is written already say this, in place of what it said under the same keys."""
+    """Add keys and values to the metadata of a finished Parquet file, in place of values that have the same keys."""
     with file.open("r+b") as opened:
         opened.seek(-8, os.SEEK_END)
         size = int.from_bytes(opened.read(4), "little")
@@ -135,7 +138,7 @@ def say_in_file(file: Path, said: Mapping[bytes, bytes]) -> None:
 
 
 def _end_of_file(footer: Struct, said: Mapping[bytes, bytes]) -> bytes:
-    """Return the last bytes of a Parquet file: its FileMetaData with these keys, the size of that, and the magic."""
+    """Return the last bytes of a Parquet file: FileMetaData with the keys of `said`, its size, and the magic."""
     others = [pair for pair in footer[5][1][1] if pair[1][1] not in said] if 5 in footer else []
     pairs = [*others, *({1: (BINARY, key), 2: (BINARY, value)} for key, value in said.items())]
     written = write_struct(footer | {5: (LIST, (STRUCT, pairs))})
@@ -143,7 +146,7 @@ def _end_of_file(footer: Struct, said: Mapping[bytes, bytes]) -> bytes:
 
 
 def _encoded_together(group: RowGroup) -> list[list[int]]:
-    """Return lists of the places of columns, each with the places of its multiples after it."""
+    """Return a list for each column that is no multiple: its place, and after it the places of its multiples."""
     together = {place: [place] for place, column in enumerate(group.columns) if not isinstance(column, Multiple)}
     for place, column in enumerate(group.columns):
         if isinstance(column, Multiple):
@@ -152,13 +155,13 @@ def _encoded_together(group: RowGroup) -> list[list[int]]:
 
 
 class ColumnChunk(NamedTuple):
-    """The pages of a column, and their ColumnMetaData, in which places are counted from the first page."""
+    """The pages of a column, and their ColumnMetaData, which counts places from the first page."""
 
     pages: list[Any]
     metadata: Struct
 
     def moved(self, start: int) -> Struct:
-        """Return the metadata of the same pages at another place of the file, `start`."""
+        """Return the metadata of the pages if the first page is at the byte `start` of the file."""
         places = {number: self.metadata[number] for number in PLACES if number in self.metadata}
         return self.metadata | {number: (kind, place + start) for number, (kind, place) in places.items()}
 
@@ -166,26 +169,26 @@ class ColumnChunk(NamedTuple):
 def encode_columns(
     column: ArrowColumn | Repeated, factors: Sequence[float], fields: Sequence[pa.Field], codec: str
 ) -> list[list[ColumnChunk]]:
-    """Return for a column and each of its multiples its column chunks; nested values have several.
+    """Return the column chunks of a column and of each of its multiples. A nested column has several column chunks.
 
-    factors: of the multiples. fields: of the column and the multiples. codec: one of `CODECS`. Dictionary indices are
-    encoded once, for the column and all its multiples.
+    factors: the factor of each multiple. fields: the field of the column, and after it of each multiple. codec: one of
+    `CODECS`. Dictionary indices are encoded once, for the column and all its multiples.
     """
     if not isinstance(column, Repeated):
         if column.type not in TYPES or column.null_count or not len(column):
-            several = [column, *(times(column, factor) for factor in factors)]
-            return [_encode_by_arrow(one, field, codec) for one, field in zip(several, fields, strict=True)]
-        values = column.to_numpy()
-        found = find_repeated(values)
-        if found is None or not _packs_better(found, values, codec):
-            several = [values, *(factor * values for factor in factors)]
-            return [[_encode_plain(one, field, codec)] for one, field in zip(several, fields, strict=True)]
-        column = found
+            columns = [column, *(times(column, factor) for factor in factors)]
+            return [_encode_by_arrow(values, field, codec) for values, field in zip(columns, fields, strict=True)]
+        numbers = column.to_numpy()
+        repeated = find_repeated(numbers)
+        if repeated is None or not _packs_better(repeated, numbers, codec):
+            arrays = [numbers, *(factor * numbers for factor in factors)]
+            return [[_encode_plain(array, field, codec)] for array, field in zip(arrays, fields, strict=True)]
+        column = repeated
     indices = {nullable: _index_page(column, nullable, codec) for nullable in {field.nullable for field in fields}}
     tables = [column.distinct, *(factor * column.distinct for factor in factors)]
     return [
-        [_encode_repeated(different, indices[field.nullable], len(column), field, codec)]
-        for different, field in zip(tables, fields, strict=True)
+        [_encode_repeated(distinct, indices[field.nullable], len(column), field, codec)]
+        for distinct, field in zip(tables, fields, strict=True)
     ]
 
 
@@ -204,7 +207,7 @@ def write_by_arrow(table: pa.Table, codec: str) -> bytes:
 
 def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> list[ColumnChunk]:
     if pa.types.is_dictionary(column.type):
-        # Pages are the same; that values are to be read without a dictionary the file says, not the column.
+        # The pages of both types are the same. The schema of the file says that readers return plain values.
         field = field.with_type(column.type)
     data = write_by_arrow(pa.table([column], schema=pa.schema([field])), codec)
     (group,) = read_footer(data)[4][1][1]
@@ -214,7 +217,7 @@ def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> li
         metadata: Struct = chunk[3][1]
         if unbounded and STATISTICS in metadata:
             kind, statistics = metadata[STATISTICS]
-            metadata[STATISTICS] = kind, {place: one for place, one in statistics.items() if place not in BOUNDS}
+            metadata[STATISTICS] = kind, {field: fact for field, fact in statistics.items() if field not in BOUNDS}
         start = min(metadata[number][1] for number in (DATA_PLACE, DICTIONARY_PLACE) if number in metadata)
         pages = data[start : start + metadata[SIZE][1]]
         chunks.append(ColumnChunk([pages], ColumnChunk([], metadata).moved(-start)))
@@ -222,7 +225,7 @@ def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> li
 
 
 def _may_hold_nan(column: ArrowColumn) -> bool:
-    """Return whether a NaN is in a column of numbers, or, unseen, may be in one of nested values."""
+    """Return whether a column has a NaN; True for nested values, which are not searched."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
         return True
@@ -243,24 +246,25 @@ def _index_page(column: Repeated, nullable: bool, codec: str) -> _Page:
     return _data_page(body, len(column), RLE_DICTIONARY, codec)
 
 
-def _encode_repeated(
-    different: npt.NDArray[Any], indices: _Page, rows: int, field: pa.Field, codec: str
-) -> ColumnChunk:
+def _encode_repeated(distinct: npt.NDArray[Any], indices: _Page, rows: int, field: pa.Field, codec: str) -> ColumnChunk:
     """Return the column chunk of numbers, none of them missing, as a dictionary and indices."""
-    header = {1: (I32, len(different)), 2: (I32, PLAIN)}
-    dictionary = _page(DICTIONARY_PAGE, different.tobytes(), {7: (STRUCT, header)}, codec)
-    return _chunk([dictionary, indices], rows, different, [PLAIN, RLE, RLE_DICTIONARY], field, codec)
+    header = {1: (I32, len(distinct)), 2: (I32, PLAIN)}
+    dictionary = _page(DICTIONARY_PAGE, distinct.tobytes(), {7: (STRUCT, header)}, codec)
+    return _chunk([dictionary, indices], rows, distinct, [PLAIN, RLE, RLE_DICTIONARY], field, codec)
 
 
 def _chunk(
     pages: Sequence[_Page],
     rows: int,
-    different: npt.NDArray[Any],
+    values: npt.NDArray[Any],
     encodings: Sequence[int],
     field: pa.Field,
     codec: str,
 ) -> ColumnChunk:
-    """Return pages as a column chunk: the data, and before it perhaps a dictionary; different: all numbers in them."""
+    """Return pages as a column chunk. pages: a page of data, or a dictionary and a page of indices.
+
+    values: all numbers of the pages, for the statistics; a repeated number may be there once.
+    """
     metadata: Struct = {
         1: (I32, TYPES[field.type]),
         2: (LIST, (I32, encodings)),
@@ -270,7 +274,7 @@ def _chunk(
         6: (I64, sum(page.plain_size for page in pages)),
         SIZE: (I64, sum(page.size for page in pages)),
         DATA_PLACE: (I64, sum(page.size for page in pages[:-1])),
-        STATISTICS: (STRUCT, _statistics(different)),
+        STATISTICS: (STRUCT, _statistics(values)),
     }
     if len(pages) > 1:
         metadata[DICTIONARY_PLACE] = I64, 0
@@ -286,7 +290,7 @@ def _levels(rows: int, nullable: bool) -> bytes:
 
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
-    """Return dictionary indices: the bits that each takes, and one run of all (RLE_DICTIONARY)."""
+    """Return dictionary indices (RLE_DICTIONARY): the bits that each index takes, and one run of all indices."""
     from gpupif.kernels.bits import pack_bits
 
     if distinct == 1:
@@ -309,7 +313,7 @@ def _compress(codec: str, data: Any) -> Any:
 
 
 def _packs_better(column: Repeated, values: npt.NDArray[Any], codec: str) -> bool:
-    """Return whether a dictionary and its indices, compressed, take less room than all values, compressed."""
+    """Return whether a dictionary and its indices take less room than all values, both compressed."""
     if codec == "none" or column.distinct.nbytes < SAMPLE_BYTES:
         return True
     indices = _packed(column.numbers, len(column.distinct))
@@ -318,7 +322,7 @@ def _packs_better(column: Repeated, values: npt.NDArray[Any], codec: str) -> boo
 
 
 def _packed_size(data: bytes, codec: str) -> float:
-    """Return how many bytes data takes when it is compressed, as far as its first bytes tell."""
+    """Return how many bytes data takes if it is compressed, estimated from its first `SAMPLE_BYTES` bytes."""
     sample = data[:SAMPLE_BYTES]
     return len(_compress(codec, sample)) * len(data) / max(1, len(sample))
 
@@ -331,12 +335,12 @@ class _Page(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes that it takes in the file."""
+        """The bytes that the page takes in the file."""
         return sum(map(len, self.parts))
 
 
 def _page(kind: int, body: bytes, header: Struct, codec: str) -> _Page:
-    """Return a page; header: the fields of its header that only its kind has."""
+    """Return a page. header: the fields of the page header that only this kind of page has."""
     packed = _compress(codec, body)
     head = write_struct({1: (I32, kind), 2: (I32, len(body)), 3: (I32, len(packed)), **header})
     return _Page([head, packed], len(head) + len(body))
@@ -348,9 +352,10 @@ def _data_page(body: bytes, rows: int, encoding: int, codec: str) -> _Page:
 
 
 def _statistics(values: npt.NDArray[Any]) -> Struct:
-    """Return that no value is missing, and the lowest and highest, where none is NaN.
+    """Return the statistics of values: that no value is missing, and the lowest and the highest value.
 
-    Readers would pass over a NaN that lies beyond such bounds. A zero has the sign that bounds both.
+    Bounds are left out if a value is NaN: readers that search within bounds would skip it. A lowest zero is -0.0 and a
+    highest zero 0.0, so that the bounds include both zeros.
     """
     statistics: Struct = {3: (I64, 0)}
     if len(values) and not (values != values).any():

@@ -1,4 +1,4 @@
-"""Which files a path names: one file, a folder of Parquet files, or a pattern such as data/**/*.parquet."""
+"""The search for the files that a path names: a file, a folder of Parquet files, or a pattern such as data/*.csv."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from .formats import CSV, PARQUET, READ_ENDINGS, read_format
 
 
 def find_input(path: str | os.PathLike[str], sep: str | None = None) -> Input:
-    """The files that a path names; sep: the separator of CSV (None: found by itself). Found files are as they were.
+    """Return the files that a path names.
 
-    Raises TableReadError where there are none, they are empty, of a kind that is not known, or of several kinds, or
-    where a folder among theirs cannot be read, and InputError where `sep` is no separator or the files are not CSV.
+    path: a path, or an `Input` or a `Source`, whose files are returned. sep: the separator of CSV. Default: the
+    separator that the first lines agree on.
+
+    Raises TableReadError if there is no file, if a file is empty or of an unknown format, or if files have several
+    formats. Raises it for a folder that cannot be read, too. Raises InputError if `sep` is no separator, or if the
+    files are not CSV.
     """
     if isinstance(path, Source):
         return path.found
@@ -30,39 +34,42 @@ def find_input(path: str | os.PathLike[str], sep: str | None = None) -> Input:
 
 def _find_input(path: Path, sep: str | None) -> Input:
     if path.is_dir():
-        found = Input(path, PARQUET, path, _parquet_files(path))
+        named = Input(path, PARQUET, path, _parquet_files(path))
     elif path.exists():
-        found = Input(path, _format_of(path), path.parent, [path])
+        named = Input(path, _format_of(path), path.parent, [path])
     elif glob.has_magic(str(path)):
-        found = _matching(path)
+        named = _matching(path)
     else:
         raise TableReadError(f"{path}: no such file or folder. Check the path.")
     if sep is not None:
         check_separator(sep)
-        if found.format is not CSV:
+        if named.format is not CSV:
             raise InputError(f"sep: {path} is no CSV file, so it has no separator. Leave sep out.")
-        found = found._replace(sep=sep)
+        named = named._replace(sep=sep)
     if not path.is_dir():
-        for file in found.files:
+        for file in named.files:
             if file.stat().st_size == 0:
                 raise TableReadError(
-                    f"{file}: the file is empty (0 bytes). Expected a {found.format.name} file with a table in it."
+                    f"{file}: the file is empty (0 bytes). Expected a {named.format.name} file with a table in it."
                 )
-    return found
+    return named
 
 
 def _format_of(file: Path) -> FileFormat:
-    found = read_format(file)
-    if found is None:
+    file_format = read_format(file)
+    if file_format is None:
         raise TableReadError(
             f"{file}: expected a folder of Parquet files or a file name ending in {', '.join(READ_ENDINGS)}. Save "
             "anything else, such as a spreadsheet, as CSV."
         )
-    return found
+    return file_format
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    """The Parquet files in a folder and those in it, but for hidden ones and such as _SUCCESS."""
+    """Return the Parquet files in a folder and in all folders below it.
+
+    Files and folders whose name begins with a full stop or an underscore are left out, such as _SUCCESS.
+    """
     listed = []
     for place, folders, names in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] not in "._"]
@@ -84,31 +91,31 @@ def _refuse(error: OSError) -> None:
 
 
 def _check_one_format(path: Path, files: Sequence[Path], mend: str) -> FileFormat:
-    """The format of all these files; TableReadError where there are several."""
-    found = _format_of(files[0])
-    other = next((file for file in files if _format_of(file) is not found), None)
+    """Return the format that all files have; raises TableReadError, with the advice `mend`, for several formats."""
+    first = _format_of(files[0])
+    other = next((file for file in files if _format_of(file) is not first), None)
     if other is not None:
         raise TableReadError(
-            f"{path}: expected files of one kind, {files[0].name} is {found.name} and {other.name} is "
+            f"{path}: expected files of one kind, {files[0].name} is {first.name} and {other.name} is "
             f"{_format_of(other).name}. {mend}"
         )
-    return found
+    return first
 
 
 def _matching(pattern: Path) -> Input:
-    """The files that a pattern matches; as in a shell, * and ** match no hidden names."""
+    """Return the files that a pattern matches. As in a shell, * and ** match no hidden names."""
     first = next(place for place, part in enumerate(pattern.parts) if glob.has_magic(part))
     base = Path(*pattern.parts[:first])
     _check_folders(pattern)
     files = sorted(file for file in map(Path, glob.glob(str(pattern), recursive=True)) if file.is_file())
     if not files:
         raise TableReadError(f"{pattern}: matches no file. Check the pattern, and that the shell did not expand it.")
-    found = _check_one_format(pattern, files, "Choose a pattern that matches only one of them.")
-    return Input(pattern, found, base, files)
+    file_format = _check_one_format(pattern, files, "Choose a pattern that matches only one of them.")
+    return Input(pattern, file_format, base, files)
 
 
 def _check_folders(pattern: Path) -> None:
-    """Raise OSError for a folder among those that a pattern looks into which cannot be read: `glob` leaves it out."""
+    """Raise OSError if a folder that a pattern searches cannot be read: `glob` leaves such a folder out silently."""
     parts = pattern.parts
     looked_into = {
         Path(folder)

@@ -1,4 +1,4 @@
-"""Rows that are written together, as what they are written from."""
+"""Rows that are written together. Columns are kept in the form that is fastest to encode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ ArrowColumn: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 class Multiple(NamedTuple):
-    """A column of numbers of 64 bits: those of the column at this place, which is none such, times a factor."""
+    """A column of 64-bit numbers that are the numbers of another column of the row group times a factor.
+
+    place: the index of the other column, which is no `Multiple`.
+    """
 
     place: int
     factor: float
@@ -22,25 +25,29 @@ class Multiple(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowGroup:
-    """Some rows. schema: of the table they make.
+    """Rows that are written together.
 
-    columns: of Arrow, numbers of which it is known how they repeat, or multiples of other columns.
+    schema: the schema of the table that the rows make.
+    columns: a column of Arrow, a column of repeating numbers, or a multiple of another column, for each field.
     """
 
     schema: pa.Schema
     columns: Sequence[ArrowColumn | Repeated | Multiple]
 
     @classmethod
-    def of(cls, table: pa.Table) -> RowGroup:
-        """The rows of a table."""
+    def from_table(cls, table: pa.Table) -> RowGroup:
+        """Return all rows of a table as a row group."""
         return cls(table.schema, table.columns)
 
-    def behind(self, table: pa.Table | None) -> RowGroup:
-        """These columns behind those of a table, if there is one."""
+    def preceded_by(self, table: pa.Table | None) -> RowGroup:
+        """Return a row group with the columns of a table, and after them the columns of this row group.
+
+        None adds no columns.
+        """
         if table is None:
             return self
         shift = table.num_columns
-        moved = [one._replace(place=one.place + shift) if isinstance(one, Multiple) else one for one in self.columns]
+        moved = [own._replace(place=own.place + shift) if isinstance(own, Multiple) else own for own in self.columns]
         names, types = [*table.column_names, *self.schema.names], [*table.schema.types, *self.schema.types]
         return RowGroup(pa.schema(zip(names, types, strict=True), self.schema.metadata), [*table.columns, *moved])
 
@@ -48,34 +55,34 @@ class RowGroup:
         return next((len(column) for column in self.columns if not isinstance(column, Multiple)), 0)
 
     def resolved(self) -> list[ArrowColumn | Repeated]:
-        """The columns, each by itself."""
+        """Return all columns, with the numbers of multiples computed."""
         return [
             times(self.columns[column.place], column.factor) if isinstance(column, Multiple) else column
             for column in self.columns
         ]
 
     def table(self) -> pa.Table:
-        """The rows."""
+        """Return the rows as a table of Arrow."""
         arrays = [pa.array(column.values()) if isinstance(column, Repeated) else column for column in self.resolved()]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def cut(self, rows: int) -> list[RowGroup]:
-        """The same rows in groups of at most so many, of each of which it is still to be found how numbers repeat."""
+        """Return the rows in row groups of at most `rows` rows.
+
+        Smaller row groups have no `Repeated` columns: writers search each row group anew for repeating numbers.
+        """
         if len(self) <= rows:
             return [self]
-        table, starts = self.table(), range(0, len(self), rows)
-        several = [
-            [
-                one if isinstance(one, Multiple) else column
-                for one, column in zip(self.columns, part.columns, strict=True)
-            ]
-            for part in (table.slice(start, rows) for start in starts)
+        table = self.table()
+        parts = [table.slice(start, rows).columns for start in range(0, len(self), rows)]
+        pairs = [zip(self.columns, part, strict=True) for part in parts]
+        return [
+            RowGroup(self.schema, [own if isinstance(own, Multiple) else cut for own, cut in pair]) for pair in pairs
         ]
-        return [RowGroup(self.schema, columns) for columns in several]
 
 
 def times(column: ArrowColumn | Repeated, factor: float) -> ArrowColumn | Repeated:
-    """The numbers of a column, each multiplied."""
+    """Return a column whose numbers are multiplied by a factor."""
     if isinstance(column, Repeated):
         return Repeated(factor * column.distinct, column.numbers)
     return pa.array(factor * column.to_numpy())

@@ -1,4 +1,4 @@
-"""Which score files a run writes: one for each input file, files of so many rows, or a single one."""
+"""The score files that a run writes: one for each input file, files of a number of rows, or a single file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .base import Input
 from .formats import READ_ENDINGS, WRITTEN_ENDINGS
 from .write import check_parent, exists_already
 
-# Of the score files of a folder, by which a later run knows them as such.
+# The key in the metadata of every score file of a folder, by which a later run recognises score files.
 MARK = b"gpupif"
-# What Dask may write beside them.
+# Files that Dask may write beside score files.
 DASK_INDEX = ("_metadata", "_common_metadata")
 
 
 class ScoreFile(NamedTuple):
-    """A score file, its path within the output, and the rows of the table in it."""
+    """A score file. path: within the output. start, stop: the rows of the table that it holds, without `stop`."""
 
     path: str
     start: int
@@ -31,24 +31,23 @@ class ScoreFile(NamedTuple):
 
 
 def is_file(output: Path) -> bool:
-    """Whether the scores go to a single file; else to a folder."""
+    """Return whether an output is a single file; else it is a folder."""
     return output.name.lower().endswith(WRITTEN_ENDINGS) and not output.is_dir()
 
 
-def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") -> None:
+def check_folder(output: Path, overwrite: bool, input_files: Input, hint: str = "") -> None:
     """Refuse a folder for scores that could not be written, before any work is done.
 
-    Raises OutputError where it lies in no folder, holds the input or lies in it, or exists and is not empty; with
-    `overwrite`, where it holds anything else than scores of gpupif. hint: why it may exist.
+    hint: half a sentence with the reason why the folder may exist. Raises OutputError if the folder has no parent
+    folder, contains the input or is inside it, or exists and is not empty. With `overwrite` it may contain score files
+    of gpupif, and nothing else.
     """
-    target = output.resolve()
-    given = [file.resolve() for file in found.files] + ([found.path.resolve()] if found.path.is_dir() else [])
+    target, source = output.resolve(), input_files.path
+    given = [file.resolve() for file in input_files.files] + ([source.resolve()] if source.is_dir() else [])
     if any(target == path or target in path.parents for path in given) or (
-        found.path.is_dir() and found.path.resolve() in target.parents
+        source.is_dir() and source.resolve() in target.parents
     ):
-        raise OutputError(
-            f"{output}: the output is the input {found.path}, inside it or around it. Choose another place."
-        )
+        raise OutputError(f"{output}: the output is the input {source}, inside it or around it. Choose another place.")
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(WRITTEN_ENDINGS)}.")
     if not output.exists() and output.suffix:
@@ -59,9 +58,9 @@ def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") ->
 
 
 def check_replaceable(output: Path, overwrite: bool, hint: str = "") -> None:
-    """Refuse a folder that could not be written, or replaced without losing anything but scores of gpupif.
+    """Refuse a folder that could not be written, or whose replacement would delete other files than scores of gpupif.
 
-    Raises OutputError as `check_folder`, which knows the input.
+    Raises OutputError as `check_folder`, which also compares the folder with the input.
     """
     target = output.resolve()
     if target.is_mount():
@@ -81,7 +80,7 @@ def check_replaceable(output: Path, overwrite: bool, hint: str = "") -> None:
 
 
 def is_score_file(file: Path) -> bool:
-    """Whether gpupif wrote a file of a folder of scores."""
+    """Return whether a file in a folder of scores is a score file of gpupif."""
     try:
         return (file.name.endswith(".parquet") or file.name in DASK_INDEX) and MARK in (
             pq.read_metadata(file).metadata or {}
@@ -90,10 +89,13 @@ def is_score_file(file: Path) -> bool:
         return False
 
 
-def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_file: int | None) -> list[ScoreFile]:
-    """The score files in order of the rows; `file_rows`: of each input file.
+def plan_outputs(
+    output: Path, input_files: Input, file_rows: Sequence[int], rows_per_file: int | None
+) -> list[ScoreFile]:
+    """Return the score files in order of the rows.
 
-    Raises OutputError where two would have the same name.
+    file_rows: the rows of each input file. rows_per_file: the rows of each score file in a folder; None: a score file
+    for each input file. Raises OutputError as `score_names`.
     """
     rows = sum(file_rows)
     if is_file(output):
@@ -105,15 +107,18 @@ def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_
             ScoreFile(f"part-{number:0{width}}.parquet", start, min(rows, start + rows_per_file))
             for number, start in enumerate(starts)
         ]
-    names = score_names(output, found)
+    names = score_names(output, input_files)
     return [
         ScoreFile(name, *edges) for name, edges in zip(names, pairwise(accumulate(file_rows, initial=0)), strict=True)
     ]
 
 
-def score_names(output: Path, found: Input) -> list[str]:
-    """The score file of each input file; raises OutputError where two are the same, or hidden from readers."""
-    names = [_name_for(file.relative_to(found.base)) for file in found.files]
+def score_names(output: Path, input_files: Input) -> list[str]:
+    """Return the path of the score file of each input file, within the output.
+
+    Raises OutputError if two score files would have the same path, or a path that readers of folders skip.
+    """
+    names = [_name_for(file.relative_to(input_files.base)) for file in input_files.files]
     for name, times in Counter(names).items():
         if times > 1:
             raise OutputError(f"{output}: two input files would have their scores in {name}. Rename one of them.")

@@ -1,7 +1,7 @@
-"""A file of sections of bytes that is written once, whole or not at all, and knows by its checksum what was in it.
+"""A file of compressed sections of bytes. It is written once, whole or not at all, and its checksum detects damage.
 
-The sections, one behind the other, then what is said of them as JSON, the length of that, and the BLAKE2b digest of
-all before it.
+Layout: `MAGIC`, the sections one after the other, facts about them as JSON, the length of the JSON, and the BLAKE2b
+digest of all bytes before the digest.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from .write import replacing
 
 MAGIC = b"gpupif sections 1\n"
 DIGEST_BYTES = 32
-# What is said is this long; before the digest.
+# The length of the JSON in bytes, which comes before the digest.
 _LENGTH = struct.Struct("<Q")
 # Bytes that are read and hashed at once.
 _STEP = 1 << 20
 _CODEC = "zstd"
 
 
-# What the names of damaged files begin with.
+# The prefix of the names of damaged files.
 DAMAGED = "damaged-"
 
 
 class DamagedFileError(Exception):
-    """A file that is not as it was written, or is none of this kind."""
+    """A file that changed since it was written, or that is no file of sections."""
 
 
 def put_aside(file: Path) -> str:
-    """Give a damaged file a name by which nobody uses it; what there is to say of it, half a sentence.
+    """Rename a damaged file, so that no run reads it again. Return half a sentence that says so.
 
-    Raises OutputError where it cannot have that name.
+    Raises OutputError if the file cannot be renamed.
     """
     with disk_errors(file):
         aside = file.replace(file.with_name(f"{DAMAGED}{file.name}"))
@@ -49,7 +49,10 @@ def put_aside(file: Path) -> str:
 
 
 class Section(NamedTuple):
-    """Where in a file some bytes are, compressed, and how many they are then."""
+    """The place of a section in its file.
+
+    start: the first byte. stored: the bytes of the section as it is stored. size: its bytes before compression.
+    """
 
     start: int
     stored: int
@@ -57,7 +60,7 @@ class Section(NamedTuple):
 
 
 class SectionWriter:
-    """Adds sections to a file that is being written."""
+    """A writer that adds sections to a file. facts: the facts about the sections, which the caller sets at the end."""
 
     def __init__(self, sink: IO[bytes]) -> None:
         self._sink = sink
@@ -68,7 +71,7 @@ class SectionWriter:
         self._write(MAGIC)
 
     def add(self, content: Any) -> Section:
-        """Add the bytes of a buffer or an array; where they are."""
+        """Add the bytes of a buffer or an array, and return the place of the new section."""
         plain = pa.py_buffer(content)
         packed = self._codec.compress(plain)
         section = Section(self._end, packed.size, plain.size)
@@ -81,18 +84,18 @@ class SectionWriter:
         self._end += len(content)
 
     def close(self) -> None:
-        """Write what is said of the sections, `facts`."""
-        said = json.dumps(self.facts).encode()
-        self._write(said)
-        self._write(_LENGTH.pack(len(said)))
+        """Write the facts about the sections, their length and the digest."""
+        facts = json.dumps(self.facts).encode()
+        self._write(facts)
+        self._write(_LENGTH.pack(len(facts)))
         self._sink.write(self._hash.digest())
 
 
 @contextlib.contextmanager
 def write_sections(file: Path) -> Iterator[SectionWriter]:
-    """A file of sections, readable by its owner only; whoever writes it sets the writer's `facts`.
+    """Open a writer of a file of sections, which only the owner can read. The caller sets the writer's `facts`.
 
-    Raises OutputError where the disk does not take it.
+    Raises OutputError if the disk refuses the file.
     """
     with replacing(file, overwrite=True, private=True) as sink:
         writer = SectionWriter(sink)
@@ -101,23 +104,26 @@ def write_sections(file: Path) -> Iterator[SectionWriter]:
 
 
 def checked_facts(file: Path) -> dict[str, Any]:
-    """What is said of the sections of a file; raises DamagedFileError where a byte of it is another, OSError."""
+    """Return the facts about the sections of a file. Every byte of the file is checked.
+
+    Raises DamagedFileError if a byte changed since the file was written, and OSError.
+    """
     with file.open("rb", buffering=0) as source:
         rest = os.fstat(source.fileno()).st_size - DIGEST_BYTES
         if rest < len(MAGIC) + _LENGTH.size:
             raise DamagedFileError
-        found = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        content = hashlib.blake2b(digest_size=DIGEST_BYTES)
         for start in range(0, rest, _STEP):
-            found.update(os.pread(source.fileno(), min(_STEP, rest - start), start))
-        if found.digest() != os.pread(source.fileno(), DIGEST_BYTES, rest):
+            content.update(os.pread(source.fileno(), min(_STEP, rest - start), start))
+        if content.digest() != os.pread(source.fileno(), DIGEST_BYTES, rest):
             raise DamagedFileError
         [size] = _LENGTH.unpack(os.pread(source.fileno(), _LENGTH.size, rest - _LENGTH.size))
-        said = os.pread(source.fileno(), size, rest - _LENGTH.size - size)
-    return parse_json(said)  # type: ignore[no-any-return]
+        facts = os.pread(source.fileno(), size, rest - _LENGTH.size - size)
+    return parse_json(facts)  # type: ignore[no-any-return]
 
 
 def read_section(file: Path, section: Section) -> pa.Buffer:
-    """The bytes of a section; raises DamagedFileError, OSError."""
+    """Return the bytes of a section; raises DamagedFileError if they cannot be decompressed, and OSError."""
     with file.open("rb", buffering=0) as source:
         packed = os.pread(source.fileno(), section.stored, section.start)
     try:

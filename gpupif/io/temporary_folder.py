@@ -1,4 +1,4 @@
-"""Folders for temporary files that go with the run that made them, or, where it is killed, with the next one."""
+"""Folders for temporary files. A run deletes its folder at its end; if it is killed, the next run deletes it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..errors import OutputError
 from ..utils.private_folder import HeldFolder, is_own
 from .file_errors import disk_errors
 
-# How names of folders begin, on which machine by what follows, and what those of the locks beside them have at the end.
+# The prefix of the names of temporary folders, and the ending of the names of their locks.
 PREFIX, LOCK = ".gpupif-temporary-", ".lock"
 
 
 @contextlib.contextmanager
 def temporary_folder(place: Path | None) -> Iterator[Path]:
-    """Give an empty private folder in a place (None: the system's), deleted in the end.
+    """Yield an empty private folder, and delete it at the end. First delete the folders that killed runs left.
 
-    What killed runs left in the place is deleted before. The path of the folder is one by descriptor (see
-    `HeldFolder`), for this process alone. Raises OutputError where there can be no such folder.
+    place: the folder in which it is made. Default: the system's folder for temporary files. The path is a path by
+    descriptor, which only this process can use, see `HeldFolder`. Raises OutputError if the folder cannot be made.
     """
     place = (place or Path(tempfile.gettempdir())).resolve()
     _remove_left(place)
@@ -51,7 +51,10 @@ def temporary_folder(place: Path | None) -> Iterator[Path]:
 
 
 def _prefix() -> str:
-    """How names of folders of this machine begin: in a folder that several share locks may be seen by one alone."""
+    """Return the prefix of the names of temporary folders of this machine.
+
+    Other machines may share the folder, and their locks may not be visible here: their folders must stay.
+    """
     return f"{PREFIX}{zlib.crc32(platform.node().encode()):08x}-"
 
 
@@ -60,26 +63,29 @@ def _folder_of(lock: Path) -> Path:
 
 
 def _locked_file(place: Path) -> tuple[int, Path]:
-    """A new file, locked as long as it is open; it is there before its folder and after it, so that none is without."""
+    """Make a lock, which holds as long as its file is open; return its descriptor and its path.
+
+    The lock exists before its folder and after it, so that no folder is without a lock.
+    """
     while True:
         number, name = tempfile.mkstemp(LOCK, _prefix(), place)
-        # Where files cannot be locked, nobody finds that they are not, and removes them.
+        # If files cannot be locked here, no other run can lock this file either, and none deletes the folder.
         with contextlib.suppress(OSError):
             fcntl.flock(number, fcntl.LOCK_EX)
-        # Another run may have taken it for one that was left, and deleted it, just before.
+        # Before it was locked, another run may have taken it for a lock of a killed run and deleted it.
         if os.fstat(number).st_nlink:
             return number, Path(name)
         os.close(number)
 
 
 def _remove_left(place: Path) -> None:
-    """Remove the folders of runs of this user and machine that are not alive any more."""
+    """Delete the folders that ended runs of this user on this machine left."""
     for lock in place.glob(f"{_prefix()}*{LOCK}"):
         with contextlib.suppress(OSError, OutputError):
             number = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                found = os.fstat(number)
-                if is_own(found) and stat.S_ISREG(found.st_mode):
+                status = os.fstat(number)
+                if is_own(status) and stat.S_ISREG(status.st_mode):
                     fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     _remove(_folder_of(lock), lock)
             finally:
@@ -87,7 +93,7 @@ def _remove_left(place: Path) -> None:
 
 
 def _remove(folder: Path, lock: Path) -> None:
-    """Remove a folder, and then its lock; what cannot be removed now is left for the next run, with the lock."""
+    """Delete a folder, and then its lock. If the folder cannot be deleted, both stay for the next run."""
     with contextlib.suppress(FileNotFoundError):
         held = HeldFolder(folder, make=False)
         held.remove()

@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, in which Parquet files say what they hold: structs read, and written again.
+"""Thrift's compact protocol, the encoding of the metadata of Parquet files: structs are read and written.
 
-A struct is a dictionary: by the number of a field its type and value. The value of a list is the type of its items,
-and these. Source: Apache Thrift, "Thrift Compact protocol encoding" (thrift-compact-protocol.md).
+A struct is a dictionary from the number of a field to its type and value. The value of a list is a pair: the type of
+its items, and the items. Source: Apache Thrift, "Thrift Compact protocol encoding" (thrift-compact-protocol.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import IO, Any
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _, STRUCT = range(1, 13)
 WHOLE_NUMBERS = (I16, I32, I64)
-# Bytes of the types whose values stay bytes.
+# The number of bytes of a value, for types whose values are kept as bytes.
 SIZES = {BYTE: 1, DOUBLE: 8}
 
 Struct = dict[int, tuple[int, Any]]
@@ -37,7 +37,7 @@ def write_struct(fields: Mapping[int, tuple[int, Any]]) -> bytes:
 
 
 def unsigned(value: int) -> bytes:
-    """Return the bytes of a whole number from 0 on: seven bits to a byte, the lowest first (ULEB128)."""
+    """Return the bytes of a whole number, 0 or more: seven bits to a byte, the lowest first (ULEB128)."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -55,14 +55,14 @@ def _value(kind: int, value: Any) -> bytes:
     if kind == BINARY:
         return unsigned(len(value)) + bytes(value)
     if kind in (LIST, SET):
-        of, items = value
-        size = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([15 << 4 | of]) + unsigned(len(items))
-        return size + b"".join(_item(of, item) for item in items)
+        inner, items = value
+        size = bytes([len(items) << 4 | inner]) if len(items) < 15 else bytes([15 << 4 | inner]) + unsigned(len(items))
+        return size + b"".join(_item(inner, item) for item in items)
     return write_struct(value) if kind == STRUCT else bytes(value)
 
 
 def _item(kind: int, value: Any) -> bytes:
-    """Return the bytes of an item of a list, in which a truth value takes a byte."""
+    """Return the bytes of an item of a list. A truth value takes a byte there; as a field it takes none."""
     return bytes([TRUE if value else FALSE]) if kind in (TRUE, FALSE) else _value(kind, value)
 
 
@@ -103,5 +103,5 @@ def _read_value(data: IO[bytes], kind: int) -> Any:
 
 
 def _read_item(data: IO[bytes], kind: int) -> Any:
-    """Read an item of a list, in which a truth value takes a byte."""
+    """Read an item of a list. A truth value takes a byte there; as a field it takes none."""
     return data.read(1)[0] == TRUE if kind in (TRUE, FALSE) else _read_value(data, kind)

@@ -1,4 +1,4 @@
-"""Scores to files; what is written appears whole or not at all."""
+"""The writing of scores to files. A file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -22,38 +22,42 @@ from .file_errors import disk_errors
 from .formats import WRITTEN_ENDINGS, written_format
 from .row_group import RowGroup
 
-# Columns of row groups that each thread encodes of what is written at once.
+# Columns of row groups that each thread gets of the rows that are written at once.
 PER_THREAD = 2
-# Rows that a device writes at once.
+# Rows that a device writes at once, at most.
 DEVICE_ROWS = 1 << 24
-# So many bytes are written before the system is asked to bring them to the disk.
+# Bytes that are written before the system is asked to begin bringing them to the disk.
 EARLY_BYTES = 1 << 26
-# As <fcntl.h> has it: begin to, and do not wait.
+# The flag of <fcntl.h>: begin to write, and do not wait.
 SYNC_FILE_RANGE_WRITE = 2
 # The advice for an output whose disk is full.
 ELSEWHERE = "choose another place"
 _libc = ctypes.CDLL(None)
 
 
-def output_names(measures: Iterable[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
-    """Names of the score columns, <measure>_<column>; raises OutputError where one would stand twice."""
+def output_names(measures: Iterable[str], columns: Sequence[Hashable], other_columns: Sequence[Hashable]) -> list[str]:
+    """Return the names of the score columns, <measure>_<column>; raises OutputError if a name would occur twice.
+
+    other_columns: the names of the other columns of the output.
+    """
     names = [f"{measure}_{column}" for measure in measures for column in columns]
-    repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
+    repeated = [name for name, times in Counter([*map(str, other_columns), *names]).items() if times > 1]
     if repeated:
         raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
     return names
 
 
 def attacker_names(
-    outputs: Mapping[str | None, Sequence[str]], columns: Sequence[Hashable], others: Sequence[Hashable]
+    outputs: Mapping[str | None, Sequence[str]], columns: Sequence[Hashable], other_columns: Sequence[Hashable]
 ) -> list[str]:
-    """As `output_names`, for each attacker, by name, <attacker>_<measure>_<column>; of one without a name (None) alike.
+    """Return the names of the score columns of all attackers; raises OutputError if a name would occur twice.
 
-    outputs: what each cell gets, by attacker.
+    A name is <attacker>_<measure>_<column>, or <measure>_<column> for an attacker without a name (None). outputs: the
+    scores of each cell, such as "cig" or "csf_worst", by the name of the attacker. other_columns: see `output_names`.
     """
     prefixes = {attacker: "" if attacker is None else f"{attacker}_" for attacker in outputs}
-    several = (prefixes[attacker] + measure for attacker, measures in outputs.items() for measure in measures)
-    return output_names(several, columns, others)
+    prefixed = (prefixes[attacker] + measure for attacker, measures in outputs.items() for measure in measures)
+    return output_names(prefixed, columns, other_columns)
 
 
 def check_output(
@@ -65,9 +69,13 @@ def check_output(
 ) -> None:
     """Refuse an output that could not be written, before any work is done.
 
-    Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
-    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format; InputError for a
-    compression that its format has not. hint: why it may exist.
+    path: the output. overwrite: whether the output may exist. inputs: files and folders that the output must neither be
+    nor be inside of. endings: the allowed endings of its name. hint: half a sentence with the reason why the output may
+    exist.
+
+    Raises OutputError if the output exists (without `overwrite`), is a folder, is an input or inside an input, or has
+    another ending. Raises OutputError if its parent folder does not exist or cannot be written to. Raises InputError
+    for a compression that its format lacks.
     """
     file = Path(path)
     if not file.name.lower().endswith(endings):
@@ -85,14 +93,17 @@ def check_output(
 
 
 def exists_already(output: Path, hint: str) -> OutputError:
-    """The error of an output that is not to be replaced; hint: why it may be there."""
+    """Return the error for an output that exists and must not be replaced. hint: see `check_output`."""
     return OutputError(
         f"{output}: exists already{hint}. Use overwrite (--overwrite) to replace it, or choose another name."
     )
 
 
 def check_parent(output: Path, target: Path) -> None:
-    """Raise OutputError where `target`, the place of `output`, lies in no folder, or in one not to be written to."""
+    """Raise OutputError if the parent folder of an output does not exist or cannot be written to.
+
+    output: the path as messages show it. target: the path whose parent folder is checked.
+    """
     if not target.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
     if not os.access(target.parent, os.W_OK):
@@ -102,9 +113,9 @@ def check_parent(output: Path, target: Path) -> None:
 
 
 def row_groups(rows: int, columns: int) -> list[list[tuple[int, int]]]:
-    """Where the row groups of a table of so many rows begin and end, some of them at a time.
+    """Return the rows (start, stop) of the row groups of a table, in lists of row groups that are written at once.
 
-    So many are written at once that all threads have work: several of tables of few columns.
+    A list has enough row groups for all threads to have work: several row groups if the table has few columns.
     """
     edges = [(start, min(rows, start + GROUP_ROWS)) for start in range(0, rows, GROUP_ROWS)]
     at_once = -(-default_threads() * PER_THREAD // columns)
@@ -119,29 +130,33 @@ def write_tables(
     describe: Callable[[], Mapping[bytes, bytes]] = dict,
     private: bool = False,
 ) -> None:
-    """Write the parts of a table, see `write_groups`."""
-    write_groups(([RowGroup.of(part)] for part in parts), path, done, overwrite, describe, private)
+    """Write a table that comes in parts, see `write_groups`."""
+    write_groups(([RowGroup.from_table(part)] for part in parts), path, done, overwrite, describe, private)
 
 
 def write_groups(
-    several: Iterable[Sequence[RowGroup]],
+    row_groups: Iterable[Sequence[RowGroup]],
     path: str | os.PathLike[str],
     done: Callable[[int], None] = lambda rows: None,
     overwrite: bool = True,
     describe: Callable[[], Mapping[bytes, bytes]] = dict,
     private: bool = False,
 ) -> None:
-    """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
+    """Write a table in the format that the ending of the file's name says, whole or not at all.
 
-    several: rows, some groups at a time. overwrite: replace a file that is there when all is written; else raise
-    OutputError. describe: what goes into the metadata of the file, where its format has such: asked for when all rows
-    are written, where the format has `metadata_last`. private: see `replacing`.
+    row_groups: the rows, as lists of row groups that are written at once.
+    path: the file.
+    done: called with the number of rows that were written. Default: nothing is called.
+    overwrite: whether to replace a file that exists, after all rows are written; else OutputError. Default: True.
+    describe: returns the metadata of the file, if its format has metadata. For a format with `metadata_last` it is
+        called after all rows are written. Default: no metadata.
+    private: see `replacing`. Default: False.
     """
     file, form = Path(path), written_format(Path(path))
     try:
         with replacing(file, overwrite, private) as sink, contextlib.ExitStack() as closing:
             writer = None
-            for groups in several:
+            for groups in row_groups:
                 writer = writer or closing.enter_context(form.writer(sink, file, groups[0].schema, describe))
                 form.write(writer, groups)
                 done(sum(map(len, groups)))
@@ -155,7 +170,7 @@ def write_groups(
 
 
 def write_text(text: str, path: str | os.PathLike[str], overwrite: bool, private: bool = False) -> None:
-    """Write a text to a file, whole or not at all; private: see `replacing`."""
+    """Write a text to a file, whole or not at all. private: see `replacing`."""
     with replacing(Path(path), overwrite, private) as sink:
         sink.write(text.encode())
 
@@ -169,9 +184,10 @@ def write_device_columns(
     overwrite: bool = True,
     metadata: Mapping[bytes, bytes] | None = None,
 ) -> None:
-    """Write arrays of a device to Parquet from there, whole or not at all; raises DeviceError where it fails.
+    """Write arrays of a device to a Parquet file, without a copy on the host, whole or not at all.
 
-    metadata: of the file.
+    columns: an array of `rows` values for each column, by name. done, overwrite: see `write_groups`. metadata: the
+    metadata of the file. Default: none. Raises DeviceError if the device fails, and OutputError.
     """
     file = Path(path)
     try:
@@ -190,7 +206,7 @@ def write_device_columns(
 
 
 class _EarlyFile(io.FileIO):
-    """A file whose bytes begin to go to the disk while others are still to come: the end has to wait for few."""
+    """A file whose bytes are sent to the disk while it is written, so that little is left to wait for at the end."""
 
     waiting = 0
 
@@ -199,21 +215,25 @@ class _EarlyFile(io.FileIO):
         self.waiting += written
         if self.waiting >= EARLY_BYTES:
             self.waiting = 0
-            # Where a file system does not know of it, all is waited for at the end.
+            # A file system without this call ignores it: then all bytes are waited for at the end.
             _libc.sync_file_range(self.fileno(), ctypes.c_int64(0), ctypes.c_int64(0), SYNC_FILE_RANGE_WRITE)
         return written
 
 
 @contextlib.contextmanager
 def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO[bytes]]:
-    """Give a file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
+    """Yield a new file that gets its name after it is written whole: a failed or killed run leaves no partial file.
 
-    private: bool. Whether its owner alone can read a new file; else it has the rights that new files get there. A file
-    of ours that is replaced hands its rights on. Until the file has its name, its owner alone can read it. On Linux it
-    has no name until then, so that even SIGKILL leaves none but for a moment; where the file system cannot do that it
-    is a hidden file beside its target, removed on failure. Links of another user are not followed.
+    private: bool. Whether only the owner can read the file. Default: False, the file gets the rights of new files in
+    its folder. If it replaces a file of ours, it gets the rights of the old file in either case. Until the file has its
+    name, only the owner can read it.
 
-    Raises OutputError where the file cannot be written, or came into being meanwhile.
+    On Linux the file has no name at first, so that SIGKILL leaves a file only in the moment of naming. If the file
+    system lacks files without a name, it is a hidden file in the same folder, deleted on failure. Links of another user
+    are not followed.
+
+    Raises OutputError if the file cannot be written, or, without `overwrite`, if a file with its name appeared
+    meanwhile.
     """
     with disk_errors(path, ELSEWHERE), trusted_place(path) as file:
         kept = rights_of(file)
@@ -227,7 +247,8 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
                     os.fchmod(number, usual_file_mode(file.parent) if kept is None else kept)
                 os.fsync(sink.fileno())
                 if named is None:
-                    # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
+                    # Python calls linkat, which follows the link, only with a descriptor. The path is absolute, so that
+                    # linkat ignores the descriptor.
                     os.link(f"/proc/self/fd/{number}", beside, src_dir_fd=number, follow_symlinks=True)
             if overwrite:
                 os.replace(beside, file)

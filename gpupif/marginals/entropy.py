@@ -343,7 +343,7 @@ def measure_sets(name: str, table: Any, weights: Hashable, missing: str, **given
         counted = counts.count([SetRequest(columns) for columns in sets if columns], _make_sizes)
         units = counted.total.units
         sums = iter(counted.found)
-        whole = Sizes.of(np.array([units])).sum_log()
+        whole = Sizes.from_counts(np.array([units])).sum_log()
         # All rows agree on an empty set, so its S is N.
         terms = measure.terms(whole, *(LogSum.total(next(sums)).sum_log() if columns else whole for columns in sets))
         bits = max(0.0, math.fsum(terms) / units)

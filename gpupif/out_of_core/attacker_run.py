@@ -28,7 +28,7 @@ from ..results.score_outputs import MEAN
 from ..results.summary import Summary
 from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, summary_columns
 from ..rows.threads import Workers
-from ..utils.percentiles import ONCE, Pieces, percentiles
+from ..utils.percentiles import ONCE, NumberChunks, percentiles
 from .chunks import TableChunks
 from .gather import Gatherer
 from .one_partition_scoring import OnePartitionScoring
@@ -104,7 +104,7 @@ class AttackerRun:
         }
         return ScoreAnswers(columns, self._row_gain_percentiles(questions.of_rows))
 
-    def _scores(self, name: str, place: int) -> Pieces:
+    def _scores(self, name: str, place: int) -> NumberChunks:
         """The scores of a measure of one of the scored columns, and how often each occurs."""
         scoring, gatherer = self.scoring, self._gatherer
         if name == POPULATION_SIZE.name:

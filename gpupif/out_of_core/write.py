@@ -156,7 +156,7 @@ class ScoreWriter:
         names = attacker_names(self.request.output_names, self.request.scored_columns, [])
         if piece.start == piece.stop:
             nothing = [pa.array(column) for column in gatherer.nothing()]
-            yield RowGroup.of(pa.table(nothing, names)).behind(None if given is None else given.nothing())
+            yield RowGroup.from_table(pa.table(nothing, names)).preceded_by(None if given is None else given.nothing())
         start = piece.start
         multiples = gatherer.multiples()
         for arrays in rows.between(piece.start, piece.stop):
@@ -164,7 +164,7 @@ class ScoreWriter:
             types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]
             size = _rows_in(arrays)
             scores = RowGroup(pa.schema(zip(names, types, strict=True)), columns)
-            yield scores.behind(None if given is None else given.rows(start, size))
+            yield scores.preceded_by(None if given is None else given.rows(start, size))
             start += size
 
     def _said_by_all(self) -> Mapping[bytes, bytes]:

@@ -222,7 +222,7 @@ class FileBacking(StoredBacking):
         self, score: CellScore, wanted: Sequence[float], columns: Sequence[int], by_row: bool
     ) -> list[list[float]]:
         """Return percentiles of each of some scored columns, or of the sums of their rows."""
-        searches = [PercentileSearch.of(wanted)] * (1 if by_row else len(columns))
+        searches = [PercentileSearch.for_percents(wanted)] * (1 if by_row else len(columns))
         for _ in SHIFTS:
             counts: list[DigitCounts] = [{} for _ in searches]
             for arrays in self._chunks(score.outputs, columns):
@@ -231,7 +231,7 @@ class FileBacking(StoredBacking):
                 for search, counted, chunk in zip(searches, counts, numbers, strict=True):
                     search.count(chunk, ONCE, counted)
             searches = [search.narrowed(counted) for search, counted in zip(searches, counts, strict=True)]
-        return [search.found() for search in searches]
+        return [search.percentiles() for search in searches]
 
     def _chunks(
         self, outputs: Sequence[str], columns: Sequence[int] | None = None

@@ -338,9 +338,9 @@ class _OutputRows:
         ]
         fields = [pa.field(name, kind) for name, kind in zip(self.names, types, strict=True)]
         if after is None:
-            return RowGroup(pa.schema(fields), columns).behind(before)
+            return RowGroup(pa.schema(fields), columns).preceded_by(before)
         schema = pa.schema([*fields, *after.schema], after.schema.metadata)
-        return RowGroup(schema, [*columns, *after.columns]).behind(before)
+        return RowGroup(schema, [*columns, *after.columns]).preceded_by(before)
 
 
 def index_table(frame: Frame, each: bool = False) -> pa.Table | None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from ..utils.exact_sums import ExactSum
-from ..utils.percentiles import ONCE, Pieces, percentiles, percentiles_of_sorted
+from ..utils.percentiles import ONCE, NumberChunks, percentiles, percentiles_of_sorted
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Tally(NamedTuple):
             return int((times[mask] if len(times) else mask).sum())
 
         above = tuple(count(numbers > threshold) for threshold in query.above)
-        return cls(above, ExactSum.of(numbers, times)) if query.mean else cls(above)
+        return cls(above, ExactSum.from_numbers(numbers, times)) if query.mean else cls(above)
 
     @classmethod
     def total(cls, parts: Iterable[Tally]) -> Tally:
@@ -135,7 +135,7 @@ class Tally(NamedTuple):
         )
 
 
-def answer_column(pieces: Pieces, query: ColumnQuery) -> ColumnAnswer:
+def answer_column(pieces: NumberChunks, query: ColumnQuery) -> ColumnAnswer:
     """Return the answer to a query about numbers, which are read at most five times. pieces: see `percentiles`."""
     nothing = Tally((0,) * len(query.above))
     tally = Tally.total([nothing, *(Tally.of(*one, query) for one in pieces())]) if query.tallied else nothing

@@ -51,7 +51,7 @@ class ColumnFigures(NamedTuple):
 
         times: how often each occurs, only for the host; empty for once.
         """
-        total = ExactSum.of(scores, times)
+        total = ExactSum.from_numbers(scores, times)
         if total.terms < (times.sum() if len(times) else len(scores)):
             # Cells whose value is missing, and no category, may have no score.
             scores = scores[scores == scores]

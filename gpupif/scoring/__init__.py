@@ -1,1 +1,4 @@
-"""The public `score`: arguments checked, then scored in memory, from file to file, or by Dask."""
+"""The public functions `score` and `score_files`: arguments are checked, then the table is scored.
+
+A table is scored in memory, from files to files, or by Dask.
+"""

@@ -1,4 +1,7 @@
-"""From files to files: part by part on disk, or in memory where the table fits; the scores are the same."""
+"""The public function `score_files`: files are scored on disk, partition by partition, or in memory if they fit.
+
+The scores have the same bits.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
 from .score import score, score_table
 
-# Of a cell: as it is read, and as a code.
+# The guesses of `memory_needed`: bytes of a cell that is read and encoded, and 64-bit words of the key of a row.
 READ_BYTES = 6
 KEY_WORDS = 2
 
@@ -65,45 +68,47 @@ def score_files(
 ) -> Scores:
     """Score a table of files of any size, as `score` does, and write the scores to files.
 
-    The table is scored part by part, on disk, within the memory limit that `config` says; the scores are the same, to
-    the last bit. They appear whole or not at all.
+    The table is scored on disk, partition by partition, within the memory limit of `config`. The scores have the bits
+    of `score`. They appear whole or not at all.
 
     Parameters
     ----------
     source:
-        The path of a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or Feather, or a pattern
-        such as ``data/**/*.csv``.
+        The path of a Parquet file, a folder of Parquet files, a CSV file (UTF-8; its separator is detected), or a
+        Feather file, or a pattern such as ``data/**/*.csv``.
     output:
-        Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
+        The path of the scores: a file name ending in .parquet, .csv or .feather, or a folder, which gets a Parquet file
         for each file of the table.
     rows_per_file:
-        Of a folder: score files of so many rows instead.
+        The number of rows of each score file in a folder. Default: as many as the file of the table has.
     resume:
-        Go on where a run that was killed stopped; where there is none, begin. What is done is kept when such a run
-        fails, too.
-    overwrite, keep_input:
-        Replace what exists; put the table's columns before the scores (those of CSV as text).
+        Whether to continue a run that was killed; without such a run, a new run begins. If a run with ``resume`` fails,
+        its finished steps are kept. Default: False.
+    overwrite:
+        Whether to replace an output that exists. Default: False.
+    keep_input:
+        Whether to put the table's columns before the scores; columns of CSV are text. Default: False.
     where, top, by:
-        Write some cells in place of all scores, one row each, as `Scores.cells` has them for these arguments: those
-        where a condition holds, ``"cig >= 3"``, or so many of the riskiest, or both. The output is one file then, and
-        ``scores.cells()`` what is in it.
+        A selection of cells to write in place of all scores, a row for each cell, see `Scores.cells`. where: a
+        condition such as ``"cig >= 3"``. top: the number of the riskiest cells. by: the score that ranks cells. The
+        output is a single file then, and ``scores.cells()`` returns its cells.
     summary_only:
-        Write no scores, and name no output: there is only what they come to, ``summary()``, ``fig()``, ``weights`` and
-        so on, for less time and disk.
+        Whether to compute only ``summary()``, ``fig()``, ``weights`` and so on. No scores are written, and no output is
+        named. It takes less time and disk. Default: False.
 
     Returns
     -------
     Scores
-        As of `score`, but that ``scores.cig`` and others are a `StoredFrame`, which reads the files when it is asked to
-        (``.head()``, ``.to_pandas()``, ``.to_polars()``); ``scores.path``, ``scores.files``. `open_scores` opens them
-        again.
+        The scores, as `score` returns them, with one difference: ``scores.cig`` and all others are a `StoredFrame`,
+        which reads the files when it is asked to (``.head()``, ``.to_pandas()``, ``.to_polars()``). ``scores.path`` and
+        ``scores.files`` are the files. `open_scores` opens them again.
 
     Raises
     ------
     InputError, TableReadError, DeviceError
         As `gpupif.score`; InputError also for a memory limit that is too low.
     OutputError
-        An output that cannot be written where it was asked for; too little space on a disk.
+        An output that cannot be written, or too little space on a disk.
 
     Warns
     -----
@@ -147,15 +152,15 @@ def score_files(
 
 
 def check_selection(selection: Selection | None, arguments: Arguments) -> None:
-    """Raise InputError for cells that are asked for by scores that are not."""
+    """Raise InputError if cells are selected by a score that is not requested."""
     if selection is not None:
         prefixes = {name: "" if name is None else f"{name}_" for name in arguments.outputs}
-        outputs = [f"{prefixes[name]}{output}" for name, several in arguments.outputs.items() for output in several]
+        outputs = [f"{prefixes[name]}{output}" for name, scores in arguments.outputs.items() for output in scores]
         selection.check(arguments.names, outputs)
 
 
 class WrittenScores(NamedTuple):
-    """Scores, and of cells that were written in place of all how many there are."""
+    """Scores, and the number of cells that were written if a selection of cells was asked for, else None."""
 
     scores: Scores
     cells: int | None = None
@@ -164,8 +169,8 @@ class WrittenScores(NamedTuple):
 def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> WrittenScores:
     """Score files and write the scores, on disk or in memory.
 
-    It is done in memory where the output is one file, or none, no memory limit is set, no run is resumed, and the table
-    fits.
+    Files are scored in memory if four conditions hold: the output is a single file, or none; no memory limit is set; no
+    run is resumed; the table fits.
     """
     check_selection(options.selection, arguments)
     population = _open_population(arguments)
@@ -188,14 +193,18 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
 
 
 def memory_needed(source: Source, used: int, scored_columns: int, measures: int) -> int:
-    """About how many bytes scoring takes in memory, for a table of so many columns."""
+    """Return about how many bytes scoring a table takes in memory.
+
+    used: the number of columns that are read. scored_columns: the number of scored columns. measures: the number of
+    scores of a cell.
+    """
     return source.about_rows() * (READ_BYTES * used + 40 * KEY_WORDS + 48 + 8 * scored_columns * measures)
 
 
 def _memory_needed(
     source: Source, arguments: Arguments, options: OutputOptions, population: PopulationFiles | None
 ) -> int:
-    """About how many bytes scoring a table takes in memory, with its population."""
+    """Return about how many bytes scoring a table takes in memory, with its population."""
     used = source.names if options.keep_input else arguments.needed(source.names) or source.names
     each = sum(map(len, arguments.outputs.values()))
     scored_columns = len(arguments.columns or source.names)
@@ -241,7 +250,7 @@ def _score_in_memory(
 
 
 def _open_population(arguments: Arguments) -> PopulationFiles | None:
-    """The files of the population, if any; raises InputError for what is no path."""
+    """Return the files of the population, if there is one; raises InputError if the population is no path."""
     if arguments.population is None:
         return None
     path = _as_path("population", arguments.population.table)

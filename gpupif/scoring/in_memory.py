@@ -1,4 +1,4 @@
-"""A table in memory scored: its columns as codes, then the engine, once for each attacker."""
+"""The scoring of a table in memory: columns are encoded once, then the engine scores them for each attacker."""
 
 from __future__ import annotations
 
@@ -31,15 +31,18 @@ if TYPE_CHECKING:
 def score_frame(
     frame: Frame, request: ScoreRequest, engine: Engine, report: Reporter, population: Frame | None, lacks: str
 ) -> Scores:
-    """Scores of a table in memory. lacks: see `Population`."""
+    """Return the scores of a table in memory.
+
+    population: the table of the population, if any. lacks: what to do with rows that it lacks, see `Population`.
+    """
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = encode_frame(frame, request, report)
     people = None if population is None else match_population(population, encoded.columns, request.missing, lacks)
     coded = time.perf_counter()
     requests = request.by_attacker()
-    subsets = {name: one.subsets(frame.rows) for name, one in requests.items()}
-    cells = sum(len(request.scored_columns) if one is None else sum(one.scored.values()) for one in subsets.values())
+    subsets = {name: own_request.subsets(frame.rows) for name, own_request in requests.items()}
+    cells = sum(len(request.scored_columns) if own is None else sum(own.scored.values()) for own in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
     distinct = None
@@ -48,23 +51,24 @@ def score_frame(
         distinct = DistinctTable.from_codes(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
     outcomes: list[AttackerOutcome] = []
-    for name, one in requests.items():
-        part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
+    for name, own_request in requests.items():
+        used = [column for column in encoded.columns if column.name in own_request.used]
         with frame.active():
-            priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
-        attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
+            priors = None if people is None else people.priors(used)
+            job, prior_of = own_request.job(used, frame.rows, frame.scores_on, on_warning, weighted, priors)
+        attacker = ScoredAttacker(name, tuple(own_request.known), subsets[name])
         sets = None if attacker.subsets is None else attacker.subsets.sets
         if distinct is None:
             result = score_attacker(engine, job, sets, report)
         else:
-            result = distinct.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
+            places = [request.used.index(name) for name in own_request.used]
+            result = distinct.score(engine, job, places, sets, report)
         if people is not None:
-            for fold, found in people.sizes(one, attacker.subsets, engine).items():
-                kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found
-                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
+            for fold, rows in people.sizes(own_request, attacker.subsets, engine).items():
+                typed = rows.astype(job.dtype, copy=False) if rows.dtype.kind == "f" else rows
+                result.by_fold()[fold][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
-        explainer = TableExplainer(frame, part.columns, job, attacker, weights)
+        explainer = TableExplainer(frame, used, job, attacker, weights)
         outcomes.append(
             AttackerOutcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer)
         )
@@ -84,8 +88,8 @@ def score_frame(
     return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
 
 
-def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
-    """Sizes that were counted on the host, on the frame's device where scores lie there."""
+def _beside_scores(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
+    """Return sizes that were counted on the host, on the frame's device if the scores are there."""
     library = frame.device_frames() if frame.scores_on == "device" and engine.device != "cpu" else None
     if library is None:
         return sizes
@@ -94,7 +98,7 @@ def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> 
 
 
 def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
-    """Seconds by stage; of a file that is read where it is encoded, for both together."""
+    """Return the seconds of each stage. Reading and encoding are a single stage for a frame that `reads_late`."""
     if not frame.from_file:
         return {"encode": encode, "score": score}
     if frame.reads_late:
@@ -103,7 +107,7 @@ def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
 
 
 def encode_frame(frame: Frame, request: ScoreRequest, report: Reporter) -> tuple[EncodedTable, TableWeights | None]:
-    """The columns that are scored or known as codes, and how many people each row stands for."""
+    """Return the scored and the known columns as codes, and the sampling weights; None without weights."""
     report.stage("encode", len(request.read), "columns")
     arrays = [frame.column(frame.names.index(name)) for name in request.read]
     with Workers() as workers:

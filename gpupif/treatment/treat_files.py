@@ -148,7 +148,7 @@ class TreatedWriter:
                 arrays = growing.grown(pa.Table.from_arrays(arrays, schema=self._schema)).columns
             yield [RowGroup(self._schema, arrays)]
         if not some:
-            yield [RowGroup.of(self._schema.empty_table())]
+            yield [RowGroup.from_table(self._schema.empty_table())]
 
     def _fitting(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         """A column in its type; text for Parquet as a dictionary."""

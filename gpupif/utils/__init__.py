@@ -1,1 +1,1 @@
-"""Small things that every part uses: arguments checked, memory, progress, exact entropies of counts."""
+"""Helpers that every package uses: checks of arguments, settings, memory, progress, exact sums and entropies."""

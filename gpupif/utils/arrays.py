@@ -1,4 +1,4 @@
-"""Arrays of NumPy, Arrow and devices: brought to the host, and checked to hold together."""
+"""Arrays of NumPy, Arrow and devices: they are copied to the host, and checked for damage."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 import numpy.typing as npt
 import pyarrow as pa
 
-# Rows of a row group of a Parquet file at most: what is encoded at once, which keeps a writer's memory small.
+# Rows of a row group of a Parquet file, at most. A row group is encoded at once, so they bound a writer's memory.
 GROUP_ROWS = 1 << 20
 
 
 def is_on_device(array: Any) -> bool:
-    """Whether an array is one of a device."""
+    """Return whether an array is on a device."""
     return hasattr(array, "get")
 
 
 def on_host(array: Any) -> Any:
-    """An array of a device as one of the host; others as they are."""
+    """Return an array of a device as an array of the host; any other array as it is."""
     return array.get() if is_on_device(array) else array
 
 
 def validate(array: pa.ChunkedArray) -> None:
-    """Raise pyarrow.ArrowInvalid for data that do not hold together.
+    """Raise pyarrow.ArrowInvalid for damaged data.
 
-    Numbers of dictionary values that there are not, say, or text that ends outside memory, which Arrow takes from
-    damaged files without a word.
+    Arrow takes damaged data from files without an error: an index of a dictionary value that does not exist, say, or a
+    text that ends outside its memory.
     """
     kind = array.type
     if pa.types.is_dictionary(kind):
@@ -33,21 +33,24 @@ def validate(array: pa.ChunkedArray) -> None:
             chunk.validate()
             chunk.dictionary.validate(full=True)
             indices = chunk.indices
-            # That each number of a value is below theirs is seen in a tenth of Arrow's time where none is missing.
+            # Without missing values, NumPy finds the range of the indices in a tenth of Arrow's time.
             if chunk.null_count or not _between(indices.to_numpy(), len(chunk.dictionary)):
                 chunk.validate(full=True)
         return
-    # Times out of their range, those of a day beyond midnight, are values all the same.
+    # A time of day after midnight is out of range for Arrow, and yet a value: check no values of times and decimals.
     array.validate(full=not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)))
 
 
 def _between(numbers: npt.NDArray[Any], stop: int) -> bool:
-    """Whether these are all from 0 to below `stop`."""
+    """Return whether all numbers are 0 or more and below `stop`."""
     return len(numbers) == 0 or (numbers.min() >= 0 and numbers.max() < stop)
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that nothing is written to: kernels are compiled once for arrays that may be written to and others."""
+    """Return a view that cannot be written to.
+
+    Kernels are compiled anew for writable and read-only arguments: with views, they are compiled once.
+    """
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,7 +1,7 @@
-"""Where and within what gpupif computes: device, memory, temporary files, progress, threads, for all functions at once.
+"""The settings of all functions: device, memory limit, temporary files, progress, threads and compression.
 
-An option has the value of the innermost `config` block around the call that names it, else that of the process
-(`set_config`), else that of its environment variable, else gpupif chooses.
+An option has the value of the innermost `config` block around the call that names the option. Without such a block it
+has the value of the process (`set_config`), else of its environment variable, else gpupif chooses.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .validation import whole_number
 
 AUTO = "auto"
 DEVICES = (AUTO, "cpu", "cuda")
-# How a GPU finds rows that agree.
+# The methods by which a GPU finds rows that agree.
 GROUPINGS = (AUTO, "cudf", "rotation")
-# How files of scores are compressed.
+# The codecs of files of scores.
 CODECS = (AUTO, "zstd", "lz4", "snappy", "none")
 SWITCHES: Mapping[str, bool] = {"1": True, "0": False}
 Auto = Literal["auto"]
@@ -34,9 +34,9 @@ Auto = Literal["auto"]
 
 @dataclass(frozen=True)
 class Resources:
-    """What holds where it is asked for, see `resources`; None: gpupif chooses.
+    """The values of all options at the place of a call, see `resources`. None or "auto": gpupif chooses.
 
-    memory_limit: in bytes. The others as of `config`.
+    memory_limit: bytes. The other fields are the options of `config`.
     """
 
     device: str = AUTO
@@ -49,12 +49,12 @@ class Resources:
 
     @property
     def memory(self) -> int:
-        """Bytes that the process may take: the limit, or 60 % of what is free beside what it has already."""
+        """The bytes that the process may take: the limit, else the bytes that it has and 60 % of the free memory."""
         return default_limit() if self.memory_limit is None else self.memory_limit
 
 
 class Block:
-    """The time of a ``with`` statement in which options hold, in this thread and those that gpupif starts for it."""
+    """A context manager that sets options for a ``with`` block: in its thread, and in threads that gpupif starts."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
@@ -93,51 +93,57 @@ def config(
     threads: int | Auto | None = None,
     compression: str | None = None,
 ) -> Block:
-    """Say for a ``with`` block where and within what gpupif computes; results do not depend on it.
+    """Set device, memory, threads and other settings for a ``with`` block; results do not depend on them.
 
-    It holds for every function of gpupif that is called in the block, by this thread: blocks in other threads do not
-    mind each other. Options that are not named stay as they are, so that blocks can be nested. For the whole process
-    there is `set_config`, and for each option an environment variable; a block goes before both.
+    The settings hold for every function of gpupif that this thread calls in the block. Blocks in other threads are
+    independent. Options that are not named keep their values, so that blocks can be nested. `set_config` sets options
+    for the whole process, and an environment variable sets each option. A block overrides both.
 
     Parameters
     ----------
     device:
-        "cpu"; "cuda" (all GPUs that work) or "cuda:1" (one); or "auto": "cuda" where that can be used, but "cpu" for
-        tables of fewer than 10,000,000 cells. ``Scores.device`` says which ran, ``gpupif info`` why not CUDA. Of a Dask
-        DataFrame: what each worker uses, however small it is. GPUPIF_DEVICE.
+        "cpu", "cuda" (all GPUs that work), "cuda:1" (one GPU), or "auto": "cuda" if a GPU can be used, except for
+        tables of fewer than 10,000,000 cells. ``Scores.device`` says which device ran, ``gpupif info`` why CUDA cannot
+        be used. For a Dask DataFrame, the device of each worker, whatever the size of the table. Default: "auto".
+        Environment: GPUPIF_DEVICE.
     gpu_grouping:
-        How a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (they are sorted), or "auto":
-        "cudf" where it is installed. More than 2^31 - 1 rows are sorted whatever is said, and so are rows of which a
-        measure needs the values of a cohort in order (emd, recursive_n). GPUPIF_GPU_GROUPING.
+        The method by which a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (keys are sorted),
+        or "auto": "cudf" if cuDF is installed. Two kinds of tables are always sorted: more than 2^31 - 1 rows, and rows
+        for a measure that needs the values of a cohort in order (emd, recursive_n). Default: "auto". Environment:
+        GPUPIF_GPU_GROUPING.
     memory_limit:
-        The memory that the process may take, what it holds already included, such as "8GiB", or in bytes; "auto": 60 %
-        of what is free beside that. With a limit, tables of files are always read in streams; with "auto" those are
-        that do not fit. Workers of Dask have limits of their own. GPUPIF_MEMORY_LIMIT.
+        The memory that the process may take, with the memory that it holds already: a text such as "8GiB", or bytes.
+        "auto": the memory that it holds, and 60 % of the free memory. With a limit, tables of files are always read in
+        streams. With "auto", tables of files are read in streams if they do not fit. Workers of Dask have their own
+        limits. Default: "auto". Environment: GPUPIF_MEMORY_LIMIT.
     temp:
-        A folder for temporary files; "auto": beside the output, or the system's where there is none. GPUPIF_TEMP.
+        A folder for temporary files. "auto": the folder of the output, or the system's folder for temporary files if
+        there is no output. Default: "auto". Environment: GPUPIF_TEMP.
     progress:
-        Show progress on standard error: True, False, or "auto": where that is a terminal. False keeps other words on
-        standard error away, too, but no warnings. GPUPIF_PROGRESS: 1, 0 or auto.
+        Whether progress is shown on standard error: True, False, or "auto": if standard error is a terminal. False
+        also hides other messages on standard error, except warnings. Default: "auto". Environment: GPUPIF_PROGRESS,
+        with 1, 0 or auto.
     threads:
-        Threads of the CPU; "auto": as many as it has cores for this process. A task of Dask takes one, or as many as
-        the process of its worker was told. GPUPIF_NUM_THREADS.
+        The number of threads of the CPU. "auto": the number of cores that this process may use. A task of Dask takes
+        one thread, or the number that is set in the process of its worker. Default: "auto". Environment:
+        GPUPIF_NUM_THREADS.
     compression:
-        How files of scores are compressed: "zstd" (small), "lz4" (fast), "snappy", "none", or "auto": "zstd" for
-        Parquet, "lz4" for Feather, which has no "snappy"; CSV is not compressed. Columns that would not get smaller
-        are not either. Scores of a Dask DataFrame heed it, too, unless `Scores.to_parquet` is given Dask's own option.
-        GPUPIF_COMPRESSION.
+        The codec of files of scores: "zstd" (small), "lz4" (fast), "snappy", "none", or "auto": "zstd" for Parquet,
+        "lz4" for Feather. Feather has no "snappy"; CSV is not compressed. Columns that would not get smaller are not
+        compressed. Scores of a Dask DataFrame follow the option too, unless `Scores.to_parquet` gets Dask's own option.
+        Default: "auto". Environment: GPUPIF_COMPRESSION.
 
     Returns
     -------
     Block
-        For ``with``, which gives the `Resources` that hold in it.
+        A context manager. Its ``with`` statement returns the `Resources` of the block.
 
     Raises
     ------
     InputError
-        At once: a value that an option cannot have; ``device="cpu"`` with a way of GPUs to group.
+        Raised at once for a value that an option cannot have, and for ``device="cpu"`` with a method of GPUs.
     OutputError
-        A folder for temporary files that is none, or that cannot be written to.
+        Raised at once for a folder for temporary files that does not exist or cannot be written to.
 
     Examples
     --------
@@ -161,17 +167,17 @@ def set_config(
     threads: int | Auto | None = None,
     compression: str | None = None,
 ) -> Resources:
-    """Say for the whole process, all its threads, where and within what gpupif computes; see `config` for a block.
+    """Set device, memory, threads and other settings for the whole process; `config` sets them for a block.
 
     Returns
     -------
     Resources
-        What holds from now on; without arguments, what holds.
+        The values of all options after the change. Without arguments nothing changes.
 
     Raises
     ------
     InputError, OutputError
-        As `gpupif.config`; nothing is changed then.
+        As `gpupif.config`; no option is changed then.
 
     """
     global _process
@@ -182,7 +188,7 @@ def set_config(
 
 
 def resources() -> Resources:
-    """What holds here; raises InputError or OutputError for an environment variable that says nothing of use."""
+    """Return the values of all options here; raises InputError or OutputError for a useless environment variable."""
     given = {**_process, **_blocks.get()}
     variables = {option: name for option, (name, _) in OPTIONS.items() if option not in given and name in os.environ}
     read = {option: OPTIONS[option][1](name, os.environ[name]) for option, name in variables.items()}
@@ -190,7 +196,7 @@ def resources() -> Resources:
 
 
 def split_device(device: Any, argument: str = "device") -> tuple[str, str, str]:
-    """A word for a device, taken apart at its colon; raises InputError where it is none."""
+    """Return the parts of a word for a device, such as "cuda", ":" and "1"; raises InputError for another word."""
     kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
     if kind not in DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
         raise InputError(f"{argument}: expected one of {', '.join(DEVICES)}, or cuda:0 and so on; got {device!r}.")
@@ -198,7 +204,7 @@ def split_device(device: Any, argument: str = "device") -> tuple[str, str, str]:
 
 
 def check_temp(argument: str, temp: Any) -> Path | None:
-    """The place for temporary files; raises OutputError where it cannot be used."""
+    """Return the folder for temporary files, None for "auto"; raises OutputError for a folder that cannot be used."""
     if temp == AUTO:
         return None
     if not isinstance(temp, str | os.PathLike):
@@ -210,7 +216,7 @@ def check_temp(argument: str, temp: Any) -> Path | None:
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that are given, checked."""
+    """Return the options that are not None, checked and converted."""
     options = {option: OPTIONS[option][1](option, value) for option, value in given.items() if value is not None}
     grouping = options.get("gpu_grouping", AUTO)
     if options.get("device") == "cpu" and grouping != AUTO:
@@ -237,7 +243,7 @@ def _check_memory(argument: str, size: Any) -> int | None:
 
 
 def _check_progress(argument: str, progress: Any) -> bool | None:
-    """A switch: True or False, of an environment variable 1 or 0."""
+    """Return the value of the option `progress`, None for "auto". The environment variable has 1, 0 or auto."""
     expected = "True, False or 'auto'"
     if argument == OPTIONS["progress"][0]:
         progress, expected = SWITCHES.get(progress, progress), "1, 0 or auto"
@@ -252,7 +258,8 @@ def _check_threads(argument: str, threads: Any) -> int | None:
     return None if threads == AUTO else whole_number(argument, threads, "threads")
 
 
-# By option its environment variable, and what checks a value: called with what messages name, the option or variable.
+# The environment variable of each option, and the function that checks and converts a value. The function takes the
+# name of the option or of the variable, for messages, and the value.
 OPTIONS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "device": ("GPUPIF_DEVICE", _check_device),
     "gpu_grouping": ("GPUPIF_GPU_GROUPING", partial(_check_word, GROUPINGS)),

@@ -1,4 +1,4 @@
-"""Results as text: tables for people, one JSON document for programs; for its width see `printed_width`."""
+"""Results as text: tables for people, JSON documents for programs. `printed_width` has the width of tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Record:
     """A result, as a dataclass."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, text, lists and dictionaries for JSON; None for NaN and infinity."""
+        """Return all fields as plain numbers, text, lists and dictionaries for JSON; None for NaN and infinity."""
         return {name: as_json(value) for name, value in vars(self).items()}
 
 
@@ -31,14 +31,14 @@ class Displayable(Record, ABC):
 
     @abstractmethod
     def draw(self, console: Console) -> None:
-        """Draw it on a console of rich."""
+        """Draw the result on a console of rich."""
 
     def print(self, console: Console | None = None) -> None:
-        """Print it. console: of rich, to draw it on; default: standard output."""
+        """Print the result. console: a console of rich. Default: standard output."""
         self.draw(console or standard_output())
 
     def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
+        """Return the result of `to_dict` as a JSON document."""
         return json_text(self.to_dict())
 
     def __str__(self) -> str:
@@ -52,16 +52,20 @@ class Displayable(Record, ABC):
 
 
 def json_text(document: Any, infinite: bool = False) -> str:
-    """Return a document as JSON in several lines, in which what `printable` escapes is a JSON escape.
+    """Return a document as JSON in several lines. Characters that `printable` escapes become JSON escapes.
 
-    infinite: whether numbers may be infinite or NaN, which JSON lacks and Python reads. Else raises ValueError.
+    infinite: whether numbers may be infinite or NaN, which JSON lacks and Python reads. Otherwise such a number raises
+    ValueError. Default: False.
     """
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=infinite)
     return re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 def as_json(value: Any) -> Any:
-    """Return a value of a `Record` for JSON: a frame by its rows, with an index that has a name; see `json_value`."""
+    """Return a value of a `Record` for JSON, see `json_value`.
+
+    A frame becomes a list of its rows, with the index as a column if the index has a name.
+    """
     if is_dataclass(value):
         return {name: as_json(own) for name, own in vars(value).items()}
     if isinstance(value, Mapping):
@@ -92,19 +96,19 @@ def as_text(value: Any) -> str:
 
 
 def as_cell(value: Any) -> str:
-    """Return a number in four digits, a whole number with all its digits, or any other value by `as_text`."""
+    """Return a float in four digits, a whole number with all its digits, or any other value by `as_text`."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else as_text(value)
 
 
 def as_found(value: Any) -> str:
-    """Return a value of a table as one can look it up there: floats with all their digits."""
+    """Return a value of a table so that a reader can look it up in the table: floats with all their digits."""
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a noun as it follows a number: "column" after 1, else "columns"."""
+    """Return a noun in the form that follows a number: "column" after 1, else "columns"."""
     return noun if number == 1 else f"{noun}s"
 
 
@@ -122,10 +126,11 @@ def as_part(share: float) -> str:
 class Heading(NamedTuple):
     """A column of a printed table.
 
-    name: its heading.
-    text: whether it holds words, on the left and in as many lines as they take; else numbers, on the right, never cut.
-    folds: whether numbers may take several lines, too.
-    show: returns a value as text, or as rich's `Text`, with colours.
+    name: the heading.
+    text: whether the column holds words, which are aligned left and may take several lines. Otherwise it holds numbers,
+        which are aligned right and never cut. Default: False.
+    folds: whether numbers may take several lines. Default: False.
+    show: returns a value as text, or as rich's `Text` with colours. Default: `as_cell`.
     """
 
     name: str
@@ -137,9 +142,9 @@ class Heading(NamedTuple):
 def draw_table(
     title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True
 ) -> Table:
-    """Return a table of rich's with these rows, a value for each heading.
+    """Return a table of rich. rows: a value for each heading. show_headings: whether headings are printed.
 
-    All text is shown `printable`, and none is read as rich's markup.
+    All text is made `printable`, and no text is read as rich's markup.
     """
     from rich.table import Table
     from rich.text import Text
@@ -157,7 +162,7 @@ def draw_table(
 
 
 def draw_line(console: Console, text: str, style: str = "") -> None:
-    """Draw a line of text: all of it `printable`, none of it read as rich's markup."""
+    """Draw a line of text. The text is made `printable`, and is not read as rich's markup."""
     from rich.text import Text
 
     console.print(Text(printable(text), style), highlight=False)

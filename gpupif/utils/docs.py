@@ -1,4 +1,4 @@
-"""Documentation that several functions share, said once."""
+"""The docstrings of functions that share parameters with another function: shared entries are written once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def documented_as(source: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Complete the docstring of a function by that of another, for who asks `help`.
+    """Return a decorator that completes the docstring of a function from the docstring of `source`.
 
-    Parameters that its "Parameters" leaves out, and "Raises" and "Warns" where it has none, are as of `source`. Raises
-    LookupError, when the function is made, where a parameter is documented in neither.
+    The decorator adds parameters that the section "Parameters" leaves out, and the sections "Raises" and "Warns" if the
+    function has no such section. It raises LookupError for a parameter that neither docstring documents.
     """
 
     def complete(function: Function) -> Function:
@@ -29,7 +29,7 @@ def documented_as(source: Callable[..., Any]) -> Callable[[Function], Function]:
                 f"{function.__name__}, {source.__name__}: parameter {lacking[0]!r} is documented in neither."
             )
         shared = {title: theirs.get(title, "") for title in ("Raises", "Warns")}
-        # Such a dictionary keeps the places of titles that are there twice.
+        # A title keeps the place of its first occurrence here, so that sections have this order.
         sections = {"": "", "Parameters": "", "Returns": "", **shared, **own}
         sections["Parameters"] = "\n".join(dict.fromkeys(entries[name] for name in names))
         titled = [f"{title}\n{'-' * len(title)}\n{text}" if title else text for title, text in sections.items() if text]
@@ -40,13 +40,13 @@ def documented_as(source: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def _sections(document: str) -> dict[str, str]:
-    """The sections of a docstring by their titles, that before the first by ""."""
+    """Return the sections of a docstring by title. The text before the first title has the title ""."""
     first, *others = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(document), flags=re.MULTILINE)
     return {"": first.strip(), **dict(zip(others[::2], map(str.strip, others[1::2]), strict=True))}
 
 
 def _entries(parameters: str) -> dict[str, str]:
-    """By parameter the entry of a section that documents it, perhaps with others."""
+    """Return for each parameter the entry that documents it. An entry may document several parameters."""
     _, *parts = re.split(r"^([\w, ]+):\n", parameters, flags=re.MULTILINE)
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return {name: f"{names}:\n{text.rstrip()}" for names, text in pairs for name in names.split(", ")}

@@ -1,4 +1,4 @@
-"""Exact sums of floats, and sums of rows: the same in any order and from any parts, on host and device."""
+"""Exact sums of floats, and sums of rows. They do not depend on the order and parts of the numbers, nor the device."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from gpupif.kernels.row_sums import add_column
 from .arrays import is_on_device, read_only
 from .percentiles import ONCE
 
-# All floats are whole multiples of 2^-LEAST_BITS.
+# Every finite float is a whole multiple of 2^-LEAST_BITS.
 LEAST_BITS = 1074
-# Types that are added up as they are; others are made float64 before.
+# Types that are added up as they are; numbers of other types are made float64 before.
 ADDED = (np.float64, np.float32, np.int64)
-# On a device so many bits of all numbers are summed at a time: of at most 2^31 numbers the sums fit into 64 bits.
+# Bits of all numbers that a device sums at a time. The sum of up to 2^31 such numbers fits into 64 bits.
 DIGIT_BITS = 32
 
 
 class ExactSum(NamedTuple):
-    """A sum of numbers but NaN: that of the finite ones as a whole multiple of 2^-1074.
+    """The exact sum of some numbers without NaN.
 
-    terms: how many numbers there are. infinite: the sum of the infinite ones; NaN where there are both.
+    units: whole number. The sum of the finite numbers, as a multiple of 2^-1074.
+    terms: whole number. How many numbers there are, finite and infinite.
+    infinite: float. The sum of the infinite numbers: 0 if there are none, NaN if there are inf and -inf.
     """
 
     units: int = 0
@@ -34,22 +36,23 @@ class ExactSum(NamedTuple):
     infinite: float = 0.0
 
     @classmethod
-    def of(cls, numbers: Any, times: npt.NDArray[np.int64] = ONCE) -> ExactSum:
-        """Of floats, or whole numbers below 2^53, of the host or a device.
+    def from_numbers(cls, numbers: Any, times: npt.NDArray[np.int64] = ONCE) -> ExactSum:
+        """Return the sum of numbers.
 
-        times: how often each occurs, 2^36 times all together at most; empty, as of a device always: once.
+        numbers: floats, or whole numbers below 2^53, on the host or a device. times: how often each number occurs, in
+        total at most 2^36 times; empty: each occurs once. Numbers on a device occur once. Default: once.
         """
         return _sum_on_device(numbers) if is_on_device(numbers) else _sum_on_host(numbers, times)
 
     @classmethod
     def total(cls, parts: Iterable[ExactSum]) -> ExactSum:
-        """Of several together."""
+        """Return the sum of the sums of all parts."""
         units, terms, infinite = zip(cls(), *parts, strict=True)
         return cls(sum(units), sum(terms), sum(infinite))
 
     @property
     def mean(self) -> float:
-        """Of the numbers, rounded once; NaN of none."""
+        """The mean of the numbers, rounded once; NaN if there are no numbers."""
         return self.over(self.terms) if self.terms else math.nan
 
     def over(self, number: int) -> float:
@@ -73,14 +76,14 @@ def _sum_on_host(numbers: npt.NDArray[Any], times: npt.NDArray[np.int64]) -> Exa
     high, low = (sums[0] - sums[1])[:NOT_FINITE].T
     units = 0
     for exponent in np.flatnonzero(high | low).tolist():
-        # The exponent of the least numbers, 0, stands for the same power as 1.
+        # Floats with the exponent 0 (subnormal numbers) have the unit of floats with the exponent 1.
         units += ((int(high[exponent]) << LOW_BITS) + int(low[exponent])) << max(0, exponent - 1)
     return ExactSum(units, terms, infinite)
 
 
 def _sum_on_device(numbers: Any) -> ExactSum:
     numbers = numbers.astype(np.float64, copy=False)
-    # Digits of all numbers at once, the highest first, until nothing is left of any: what a digit leaves is exact.
+    # Take the highest DIGIT_BITS bits off all numbers until nothing is left. Each step is exact: no bit is rounded.
     rest, units = numbers[np.isfinite(numbers)], 0
     while len(rest) and (highest := float(abs(rest).max())):
         place = max(math.frexp(highest)[1] - DIGIT_BITS, -LEAST_BITS)
@@ -91,24 +94,27 @@ def _sum_on_device(numbers: Any) -> ExactSum:
 
 
 def _infinite(numbers: Any) -> float:
-    """The sum of the numbers that are infinite."""
+    """Return the sum of the numbers that are infinite: 0.0 if there are none, NaN for both signs."""
     return float(sum(sign for sign in (math.inf, -math.inf) if (numbers == sign).any()))
 
 
 class RowSums(NamedTuple):
-    """Sums of rows to twice the precision of a float, high + low: exact, but for numbers more than 2^50 apart."""
+    """Sums of rows to twice the precision of a float. They are exact unless numbers are more than 2^50 apart.
+
+    high: floats (rows). The sums, rounded. low: floats (rows). The rest that rounding left.
+    """
 
     high: Any
     low: Any
 
     @classmethod
     def zeros(cls, rows: int) -> RowSums:
-        """Of so many rows without columns, on the host."""
+        """Return the sums of `rows` rows without columns, on the host."""
         return cls(np.zeros(rows), np.zeros(rows))
 
     @classmethod
-    def of(cls, columns: Iterable[Any]) -> RowSums | None:
-        """Of columns of host or device; None without any."""
+    def from_columns(cls, columns: Iterable[Any]) -> RowSums | None:
+        """Return the sums of columns on the host or a device; None if there is no column."""
         sums: RowSums | None = None
         for column in columns:
             if sums is None:
@@ -119,7 +125,7 @@ class RowSums(NamedTuple):
         return sums
 
     def plus(self, column: Any) -> RowSums:
-        """With another column; on the host these sums become it."""
+        """Return the sums with another column added. On the host these sums themselves are changed."""
         if not is_on_device(column):
             add_column(np.asarray(column), self.high, self.low)
             return self
@@ -131,16 +137,19 @@ class RowSums(NamedTuple):
         return RowSums(high, self.low + lost)
 
     def add_at(self, rows: Any, others: RowSums) -> None:
-        """Add sums of some rows, each once; on the host."""
+        """Add other sums to some rows, on the host. rows: the numbers of the rows, each once."""
         some = RowSums(self.high[rows], self.low[rows]).plus(others.high).plus(others.low)
         self.high[rows], self.low[rows] = some
 
     def rounded(self) -> Any:
-        """As floats, rounded once."""
+        """Return the sums as floats, rounded once."""
         return self.high + self.low
 
 
 def sum_rows(columns: Iterable[Any]) -> Any:
-    """The sum of each row in float64, rounded once; of columns of host or device, None without any."""
-    sums = RowSums.of(columns)
+    """Return the sum of each row in float64, rounded once; None if there is no column.
+
+    columns: arrays on the host or a device.
+    """
+    sums = RowSums.from_columns(columns)
     return None if sums is None else sums.rounded()

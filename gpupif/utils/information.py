@@ -1,4 +1,7 @@
-"""Entropies of counts, in bits: from whole numbers, so that they do not depend on the order of rows or values."""
+"""Entropies of counts, in bits. They are summed in whole numbers, so they do not depend on the order of rows or values.
+
+A logarithm is a whole number of *units*: 1 unit is 2^-LOG_BITS bits, see `kernels/log_units.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ import numpy.typing as npt
 
 from gpupif.kernels.log_units import COARSE_LOG_BITS, LEAST_FINE, LOG_BITS
 
-# Counts whose logarithms are kept in a table.
+# Counts below this have their logarithms in a table.
 SMALL_COUNTS = 1024
 
 
 def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """log2 of each count, in units."""
+    """Return log2 of each count, in units."""
     from gpupif.kernels.logarithms import log2_of_counts
 
     logs = np.empty(len(counts), np.int64)
@@ -27,17 +30,21 @@ def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
 
 @cache
 def small_logs() -> npt.NDArray[np.int64]:
-    """log2 of the counts 0 to SMALL_COUNTS - 1, in units."""
+    """Return log2 of the counts 0 to SMALL_COUNTS - 1, in units."""
     return log2_counts(np.arange(SMALL_COUNTS))
 
 
 def log2_of_shares(counts: npt.NDArray[np.integer], total: int) -> npt.NDArray[np.int64]:
-    """log2 of counts / total, in units."""
+    """Return log2 of counts / total, in units."""
     return log2_counts(counts) - log2_counts(np.array([total]))
 
 
 def log2_of_probabilities(probabilities: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int]:
-    """log2 of probabilities above 0 in units of 2^-b bits, and b: less where the least has too long a logarithm."""
+    """Return log2 of probabilities in units of 2^-b bits, and b.
+
+    probabilities: numbers above 0. b is `LOG_BITS`, or `COARSE_LOG_BITS` if a probability is below `LEAST_FINE`: its
+    logarithm would not fit.
+    """
     from gpupif.kernels import logarithms as kernels
 
     bits = LOG_BITS if probabilities.min(initial=1.0) >= LEAST_FINE else COARSE_LOG_BITS
@@ -47,85 +54,96 @@ def log2_of_probabilities(probabilities: npt.NDArray[np.float64]) -> tuple[npt.N
 
 
 class Sizes(NamedTuple):
-    """How many groups of rows there are of each size, ascending; those of one row, which weigh nothing, left out."""
+    """The numbers of cohorts, or of equivalence classes, by their size.
+
+    Groups of one row are left out, as they add nothing to an entropy: log2(1) = 0.
+
+    sizes: whole numbers, ascending. The sizes that occur, in rows.
+    times: whole numbers. The number of groups of each size.
+    """
 
     sizes: npt.NDArray[np.int64]
     times: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, sizes: npt.NDArray[np.integer], times: npt.NDArray[np.integer] | None = None) -> Sizes:
-        """Groups of these sizes, which may repeat, each taken `times` times (default once)."""
+    def from_counts(cls, sizes: npt.NDArray[np.integer], times: npt.NDArray[np.integer] | None = None) -> Sizes:
+        """Return the sizes of groups. sizes: the size of each group. times: its multiplicity. Default: once."""
         if times is None:
-            different, found = np.unique(sizes[sizes > 1], return_counts=True)
-            return cls(different.astype(np.int64), found)
+            distinct, multiplicities = np.unique(sizes[sizes > 1], return_counts=True)
+            return cls(distinct.astype(np.int64), multiplicities)
         keep = (sizes > 1) & (times > 0)
-        different, place = np.unique(sizes[keep], return_inverse=True)
-        found = np.zeros(len(different), np.int64)
-        np.add.at(found, place, times[keep])
-        return cls(different.astype(np.int64), found)
+        distinct, place = np.unique(sizes[keep], return_inverse=True)
+        multiplicities = np.zeros(len(distinct), np.int64)
+        np.add.at(multiplicities, place, times[keep])
+        return cls(distinct.astype(np.int64), multiplicities)
 
     @classmethod
     def total(cls, parts: Iterable[Sizes]) -> Sizes:
-        """Groups of several parts of a table together."""
+        """Return the sizes of the groups of all parts of a table."""
         nothing = np.empty(0, np.int64)
-        several = [cls(nothing, nothing), *parts]
-        return cls.of(
-            np.concatenate([part.sizes for part in several]), np.concatenate([part.times for part in several])
+        given = [cls(nothing, nothing), *parts]
+        return cls.from_counts(
+            np.concatenate([part.sizes for part in given]), np.concatenate([part.times for part in given])
         )
 
     def log_sum(self) -> LogSum:
-        """The sum of c log2 c over the groups' sizes c."""
+        """Return the sum of c log2 c over the sizes c of all groups."""
         from gpupif.kernels.sizes import sum_log_counts
 
         high, low = sum_log_counts(self.sizes, self.times)
         return LogSum((int(high) << 64) + int(low))
 
     def sum_log(self) -> float:
-        """Sum of c log2 c over the groups' sizes c, rounded once."""
+        """Return the sum of c log2 c over the sizes c of all groups, in bits, rounded once."""
         return self.log_sum().sum_log()
 
 
 class LogSum(NamedTuple):
-    """The sum of c log2 c over groups of c rows each, as a whole number of units: only the logarithms are rounded.
+    """The sum of c log2 c over groups of c rows each, as a whole number of units.
 
-    So it is the same whatever the order and the parts that groups come in, and small, however many sizes there are.
+    Only the logarithms are rounded. The sum does not depend on the order or the parts of the groups, and is small for
+    any number of sizes.
     """
 
     units: int
 
     @classmethod
     def total(cls, parts: Iterable[Sizes | LogSum]) -> LogSum:
-        """Groups of several parts of a table together."""
+        """Return the sum over the groups of all parts of a table."""
         return cls(sum(part.log_sum().units for part in parts))
 
     def log_sum(self) -> LogSum:
-        """Itself; see `Sizes`."""
+        """Return this sum, so that callers need not tell it from `Sizes`."""
         return self
 
     def sum_log(self) -> float:
-        """The sum in bits, rounded."""
+        """Return the sum in bits, rounded once."""
         return float(self.units / (1 << LOG_BITS))
 
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
-    """Entropy of the distribution that these counts have, in bits; 0 for a single value, and for nothing."""
+    """Return the entropy of the distribution of counts, in bits; 0 for a single value, and for no counts."""
     total = int(counts.sum())
-    whole = Sizes.of(np.array([total], np.int64)).log_sum()
-    return conditional_entropy(whole, Sizes.of(counts).log_sum(), total)
+    whole = Sizes.from_counts(np.array([total], np.int64)).log_sum()
+    return conditional_entropy(whole, Sizes.from_counts(counts).log_sum(), total)
 
 
 def conditional_entropy(cohorts: LogSum, distinct: LogSum, rows: int) -> float:
-    """H(X|known) in bits, rounded once, from sums over cohorts and over groups that agree on X too; 0 for no rows."""
+    """Return H(X|known) in bits, rounded once; 0 for no rows.
+
+    cohorts: the sum over the cohorts. distinct: the sum over groups of rows that agree on X and on the known columns.
+    rows: the number of rows.
+    """
     return max(0.0, float((cohorts.units - distinct.units) / (max(1, rows) << LOG_BITS)))
 
 
 def column_weight(conditional: float, entropy: float) -> float:
-    """Weight of a column, H(X|known) / H(X), in [0, 1] whatever rounding does; 0 where H(X) is 0."""
+    """Return the weight of a column, H(X|known) / H(X), within [0, 1] in spite of rounding; 0 if H(X) is 0."""
     return min(1.0, max(0.0, conditional) / entropy) if entropy > 0 else 0.0
 
 
 def entropy_of_probabilities(probabilities: npt.NDArray[np.float64]) -> float:
-    """Entropy of a distribution, in bits; zero probabilities add nothing."""
+    """Return the entropy of a distribution, in bits; zero probabilities add nothing."""
     from gpupif.kernels.logarithms import log2_of_floats
 
     positive = probabilities[probabilities > 0]

@@ -14,8 +14,8 @@ from typing import Any
 def names_of_stub(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for a package, made from the imports in its stub.
 
-    Type checkers read the same stub. package, file: `__name__` and `__file__` of the package. A name is either a module
-    (`from . import datasets as datasets`) or a name in a module (`from .summary import Summary as Summary`).
+    Type checkers read the stub too. package: `__name__` of the package. file: `__file__` of the package. A name is a
+    module (`from . import datasets as datasets`) or a name in a module (`from .summary import Summary as Summary`).
     """
     places: dict[str, tuple[str, bool]] = {}
     for node in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body:

@@ -1,4 +1,4 @@
-"""Memory: how much a run may take, how much it has, and sizes as people write them."""
+"""The memory that a run may take, the memory that it has, and sizes as people write them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pyarrow as pa
 from ..errors import InputError
 from .validation import MOST, brief, is_whole
 
-# Of the memory that is free, what a run takes that was given no limit.
+# The share of the free memory that a run without a limit may take.
 SHARE = 0.6
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 def parse_size(argument: str, size: Any) -> int:
-    """Bytes of a size such as 2147483648, "2GiB", "500 MB"; raises InputError."""
+    """Return the bytes of a size such as 2147483648, "2GiB" or "500 MB"; raises InputError for another text."""
     if is_whole(size) and size > 0:
         return min(int(size), MOST)
     match = (
@@ -36,7 +36,7 @@ def parse_size(argument: str, size: Any) -> int:
 
 
 def shown(size: float) -> str:
-    """A size as people read it."""
+    """Return a number of bytes as people read it, such as "1.5 GiB"."""
     for limit, unit in ((2**30, "GiB"), (2**20, "MiB")):
         if size >= limit:
             return f"{size / limit:.1f} {unit}"
@@ -44,33 +44,36 @@ def shown(size: float) -> str:
 
 
 def resident_bytes() -> int:
-    """Memory that this process has now."""
+    """Return the bytes of memory that this process has now."""
     pages = Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def give_back_unused() -> None:
-    """Give the system back what Arrow and the C library keep for later: `resident_bytes` counts that as taken."""
+    """Return unused memory of Arrow and of the C library to the system: `resident_bytes` counts it as taken."""
     pa.default_memory_pool().release_unused()
-    # Other libraries than glibc have no such function.
+    # Other C libraries than glibc lack the function.
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def free_bytes() -> int:
-    """Memory that this process can still take: what the machine has available, or less where a cgroup limits it."""
+    """Return the bytes that this process can still take: the available memory, or less if a cgroup limits it."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     return min([available, *_cgroup_rooms()])
 
 
 def default_limit() -> int:
-    """What a run may take that was given no limit: 60 % of what is free, and what the process has already."""
+    """Return the bytes that a run without a limit may take: the memory of the process, and 60 % of the free memory."""
     return resident_bytes() + int(SHARE * free_bytes())
 
 
 def _cgroup_rooms(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> list[int]:
-    """What each cgroup that the process is in, of version 1 or 2, leaves it; files cached by the kernel are free."""
+    """Return the bytes that each cgroup of the process leaves to it, in version 1 or 2 of cgroups.
+
+    Files that the kernel caches count as free. root, own: the paths of the kernel's files; tests give others.
+    """
     rooms = []
     try:
         groups = [line.split(":", 2) for line in own.read_text().splitlines()]
@@ -85,7 +88,7 @@ def _cgroup_rooms(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/s
         else:
             continue
         folder = base / path.strip("/")
-        # A container often sees its own group as the root.
+        # A container often sees its own cgroup as the root.
         for group in [folder, *folder.parents] if folder.is_dir() else [base]:
             rooms += _room(group, limit, usage, cached)
             if group == base:
@@ -99,7 +102,7 @@ def _room(group: Path, limit: str, usage: str, cached: str) -> list[int]:
         facts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     except (OSError, ValueError):
         return []
-    # Version 1 says "no limit" by a number beyond any memory.
+    # In version 1, a number beyond any memory means "no limit".
     if most == "max" or int(most) >= 1 << 60:
         return []
     return [max(0, int(most) - used + int(facts.get(cached, 0)))]

@@ -1,4 +1,4 @@
-"""Exact percentiles of more numbers than fit into memory."""
+"""Exact percentiles of more numbers than fit into memory: the numbers are read four times, and never sorted."""
 
 from __future__ import annotations
 
@@ -15,59 +15,65 @@ from gpupif.kernels.select import count_patterns
 
 from .repeated import Repeated
 
+# The empty array in place of multiplicities: each number occurs once.
 ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
+# A float64 is read as four digits of 16 bits.
 DIGITS = 1 << 16
-# By how much the bits of a number are moved for its digits, the highest first.
+# The bits by which a number is shifted for each of its digits, the highest digit first.
 SHIFTS = (48, 32, 16, 0)
-# Digits in the order of the numbers that have them: the bits of negative ones order the other way round. Of the first
-# digits those from -inf to inf; what is beyond is NaN.
+# The digits in the order of the numbers that have them. The bits of negative numbers have the reverse order. FIRST has
+# the first digits from -inf to inf; other first digits are NaN.
 FORWARD = np.arange(DIGITS)
 BACKWARD = FORWARD[::-1]
 FIRST = np.concatenate([np.arange(0xFFF0, 0x7FFF, -1), np.arange(0x7FF1)])
-# Numbers and how often each occurs (empty: once), piece by piece.
-Pieces = Callable[[], Iterable[tuple[Any, Any]]]
-# By digits before it how often each next digit occurs.
+# A function that yields numbers, chunk by chunk, and how often each occurs (`ONCE`: once).
+NumberChunks = Callable[[], Iterable[tuple[Any, Any]]]
+# The number of times that each next digit occurs, by the digits before it (the prefix).
 DigitCounts = dict[int, Any]
 
 
 def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The values that differ, and how often each occurs."""
+    """Return the distinct values of a column, and how often each occurs."""
     times = np.zeros(len(values.distinct), np.int64)
     count_numbers(values.numbers, times)
     return values.distinct, times
 
 
-def percentiles(pieces: Pieces, wanted: Sequence[float]) -> list[float]:
-    """Percentiles (linear, as `numpy.percentile` has them) of numbers, but NaN, read four times; of none NaN.
+def percentiles(chunks: NumberChunks, wanted: Sequence[float]) -> list[float]:
+    """Return percentiles of numbers without NaN, as `numpy.percentile` computes them (linear); NaN for no numbers.
 
-    pieces: gives all numbers, each time it is called.
+    chunks: yields all numbers each time it is called; it is called four times. wanted: percentiles, 0 to 100.
     """
-    return percentiles_of([pieces], wanted, lambda count, tasks: [count(*task) for task in tasks])
+    return percentiles_of([chunks], wanted, lambda count, tasks: [count(*task) for task in tasks])
 
 
 def percentiles_of(
-    several: Sequence[Pieces], wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
+    sources: Sequence[NumberChunks], wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
 ) -> list[float]:
-    """Percentiles of the numbers of several together; run: counts those of all, see `Workers.run`."""
-    search = PercentileSearch.of(wanted)
+    """Return percentiles of the numbers of all sources together, see `percentiles`.
 
-    def count(pieces: Pieces) -> DigitCounts:
+    sources: functions that yield numbers. run: calls a function for each source and returns all results, see
+    `Workers.run`.
+    """
+    search = PercentileSearch.for_percents(wanted)
+
+    def count(chunks: NumberChunks) -> DigitCounts:
         counts: DigitCounts = {}
-        for numbers, times in pieces():
+        for numbers, times in chunks():
             search.count(numbers, times, counts)
         return counts
 
     for _ in SHIFTS:
-        first, *others = run(count, [(pieces,) for pieces in several])
+        first, *others = run(count, [(chunks,) for chunks in sources])
         for counts in others:
             for prefix, digits in counts.items():
                 first[prefix] = first[prefix] + digits if prefix in first else digits
         search = search.narrowed(first)
-    return search.found()
+    return search.percentiles()
 
 
 def percentiles_of_sorted(numbers: Any, wanted: Sequence[float]) -> list[float]:
-    """The same of numbers in order without NaN, of host or device."""
+    """Return percentiles of sorted numbers without NaN, on the host or a device; NaN for no numbers."""
     if not len(numbers):
         return [math.nan] * len(wanted)
     places = [_place(percent, len(numbers)) for percent in wanted]
@@ -77,10 +83,17 @@ def percentiles_of_sorted(numbers: Any, wanted: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class PercentileSearch:
-    """Percentiles of numbers, found by 16 of their bits at a time, the highest first.
+    """A search for percentiles, which finds 16 bits of each result at a time, the highest bits first.
 
-    Each look at all numbers, in any pieces, `count`s them; `narrowed` then knows 16 bits more, after four all. The
-    first look tells how many numbers there are, and so which ranks are looked for; NaN is none.
+    Each look goes over all numbers in any chunks: `count` counts their next digits, and `narrowed` then knows 16 bits
+    more. Four looks find all bits. The first look counts the numbers without NaN, from which the ranks follow.
+
+    wanted: the percentiles, 0 to 100.
+    places: the place of each percentile among the numbers in order, from 0; between two ranks it has a fraction.
+    ranks: the ranks of the numbers that are needed, ascending.
+    prefixes: the digits of each of these numbers that are known so far.
+    left: the rank of each of these numbers among the numbers with its prefix.
+    looks: the number of looks so far.
     """
 
     wanted: tuple[float, ...]
@@ -91,13 +104,13 @@ class PercentileSearch:
     looks: int = 0
 
     @classmethod
-    def of(cls, wanted: Sequence[float]) -> PercentileSearch:
-        """A search for percentiles."""
+    def for_percents(cls, wanted: Sequence[float]) -> PercentileSearch:
+        """Return a new search. wanted: percentiles, 0 to 100."""
         return cls(tuple(wanted))
 
     def count(self, numbers: Any, times: Any, counts: DigitCounts) -> None:
-        """Count the next digits of some numbers, each of which occurs so many times (empty: once)."""
-        # Adding zero makes -0.0 the 0.0 that it is, and any NaN one whose first digit is not that of infinity.
+        """Add the next digits of some numbers to `counts`. times: how often each number occurs; empty: once."""
+        # Adding zero turns -0.0 into 0.0, and any NaN into a NaN whose first digit is not a digit of infinity.
         bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
         for prefix in set(self.prefixes):
             if prefix not in counts:
@@ -105,7 +118,7 @@ class PercentileSearch:
             count_patterns(bits, times, prefix, SHIFTS[self.looks], counts[prefix])
 
     def narrowed(self, counts: Mapping[int, Any]) -> PercentileSearch:
-        """The search after a look at all numbers."""
+        """Return the search after a look. counts: the counts of all numbers."""
         first = not self.looks
         search = self._ranked(int(counts[0][FIRST].sum()) if counts else 0) if first else self
         prefixes, left = [], []
@@ -120,30 +133,33 @@ class PercentileSearch:
         return replace(search, prefixes=tuple(prefixes), left=tuple(left), looks=self.looks + 1)
 
     def _ranked(self, total: int) -> PercentileSearch:
-        """The search among so many numbers."""
+        """Return the search for the ranks that follow from `total` numbers."""
         places = tuple(_place(percent, total) for percent in self.wanted) if total else ()
         ranks = tuple(sorted({rank for place in places for rank in (math.floor(place), math.ceil(place))}))
         return replace(self, places=places, ranks=ranks, prefixes=(0,) * len(ranks), left=ranks)
 
-    def found(self) -> list[float]:
-        """The percentiles, after four looks."""
+    def percentiles(self) -> list[float]:
+        """Return the percentiles, after four looks; NaN if there are no numbers."""
         if not self.places:
             return [math.nan] * len(self.wanted)
         numbers = [float(np.uint64(bits).view(np.float64)) for bits in self.prefixes]
-        of_rank = dict(zip(self.ranks, numbers, strict=True))
+        by_rank = dict(zip(self.ranks, numbers, strict=True))
         return [
-            _between(of_rank[math.floor(place)], of_rank[math.ceil(place)], place - math.floor(place))
+            _between(by_rank[math.floor(place)], by_rank[math.ceil(place)], place - math.floor(place))
             for place in self.places
         ]
 
 
 def _place(percent: float, total: int) -> float:
-    """Of a percentile among so many numbers in order, from 0."""
+    """Return the place of a percentile among `total` sorted numbers, from 0."""
     return percent / 100 * (total - 1)
 
 
 def _between(low: float, high: float, share: float) -> float:
-    """By the formula of `numpy.percentile`, for the same bits; between a number and infinity it is infinite."""
+    """Return the value at a share of the way from `low` to `high`; infinite between a number and infinity.
+
+    The formula is that of `numpy.percentile`, so that bits are equal.
+    """
     if math.isinf(low) or math.isinf(high):
         return low if low == high else low + high
     step = high - low

@@ -1,4 +1,4 @@
-"""The width of what is printed: on a terminal, into a file or a pipe, and as text."""
+"""The width of printed results: on a terminal, in a file or a pipe, and as text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Columns of a text, as `str` returns it, and of a standard output that is no terminal.
+# Characters of a line of text, as `str` returns it, and of a standard output that is no terminal.
 TEXT_WIDTH, PIPE_WIDTH = 120, 140
 
 
 def standard_output() -> Console:
-    """Return a console of rich on standard output: as wide as the terminal, else wide enough for most tables."""
+    """Return a console of rich on standard output. It is as wide as the terminal, else wide enough for most tables."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)

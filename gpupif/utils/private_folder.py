@@ -1,11 +1,11 @@
-"""Folders and files that their owner alone can read and change, and paths that no other user leads elsewhere.
+"""Folders and files that only their owner can read and change, and paths that no other user can lead elsewhere.
 
-All that gpupif writes beside its outputs (work folders, temporary folders, the state of nightly runs) is made here:
+All files of gpupif beside its outputs are made here: work folders, temporary folders, the state of nightly runs.
 
 * A folder is made with mode 0700, and a file in it with mode 0600, whatever the umask.
-* A folder that is there already is taken only where it is ours and nobody else can write to it; its rights stay.
-* A folder that is held open is reached by its descriptor, so that nobody can put another one in its place.
-* A link that another user made is followed nowhere.
+* An existing folder is taken only if it is ours and nobody else can write to it; its rights stay.
+* An open folder is reached by its descriptor, so that nobody can put another folder in its place.
+* A link of another user is never followed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import IO, Literal
 from ..errors import OutputError
 
 OWNER_FOLDER, OWNER_FILE = 0o700, 0o600
-# The rights of all but the owner: to do anything, and to write.
+# The rights of everybody except the owner: all rights, and the right to write.
 OTHERS, OTHERS_WRITE = 0o077, 0o022
-# The rights that programs ask for, of which the umask takes some.
+# The rights that programs request for new folders and files. The umask removes some of them.
 ASKED_FOLDER, ASKED_FILE = 0o777, 0o666
-# The name of a file until it has its own; a killed run may leave one.
+# The name of a file until it is renamed to its final name. A killed run may leave such a file.
 BESIDE = ".gpupif-*.tmp"
-# The file in folders of gpupif's own.
+# The file that marks a folder as made by gpupif.
 MARKER = "made-by-gpupif"
-# The folder in which Linux has the open files of a process, by descriptor.
+# The folder in which Linux shows the open files of a process, by descriptor.
 DESCRIPTORS = Path("/proc/self/fd")
-# Linux follows so many links of one path.
+# The most links of a path that Linux follows.
 MOST_LINKS = 40
 # The user whose links everybody follows: the administrator.
 ROOT = 0
@@ -49,10 +49,10 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def private_folder(folder: Path, mend: str = "Choose another place.") -> Path:
-    """Make a folder that its owner alone can enter, with the folders above it, or take the one that is there.
+    """Make a folder that only its owner can enter, with the folders above it, or take an existing folder.
 
-    The rights of a folder that is there stay as they are. mend: str. What the errors advise. Raises OutputError for a
-    link, and for a folder that another user owns or can write to; OSError where the disk refuses.
+    An existing folder keeps its rights. mend: str. The advice in errors. Raises OutputError for a link, and for a
+    folder that another user owns or can write to. Raises OSError if the disk refuses.
     """
     for above in reversed(folder.parents):
         if not above.exists():
@@ -62,64 +62,70 @@ def private_folder(folder: Path, mend: str = "Choose another place.") -> Path:
 
 
 def fresh_folder(folder: Path) -> Path:
-    """Make an empty private folder, in place of a folder that is there; raises as `private_folder`."""
+    """Make an empty private folder; an existing folder is deleted first. Raises the errors of `private_folder`."""
     if folder.exists():
         shutil.rmtree(folder)
     return private_folder(folder)
 
 
 class HeldFolder:
-    """A private folder of gpupif's own, which may delete all that is in it; held open until `close`.
+    """A private folder that gpupif made, and whose files it may delete. It is open until `close`.
 
-    place: Path. The path by which users know the folder. path: Path. The same folder by its descriptor: files below it
-    are reached even where somebody gave its name to another folder meanwhile. It holds in this process alone. A file,
-    `MARKER`, says that gpupif made the folder: who may rename folders could give its name to another one of ours.
+    place: Path. The path by which users know the folder.
+    path: Path. The path of the folder by its descriptor, which only this process can use. It leads to the folder even
+        if somebody gives the folder's name to another folder meanwhile.
+
+    The file `MARKER` says that gpupif made the folder. Without it, a user who may rename folders could give the name to
+    another folder of ours, and gpupif would delete its files.
     """
 
     def __init__(self, place: Path, make: bool = True, mend: str = "Choose another place.") -> None:
-        """Make or take the folder; make: whether to make it where there is none.
+        """Make or take the folder. make: whether to make a folder that does not exist. mend: the advice in errors.
 
-        Raises as `private_folder`, and OutputError for a folder with files in it that gpupif did not make.
+        Raises the errors of `private_folder`, and OutputError for a folder with files that gpupif did not make.
         """
         self.place = place
         self._number = _open_folder(place, make, mend)
         self.path = DESCRIPTORS / str(self._number)
         try:
-            found = sorted(os.listdir(self.path))
-            if found and MARKER not in found:
+            names = sorted(os.listdir(self.path))
+            if names and MARKER not in names:
                 raise OutputError(
-                    f"{place}: expected a folder that gpupif made, got another one, with {found[0]} in it. {mend}"
+                    f"{place}: expected a folder that gpupif made, got another one, with {names[0]} in it. {mend}"
                 )
             _keep_to_owner(self._number, OWNER_FOLDER)
-            if not found:
+            if not names:
                 os.close(open_as_is(self.path / MARKER))
         except BaseException:
             self.close()
             raise
 
     def has_name(self) -> bool:
-        """Return whether the folder still has its name: another run may have given it up, or somebody taken it."""
+        """Return whether the folder still has its name. Another run may have renamed it, or a user replaced it."""
         try:
             return os.path.samestat(os.fstat(self._number), self.place.lstat())
         except FileNotFoundError:
             return False
 
     def give_up_name(self) -> None:
-        """Rename a folder that is to be deleted, so that its name is free at once; `aside` finds what a kill leaves."""
+        """Rename a folder that will be deleted, so that its name is free at once.
+
+        After a kill, `aside` finds the renamed folder.
+        """
         other = self.place.with_name(f"{self.place.name}-{secrets.token_hex(8)}")
         with contextlib.suppress(OSError):
             if self.has_name():
                 self.place = self.place.rename(other)
 
     def empty(self) -> None:
-        """Delete what is in the folder; what cannot be deleted stays."""
+        """Delete everything in the folder except the marker; entries that cannot be deleted stay."""
         with contextlib.suppress(OSError):
             for entry in sorted(self.path.iterdir()):
                 if entry.name != MARKER:
                     remove(entry)
 
     def remove(self) -> None:
-        """Delete all that is in the folder, and the folder; what cannot be deleted stays."""
+        """Delete the folder with everything in it; entries that cannot be deleted stay, and the folder with them."""
         self.empty()
         with contextlib.suppress(OSError):
             if os.listdir(self.path) == [MARKER]:
@@ -127,17 +133,17 @@ class HeldFolder:
                 self.place.rmdir()
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder."""
         os.close(self._number)
 
 
 def aside(place: Path) -> Iterator[Path]:
-    """Return the folders that gave up this name and are not deleted yet."""
+    """Return the folders that had the name `place` and were renamed to be deleted, see `HeldFolder.give_up_name`."""
     return place.parent.glob(f"{place.name}-*")
 
 
 def remove(entry: Path) -> None:
-    """Delete a file, a link or a folder with all that is in it; what cannot be deleted stays."""
+    """Delete a file, a link, or a folder with everything in it; an entry that cannot be deleted stays."""
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry, ignore_errors=True)
     else:
@@ -146,7 +152,7 @@ def remove(entry: Path) -> None:
 
 
 def _open_folder(folder: Path, make: bool, mend: str) -> int:
-    """Return the descriptor of a private folder; make: whether to make it where there is none."""
+    """Open a private folder and return its descriptor. make: whether to make a folder that does not exist."""
     made = False
     if make:
         with contextlib.suppress(FileExistsError):
@@ -169,9 +175,9 @@ def _open_folder(folder: Path, make: bool, mend: str) -> int:
             _keep_to_owner(number, OWNER_FOLDER)
         elif status.st_mode & OTHERS_WRITE:
             place = real_path(folder)
-            # A sticky one is everybody's by purpose.
+            # A sticky folder, such as /tmp, is meant for everybody: do not advise to close it.
             sticky = status.st_mode & stat.S_ISVTX
-            closed = "" if sticky else f" Where it is meant for you alone, run: chmod go-w {shlex.quote(str(place))}"
+            closed = "" if sticky else f" If it is meant for you alone, run: chmod go-w {shlex.quote(str(place))}"
             raise OutputError(
                 f"{place}: expected a folder that nobody else can write to, got one of mode "
                 f"{stat.S_IMODE(status.st_mode):o}. {mend}{closed}"
@@ -183,7 +189,7 @@ def _open_folder(folder: Path, make: bool, mend: str) -> int:
 
 
 def check_keeps_names(folder: Path, mend: str) -> None:
-    """Raise OutputError for a folder in which another user could rename what is ours; root is trusted."""
+    """Raise OutputError for a folder in which another user than root could rename files of ours."""
     status = folder.stat()
     if not is_own(status) and status.st_uid != ROOT:
         raise _of_another(folder, status, mend)
@@ -202,16 +208,16 @@ def _of_another(folder: Path, status: os.stat_result, mend: str) -> OutputError:
 
 
 def _keep_to_owner(number: int, mode: int) -> None:
-    """Give an open file or folder exactly these rights; its special bits stay, as that of a shared group."""
-    found = stat.S_IMODE(os.fstat(number).st_mode)
-    if found & 0o777 != mode:
-        os.fchmod(number, found & ~0o777 | mode)
+    """Give an open file or folder exactly the rights `mode`. Special bits stay, such as the bit of a shared group."""
+    before = stat.S_IMODE(os.fstat(number).st_mode)
+    if before & 0o777 != mode:
+        os.fchmod(number, before & ~0o777 | mode)
 
 
 def open_private(file: Path, mode: Literal["wb", "ab"] = "wb") -> IO[bytes]:
-    """Open a file that its owner alone can read, to be written anew ("wb") or further ("ab"). Raises OSError.
+    """Open a file that only its owner can read, to be written anew ("wb") or continued ("ab"). Raises OSError.
 
-    The file must lie in a private folder: who can write to its folder could have put a file there.
+    The file must be in a private folder: another user who can write to the folder could have put the file there.
     """
     flags = os.O_APPEND if mode == "ab" else os.O_TRUNC
     number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, OWNER_FILE)
@@ -220,14 +226,17 @@ def open_private(file: Path, mode: Literal["wb", "ab"] = "wb") -> IO[bytes]:
 
 
 def open_as_is(file: Path) -> int:
-    """Return the descriptor of a private file, as it is or new, to be read, written and locked. Raises OSError."""
+    """Open a private file, with its content or new, for reading, writing and locking. Return its descriptor.
+
+    Raises OSError.
+    """
     number = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, OWNER_FILE)
     _keep_to_owner(number, OWNER_FILE)
     return number
 
 
 def read_own(file: Path) -> bytes:
-    """Return what is in a file of ours that nobody else can write to. Raises OSError for anything else, as a link."""
+    """Return the content of a file of ours that nobody else can write to. Raises OSError for any other file or link."""
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(number)
@@ -240,10 +249,10 @@ def read_own(file: Path) -> bytes:
 
 
 def write_private(file: Path, content: bytes, durable: bool = False) -> None:
-    """Write a file that its owner alone can read, whole or not at all, in place of a file that has its name.
+    """Write a file that only its owner can read, whole or not at all. It replaces a file with its name.
 
-    durable: whether the content is on the disk before the file has its name. Raises OSError. The file must lie in a
-    private folder, as with `open_private`.
+    durable: whether the content is on the disk before the file gets its name. Default: False. Raises OSError. The file
+    must be in a private folder, see `open_private`.
     """
     beside = hidden_place(file.parent)
     try:
@@ -258,15 +267,15 @@ def write_private(file: Path, content: bytes, durable: bool = False) -> None:
 
 
 def hidden_place(folder: Path) -> Path:
-    """Return a path in a folder for a file until it has its own, by a name that nobody can guess."""
+    """Return a path in a folder, for a file until it gets its final name. Nobody can guess the path."""
     return folder / BESIDE.replace("*", secrets.token_hex(8))
 
 
 def new_file(folder: Path, mode: int = OWNER_FILE) -> tuple[int, Path | None]:
-    """Open a new file to be written, without a name where the file system can do that. Raises OSError.
+    """Open a new file for writing, without a name if the file system can do that. Raises OSError.
 
-    mode: int. Its rights, of which the umask takes some. Returns its descriptor, and its path where it has a name,
-    which nobody can guess.
+    mode: int. The requested rights; the umask removes some of them. Returns the descriptor and the path. The path is
+    None for a file without a name; nobody can guess another path.
     """
     try:
         return os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode), None
@@ -277,7 +286,7 @@ def new_file(folder: Path, mode: int = OWNER_FILE) -> tuple[int, Path | None]:
 
 
 def rights_of(file: Path) -> int | None:
-    """Return the rights of a file of ours, which one that replaces it gets; None where there is no such file."""
+    """Return the rights of a file of ours, for the file that replaces it; None if there is no such file."""
     with contextlib.suppress(FileNotFoundError):
         status = file.lstat()
         if stat.S_ISREG(status.st_mode) and is_own(status):
@@ -286,7 +295,7 @@ def rights_of(file: Path) -> int | None:
 
 
 def usual_file_mode(folder: Path) -> int:
-    """Return the rights that new files get in a folder, by the umask or the folder's own rule. Raises OSError."""
+    """Return the rights that new files get in a folder, by the umask or the folder's own rules. Raises OSError."""
     number, beside = new_file(folder, ASKED_FILE)
     try:
         return stat.S_IMODE(os.fstat(number).st_mode)
@@ -297,9 +306,9 @@ def usual_file_mode(folder: Path) -> int:
 
 
 def give_usual_rights(entry: Path) -> None:
-    """Give a private file, or a folder with all that is in it, the rights that new ones get beside it. Raises OSError.
+    """Give a private file, or a folder with everything in it, the rights of new files and folders in its place.
 
-    Folders get theirs from the bottom up, so that nobody enters one that is not done.
+    Folders get their rights from the bottom up, so that nobody enters an unfinished folder. Raises OSError.
     """
     file_mode = usual_file_mode(entry.parent)
     if not entry.is_dir():
@@ -319,11 +328,10 @@ def give_usual_rights(entry: Path) -> None:
 
 @contextlib.contextmanager
 def trusted_place(path: Path) -> Iterator[Path]:
-    """Hold the folder of a path open, and give the path by that folder's descriptor, with all links followed.
+    """Open the folder of a path, and yield the path by the folder's descriptor, with all links followed.
 
-    A file that is written there lies where the path led, even where somebody changes a folder of the path meanwhile.
-    Raises OutputError where a link on the way is another user's (root's are followed), OSError where there is no such
-    folder.
+    A file that is written there is in the folder to which the path led, even if somebody changes a folder of the path
+    meanwhile. Raises OutputError for a link of another user, except root, and OSError if the folder does not exist.
     """
     number, names = _walk(path)
     try:
@@ -335,7 +343,10 @@ def trusted_place(path: Path) -> Iterator[Path]:
 
 
 def followed(path: Path) -> Path:
-    """Return an absolute path with all its links followed, of which parts may be missing; raises as `trusted_place`."""
+    """Return an absolute path with all its links followed; its last parts need not exist.
+
+    Raises OutputError for a link of another user, except root.
+    """
     number, names = _walk(path)
     try:
         return real_path(DESCRIPTORS / str(number)).joinpath(*names)
@@ -344,13 +355,13 @@ def followed(path: Path) -> Path:
 
 
 def _walk(path: Path) -> tuple[int, list[str]]:
-    """Open the last folder above a path that is there; returns its descriptor, and the names below it.
+    """Open the last existing folder of a path. Return its descriptor, and the names below it.
 
-    Each name is looked up in the open folder before it, so that what was checked is what is used.
+    Each name is looked up in the open folder before it, so that the folder that was checked is the folder that is used.
     """
     start, parts = (Path("/"), path.parts[1:]) if path.is_absolute() else (Path("."), path.parts)
     if path.parts[: len(DESCRIPTORS.parts)] == DESCRIPTORS.parts and len(path.parts) > len(DESCRIPTORS.parts):
-        # A folder that is held open, whose path may be another one's by now.
+        # The path begins with a descriptor. Begin at it: another folder may have the folder's path by now.
         start, parts = DESCRIPTORS / path.parts[4], path.parts[5:]
     number = os.open(start, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     names, links = [*reversed(parts or ("."))], 0
@@ -358,25 +369,25 @@ def _walk(path: Path) -> tuple[int, list[str]]:
         while True:
             name = names.pop()
             try:
-                found = os.open(name, _LOOK, dir_fd=number)
+                entry = os.open(name, _LOOK, dir_fd=number)
             except (FileNotFoundError, NotADirectoryError):
                 return number, [name, *reversed(names)]
-            status = os.fstat(found)
+            status = os.fstat(entry)
             if not stat.S_ISLNK(status.st_mode):
                 if names:
-                    number = _instead(number, found)
+                    number = _instead(number, entry)
                     continue
-                folder = real_path(DESCRIPTORS / str(found))
-                os.close(found)
+                folder = real_path(DESCRIPTORS / str(entry))
+                os.close(entry)
                 if name not in (".", "..") or folder == Path("/"):
                     return number, [name]
-                # A folder that has its name elsewhere.
+                # The name is "." or "..": the folder has its own name in another folder.
                 os.close(number)
                 return _walk(folder)
             try:
-                target = os.readlink("", dir_fd=found)
+                target = os.readlink("", dir_fd=entry)
             finally:
-                os.close(found)
+                os.close(entry)
             if not is_own(status) and status.st_uid != ROOT:
                 link = real_path(DESCRIPTORS / str(number)) / name
                 raise OutputError(
@@ -400,7 +411,7 @@ def _instead(number: int, other: int) -> int:
 
 
 def real_path(place: Path) -> Path:
-    """Return the path by which users know a file in a folder that is held open; any other path as it is."""
+    """Return the path by which users know a file whose path begins with a descriptor; any other path as it is."""
     parts, depth = place.parts, len(DESCRIPTORS.parts)
     if parts[:depth] != DESCRIPTORS.parts or len(parts) == depth:
         return place

@@ -1,4 +1,4 @@
-"""Progress on a terminal, and the one-time word that kernels are being compiled."""
+"""Progress bars on a terminal, and the message, once for each process, that kernels are being compiled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .display import draw_line
 
 
 class Reporter:
-    """Shows how far a run is; silent unless `visible`. A context manager.
+    """A progress bar of a run; a context manager.
 
-    visible: True or False; None: what `gpupif.config` says.
+    visible: whether the bar is shown. Default: the value of `gpupif.config`, "auto" being a terminal.
     """
 
     def __init__(self, visible: bool | None = None) -> None:
@@ -49,37 +49,37 @@ class Reporter:
             self._bar.stop()
 
     def say(self, text: str) -> None:
-        """A line that stays, whether there is a terminal or not; none where no progress is to be shown."""
+        """Print a line that stays, on a terminal or not; print nothing if `gpupif.config` turns progress off."""
         if self._bar is not None:
             draw_line(self._bar.console, f"gpupif: {text}")
         elif not self._quiet:
             print(printable(f"gpupif: {text}"), file=sys.stderr)
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
-        """A new stage begins, of `total` units (None: unknown)."""
+        """Begin a new stage. total: its number of units; None: unknown. unit: the noun for a unit, such as "rows"."""
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task(printable(name), total=total, unit=unit)
 
     def expect(self, total: int) -> None:
-        """The stage is now thought to have so many units."""
+        """Change the number of units that the stage is expected to have."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, total=total)
 
     def rename(self, name: str) -> None:
-        """The stage goes on, with something else in it."""
+        """Change the name of the stage, which continues."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=printable(name))
 
     def advance(self, amount: int = 1) -> None:
-        """So many more units of the stage are done."""
+        """Add a number of finished units to the stage."""
         if self._bar is not None and self._task is not None:
             self._bar.advance(self._task, amount)
 
 
 def _rate_column() -> Any:
-    """A column with units a second, as soon as that is known."""
+    """Return a column with the units a second, which is empty until the speed is known."""
     from rich.progress import ProgressColumn, Task
     from rich.text import Text
 
@@ -92,7 +92,7 @@ def _rate_column() -> Any:
 
 
 def short(number: float) -> str:
-    """A number with a prefix of its unit: 1.2 M."""
+    """Return a number with a prefix for its unit, such as "1.2 M "."""
     for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.1f} {prefix} "
@@ -104,7 +104,10 @@ _said = False
 
 @contextlib.contextmanager
 def announce_compilation() -> Iterator[None]:
-    """Say once, on standard error, when Numba starts to compile: that is slow, and only the first run does it."""
+    """Print once, on standard error, that Numba compiles, if it does so while the block runs.
+
+    Compiling takes seconds, and only the first run does it.
+    """
     from numba.core import event
 
     from gpupif.kernels.cache import CACHE_FOLDER
@@ -120,14 +123,14 @@ def announce_compilation() -> Iterator[None]:
                 print(printable(said), file=sys.stderr)
 
         def on_end(self, _: object) -> None:
-            """Nothing to say."""
+            """Do nothing: the end of compiling is not announced."""
 
     with event.install_listener("numba:compile", _Announce()):
         yield
 
 
 def _kept(folder: str) -> str:
-    """For how long what is compiled is kept, and where."""
+    """Return the words that say whether compiled kernels are kept, and in which folder."""
     if folder:
         return f"once for each kind of question, as it is kept in {os.path.dirname(folder)}"
     return "every time, as there is no folder to keep it in: set XDG_CACHE_HOME to one that only you can write to"

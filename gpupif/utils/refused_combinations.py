@@ -1,4 +1,4 @@
-"""Combinations of an option and measures that mean nothing: each is refused by one sentence that says why."""
+"""Combinations of an option and measures that are not defined. Each has a sentence for the error that refuses it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from ..errors import InputError
 class RefusedCombination(NamedTuple):
     """An option with which some measures are not defined.
 
-    option, measures: both as messages name them. why: the reason, as half a sentence. instead: advice, as a sentence.
+    option: the option, as messages name it.
+    measures: the measures, as messages name them.
+    why: the reason, as half a sentence.
+    instead: advice, as a sentence.
     """
 
     option: str
@@ -19,7 +22,10 @@ class RefusedCombination(NamedTuple):
     instead: str
 
     def refusal(self, came: str = "") -> InputError:
-        """Return the error that refuses it; came: a fact of the table that is a further reason, as half a sentence."""
+        """Return the error that refuses the combination.
+
+        came: a fact of the table that is a further reason, as half a sentence. Default: none.
+        """
         return InputError(f"{self.option}: not defined for {self.measures}: {self.why}{came}. {self.instead}")
 
 

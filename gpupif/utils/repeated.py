@@ -1,4 +1,4 @@
-"""Columns of numbers that repeat, as those that differ and which of them each row has."""
+"""Columns of repeating numbers, stored as the distinct numbers and the place of each row's number among them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ import numpy.typing as npt
 
 from .arrays import read_only
 
-# Values of a column that tell whether it has too many different ones, and by how many standard deviations they must.
+# Values of a sample that shows whether a column has too many distinct values, and the standard deviations that count as
+# sure.
 SAMPLE, SURE = 1 << 14, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """A column of numbers of which some come again and again: those that differ, and for each row which it has."""
+    """A column of repeating numbers.
+
+    distinct: the distinct numbers. numbers: for each row the place of its number in `distinct`.
+    """
 
     distinct: npt.NDArray[Any]
     numbers: npt.NDArray[np.unsignedinteger[Any]]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the numbers."""
+        """The type of the numbers."""
         return self.distinct.dtype
 
     def __len__(self) -> int:
@@ -37,30 +41,30 @@ class Repeated:
         return self.values().astype(dtype or self.distinct.dtype, copy=False)
 
     def values(self) -> npt.NDArray[Any]:
-        """The number of each row."""
+        """Return the column as an array: the number of each row."""
         return np.take(self.distinct, self.numbers)
 
 
 def most_distinct(rows: int, size: int) -> int:
-    """Return how many different values a column may have so that a dictionary takes less room than its values do.
+    """Return the most distinct values of a column whose dictionary takes less room than the column.
 
-    rows: values of `size` bytes. A dictionary is the different values, and for each row the number of one of them in as
-    few bits as hold it.
+    rows: the number of values. size: the bytes of a value. A dictionary is the distinct values, and for each row the
+    place of its value in as few bits as possible.
     """
-    found = 0
+    most = 0
     for bits in range(8 * size):
-        # Of values whose numbers take so many bits, all that leave less than `rows` values of room.
+        # If places take this many bits, `room` bits are left for distinct values.
         room = rows * (8 * size - bits)
         fitting = min(1 << bits, -(-room // (8 * size)) - 1)
-        found = max(found, fitting if fitting > 1 << bits >> 1 else 0)
-    return found
+        most = max(most, fitting if fitting > 1 << bits >> 1 else 0)
+    return most
 
 
 def find_repeated(values: npt.NDArray[Any], most: int | None = None) -> Repeated | None:
-    """Return a column by its different values, in order of first appearance; None where there are too many of them.
+    """Return a column with its distinct values in order of first appearance; None if it has too many distinct values.
 
-    values: numbers of 4 or 8 bytes; they differ where their bits do. most: different values at most; None: as many as
-    take less room as a dictionary than all values, see `most_distinct`.
+    values: numbers of 4 or 8 bytes. Values are distinct if their bits differ. most: the most distinct values. Default:
+    as many as save room, see `most_distinct`.
     """
     fitting = most_distinct(len(values), values.itemsize)
     most = fitting if most is None else min(most, fitting)
@@ -68,12 +72,12 @@ def find_repeated(values: npt.NDArray[Any], most: int | None = None) -> Repeated
     if most < 1 or _more_than(most, bits):
         return None
     distinct, numbers = _numbered(bits, most)
-    # In no more memory than they need: they may be kept.
+    # Copy the distinct values: the array that they are a part of is larger, and the result may be kept for long.
     return None if distinct is None else Repeated(distinct.copy().view(values.dtype), numbers)
 
 
 def _numbered(bits: npt.NDArray[Any], most: int) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.uint32]]:
-    """Return the different ones of whole numbers, None if more than `most`, and which of them each is."""
+    """Return the distinct values of whole numbers (None if more than `most`), and each number's place among them."""
     from gpupif.kernels.dictionary import number_values
 
     width = most.bit_length() + 1
@@ -83,24 +87,29 @@ def _numbered(bits: npt.NDArray[Any], most: int) -> tuple[npt.NDArray[Any] | Non
 
 
 def _more_than(most: int, values: npt.NDArray[Any]) -> bool:
-    """Return whether a sample shows that a column has more than `most` different values; numbering them takes longer.
+    """Return whether a sample shows that a column has more than `most` distinct values.
 
-    Values drawn at random from `most` ones are fewer different ones the less alike the shares of these are. Source:
-    the occupancy problem, Feller, An Introduction to Probability Theory and Its Applications, volume 1 (1968), II.5.
+    The sample saves the time to number all values. A sample from `most` distinct values has the most distinct values if
+    all are equally frequent. So more distinct values than expected then prove that the column has more than `most`.
+    Source: the occupancy problem, Feller, An Introduction to Probability Theory and Its Applications, volume 1 (1968),
+    II.5.
     """
     if len(values) <= SAMPLE or most >= len(values):
         return False
     drawn = values[np.random.default_rng(0).integers(len(values), size=SAMPLE)]
     expected = most * -math.expm1(-SAMPLE / most)
-    different = _numbered(drawn, min(SAMPLE, int(expected + SURE * SAMPLE / math.sqrt(2 * most))))[0]
-    return different is None
+    distinct = _numbered(drawn, min(SAMPLE, int(expected + SURE * SAMPLE / math.sqrt(2 * most))))[0]
+    return distinct is None
 
 
 def kept_small(values: npt.NDArray[Any], most: int | None = None) -> npt.NDArray[Any] | Repeated:
-    """Return a column as it is, or `Repeated` where that takes less room in memory; most: different values at most."""
+    """Return a column as `Repeated` if that takes less room in memory, else as it is.
+
+    most: the most distinct values of a `Repeated` column. Default: half of the number of rows.
+    """
     half = len(values) // 2
-    found = find_repeated(values, half if most is None else min(most, half))
-    if found is None:
+    repeated = find_repeated(values, half if most is None else min(most, half))
+    if repeated is None:
         return values
-    kind = np.uint16 if len(found.distinct) <= 1 << 16 else np.uint32
-    return Repeated(found.distinct, found.numbers.astype(kind, copy=False))
+    kind = np.uint16 if len(repeated.distinct) <= 1 << 16 else np.uint32
+    return Repeated(repeated.distinct, repeated.numbers.astype(kind, copy=False))

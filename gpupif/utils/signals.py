@@ -1,4 +1,4 @@
-"""Signals that ask the process to end: raised at a safe moment, held back in a short block, or let pass."""
+"""Signals that ask the process to end. They raise at a safe moment, wait for a short block, or are ignored."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Packages that an exception must not leave half way. Locks of the compiler are taken by Python code: an exception
-# between taking one and the block that gives it back leaves it taken, and every thread that compiles waits for ever.
-# A module whose import is cut short stays half imported.
+# Packages in whose code no exception may be raised. Python code takes the locks of the compiler: after an exception
+# between taking a lock and the block that releases it, every thread that compiles waits for ever. A module whose import
+# is cut short stays half imported.
 UNSAFE_PACKAGES = {"llvmlite", "numba", "importlib", "weakref"}
-# Seconds until a signal is sent again that came where an exception is of no use.
+# Seconds until a signal is sent again that came while no exception could be raised.
 RETRY_SECONDS = 0.001
-# Seconds in which the process has to end once `Interrupted` is raised. The exception may leave a lock of a thread pool
-# taken, for which Python waits for ever, also after `main`: then SIGALRM ends the process. Kept state bears a kill.
+# Seconds in which the process has to end after `Interrupted` is raised. The exception may leave a lock of a thread pool
+# taken, and Python waits for it for ever, even after `main`. Then SIGALRM ends the process: stored state survives that.
 CLEANING_SECONDS = 60.0
 
 
 class Interrupted(BaseException):
-    """A signal that asks the process to end, under a name that no library catches.
+    """A signal that asks the process to end, as an exception that no library catches.
 
-    number: the signal.
+    number: the number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -35,9 +35,9 @@ class Interrupted(BaseException):
 
 
 def raise_interruptions() -> None:
-    """Have each signal to end raise `Interrupted` in the main thread, as soon as that is safe.
+    """Set handlers so that each signal to end raises `Interrupted` in the main thread, as soon as that is safe.
 
-    Once it is raised, further signals are ignored, so that none stops the cleaning up. If Python swallows the
+    After it is raised, further signals are ignored, so that none of them stops the cleaning up. If Python swallows the
     exception, as in `__del__`, the signal is sent again.
     """
     before = sys.unraisablehook
@@ -59,7 +59,7 @@ def _handle_signals() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise `Interrupted` if the code of `frame` may be left by an exception, else as soon as it may be."""
+    """Raise `Interrupted` if an exception is safe in the code of `frame`, else arrange to raise it later."""
     if frame is not None and frame.f_code is _send_again.__code__:
         frame = frame.f_back
     unsafe = None
@@ -70,14 +70,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if unsafe is not None:
         _interrupt_at_return(unsafe, number)
     elif frame is not None and frame.f_code.co_name in ("__enter__", "__exit__"):
-        # A lock may be taken, while the block of `with` that gives it back is not yet entered.
+        # A lock may be taken, while the block of `with` that releases it is not yet entered.
         _send_later(number)
     else:
         _raise(number)
 
 
 def _raise(number: int) -> None:
-    """Raise `Interrupted`, and have further signals ignored."""
+    """Raise `Interrupted`, after setting further signals to be ignored."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -86,10 +86,10 @@ def _raise(number: int) -> None:
 
 
 def _interrupt_at_return(unsafe: FrameType, number: int) -> None:
-    """Raise `Interrupted` when a frame returns: its caller then sees it come out of the call, within its own blocks.
+    """Raise `Interrupted` when a frame returns, so that the call raises it within the blocks of the caller.
 
-    A timer would miss the short time between two kernels that are compiled. By then the signal may be held back or
-    ignored: then it is sent, and not raised.
+    A timer would miss the short time between compiling two kernels. If the signal is held back or ignored by then, it
+    is sent again in place of the exception.
     """
     trace_before, own_before = sys.gettrace(), unsafe.f_trace
 
@@ -108,13 +108,13 @@ def _interrupt_at_return(unsafe: FrameType, number: int) -> None:
 
 
 def _send_later(number: int) -> None:
-    """Send this process a signal in a moment."""
+    """Set a timer that sends this process the signal after `RETRY_SECONDS`."""
     signal.signal(signal.SIGALRM, partial(_send_again, number))
     signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
 
 
 def _send_again(number: int, *_: object) -> None:
-    """Send this process a signal; called by the timer."""
+    """Send this process the signal; the timer calls it."""
     signal.raise_signal(number)
 
 
@@ -126,10 +126,10 @@ def callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 class Shield:
-    """A context manager that ignores signals to end from `raise_` until its block is left.
+    """A context manager that ignores signals to end, from the call of `raise_` to the end of the block.
 
-    It is for results that are in place, when only cleaning up is left. In other threads than the main thread it does
-    nothing: signals do not reach them.
+    It is for the time after results are complete, when only cleaning up is left. In other threads than the main thread
+    it does nothing: signals do not reach them.
     """
 
     def __init__(self) -> None:
@@ -155,9 +155,9 @@ class Shield:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
-    """Hold signals to end back while the block runs, and deliver them when it is left; a context manager.
+    """Hold signals to end back while the block runs, and deliver them at the end of the block.
 
-    It is for a short block that no exception may leave half done. It may be nested. In other threads than the main
+    It is for a short block that no exception may leave half done. Blocks may be nested. In other threads than the main
     thread it does nothing: signals do not reach them.
     """
     if threading.current_thread() is not threading.main_thread():

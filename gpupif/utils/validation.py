@@ -1,4 +1,4 @@
-"""Arguments checked: names of columns, numbers, words."""
+"""Checks of arguments: names of columns, numbers, words and paths."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..errors import ColumnNotFoundError, InputError
 
 # Columns as functions take them: a single name, or several.
 Columns = Hashable | Sequence[Hashable]
-# Rows and people are counted up to it, in 64 bits.
+# The most rows or people that are counted, in 64 bits.
 MOST = 2**62
+# Characters of a value that messages show.
 LENGTH = 60
 
 
 def check_unique(names: Sequence[Hashable], argument: str = "table") -> None:
-    """Raise InputError where column names repeat. argument: whose names they are."""
+    """Raise InputError if column names repeat. argument: the name of the table in the message."""
     repeated = [str(name) for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise InputError(
@@ -28,7 +29,7 @@ def check_unique(names: Sequence[Hashable], argument: str = "table") -> None:
 
 
 def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashable], where: str = "the table") -> None:
-    """Raise ColumnNotFoundError for names in `given` that are not among `names`, those of `where`."""
+    """Raise ColumnNotFoundError for names in `given` that are not in `names`, the columns of `where`."""
     existing = set(names)
     unknown = [name for name in given if name not in existing]
     if unknown:
@@ -36,9 +37,10 @@ def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashab
 
 
 def as_list(argument: str, columns: Any, repeats: bool = False) -> list[Hashable]:
-    """Return column names as a list; a single name may stand alone, and a tuple is several.
+    """Return column names as a list. columns: a name, or an iterable of names; a tuple is an iterable.
 
-    repeats: whether names that repeat are kept. Raises InputError for what is no name.
+    repeats: whether names that repeat are kept. Default: False. Raises InputError for None, and for a value that cannot
+    be a name.
     """
     if columns is None:
         raise InputError(f"{argument}: expected the name of a column, or a list of them, got None.")
@@ -51,9 +53,9 @@ def as_list(argument: str, columns: Any, repeats: bool = False) -> list[Hashable
 
 
 def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> list[Hashable]:
-    """Return what `as_list` does, but a tuple is one name where a column of that name exists.
+    """Return column names as a list, see `as_list`. A tuple is a single name if the table has a column of that name.
 
-    table: as of `gpupif.score`. empty: whether the list may be. Raises InputError.
+    table: a table as `gpupif.score` takes it. empty: whether the list may be empty. Default: False. Raises InputError.
     """
     names = as_list(argument, [columns] if _names_a_column(columns, table) else columns)
     if not names and not empty:
@@ -62,16 +64,17 @@ def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> 
 
 
 def _names_a_column(columns: Any, table: Any) -> bool:
-    """Whether it is a tuple that a column is named by, which only DataFrames of pandas and cuDF have."""
+    """Return whether a tuple is the name of a column, which only DataFrames of pandas and cuDF can have."""
     return isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
 
 
 def as_mapping(
     argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable], table: bool = True
 ) -> Mapping[Any, Any]:
-    """A dictionary by column name (None: an empty one), all of columns that are scored or known.
+    """Return a dictionary by column name; None becomes an empty dictionary.
 
-    table: whether it might also have come as a table.
+    names: the columns of the table. used: the columns that are scored or known. table: whether the argument may also
+    be a table, which the message then says. Raises InputError for another type, and for a column that is not used.
     """
     if given is None:
         return {}
@@ -91,7 +94,7 @@ def as_mapping(
 
 
 def check_weights(weights: Any, names: Sequence[Hashable]) -> None:
-    """Raise InputError where `weights` is no column's name."""
+    """Raise InputError unless `weights` is None or the name of a column."""
     if weights is None:
         return
     if not isinstance(weights, Hashable):
@@ -103,51 +106,54 @@ def check_weights(weights: Any, names: Sequence[Hashable]) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number, NaN and infinities too; a boolean is none."""
+    """Return whether a value is a real number, also NaN or infinite; a boolean is no number."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number, also one written as 3e7."""
+    """Return whether a value is a whole number, also a float such as 3e7."""
     if not is_number(value) or isinstance(value, Integral):
         return is_number(value)
     try:
         return float(value).is_integer()
     except OverflowError:
-        # A fraction that no float is as large as.
+        # The value is larger than every float.
         return False
 
 
 def within(value: Any, low: float, high: float) -> bool:
-    """Whether it is a number from `low` to `high`."""
+    """Return whether a value is a number from `low` to `high`."""
     return is_number(value) and bool(low <= value <= high)
 
 
 def brief(value: Any) -> str:
-    """What came, or a value of a table, as messages say it: however long, and alike in whatever library's type."""
+    """Return a value as messages show it: its first `LENGTH` characters, and alike for the types of all libraries."""
     import numpy as np
 
-    # These say their type beside their value: Timestamp('1999-12-31 00:00:00'), np.int64(3).
+    # The `repr` of these has their type: Timestamp('1999-12-31 00:00:00'), np.int64(3).
     typed = isinstance(value, (datetime.date, datetime.time, datetime.timedelta, np.generic))
     try:
         text = str(value) if typed and not isinstance(value, (str, bytes)) else repr(value)
     except ValueError:
-        # Python writes no numbers of thousands of digits.
+        # Python refuses to write a number of thousands of digits.
         return "a number of thousands of digits"
     return text if len(text) <= LENGTH else f"{text[:LENGTH]}..."
 
 
-def whole_number(argument: str, value: Any, of: str, least: int = 1, most: int = MOST) -> int:
-    """A whole number from `least` to `most`; raises InputError otherwise. of: what it counts, "" for nothing."""
+def whole_number(argument: str, value: Any, noun: str, least: int = 1, most: int = MOST) -> int:
+    """Return a whole number from `least` to `most` as an int; raises InputError for any other value.
+
+    noun: the noun of the things that are counted, for the message; "" if nothing is counted.
+    """
     if not is_whole(value) or not least <= value <= most:
         bound = f", at most {most:.3g}" if is_whole(value) and value > most else ""
-        counted = f" of {of}" if of else ""
+        counted = f" of {noun}" if noun else ""
         raise InputError(f"{argument}: expected a whole number{counted}, {least} or more{bound}; got {brief(value)}.")
     return int(value)
 
 
 def share(argument: str, value: Any) -> float:
-    """A number above 0 and up to 1; raises InputError otherwise."""
+    """Return a number above 0 and up to 1 as a float; raises InputError for any other value."""
     if not within(value, 0, 1) or value == 0:
         raise InputError(
             f"{argument}: expected a number above 0 and up to 1, got {brief(value)}."
@@ -157,33 +163,36 @@ def share(argument: str, value: Any) -> float:
 
 
 def percents(argument: str, given: Any) -> Any:
-    """Numbers from 0 to 100, one or several, as an array of so many dimensions; raises InputError otherwise."""
+    """Return percentiles as an array of float64, with the dimensions of `given`: none for a number, one for a list.
+
+    Raises InputError for a value that is no number from 0 to 100.
+    """
     import numpy as np
 
     try:
         array = np.asarray(given)
     except ValueError:
-        # Lists of different lengths.
+        # NumPy refuses lists of different lengths.
         array = np.asarray(None)
     if array.dtype.kind not in "iuf" or not ((array >= 0) & (array <= 100)).all():
         raise InputError(f"{argument}: expected percentiles from 0 to 100, got {brief(given)}.")
     return array.astype(np.float64)
 
 
-def check_path(argument: str, path: Any, of: str) -> None:
-    """Raise InputError where an argument is no path. of: what it is to be the path of."""
+def check_path(argument: str, path: Any, noun: str) -> None:
+    """Raise InputError if an argument is no path. noun: the thing that it should be the path of, for the message."""
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{argument}: expected the path of {of}, got {brief(path)}.")
+        raise InputError(f"{argument}: expected the path of {noun}, got {brief(path)}.")
 
 
 def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
-    """Raise InputError where an argument is none of the words it may be."""
+    """Raise InputError unless an argument is a word in `words`."""
     if not isinstance(word, str) or word not in words:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a value can be a key: a list, or a tuple with one in it, cannot."""
+    """Return whether a value can be a key of a dictionary: a list cannot, nor a tuple with a list in it."""
     try:
         hash(value)
     except TypeError:

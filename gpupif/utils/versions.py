@@ -1,4 +1,4 @@
-"""Versions of packages, whichever of their names they were installed under."""
+"""Versions of packages that are installed under several names, one for each version of CUDA."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def installed_version(package: str) -> str | None:
-    """Version of a package, or of its build for one CUDA version; None where there is none."""
+    """Return the version of a package, or of its build for a version of CUDA; None if it is not installed."""
     for name in (package, f"{package}-cu13", f"{package}-cu12", f"{package}-cuda13x", f"{package}-cuda12x"):
         try:
             return version(name)

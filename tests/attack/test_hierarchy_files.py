@@ -143,7 +143,7 @@ def test_missing_and_malformed_hierarchy_files_are_refused(tmp_path):
     for file, words in (
         ("no.csv", r"distances: no\.csv: No such file"),
         (tmp_path / "h.xlsx", r"expected a \.csv file with a hierarchy.*\.json"),
-        (tmp_path / "t.json", "'a' stands there twice"),
+        (tmp_path / "t.json", "'a' occurs twice"),
         (tmp_path / "n.json", "expected a list of values in order, or a hierarchy; got 3"),
         ("h.xlsx", r"expected 'nominal'.*a \.csv or \.json file"),
     ):

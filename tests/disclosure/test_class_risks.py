@@ -72,7 +72,7 @@ def test_all_forms_of_class_sizes_give_one_result(sizes, seed):
     assert class_risks(np.array(sizes, float)) == class_risks(np.array(sizes, object)) == expected
     assert class_risks(times) == expected
     assert class_risks({**times, 99: 0}, rows=sum(sizes)) == expected
-    assert class_risks(Sizes.of(np.array(sizes)), sum(sizes)) == expected
+    assert class_risks(Sizes.from_counts(np.array(sizes)), sum(sizes)) == expected
 
 
 def test_class_sizes_of_pandas_are_taken():
@@ -87,7 +87,7 @@ def test_discernibility_is_exact_beyond_64_bits():
 
 
 def test_sizes_without_classes_of_one_row_need_the_rows():
-    assert class_risks(Sizes.of(np.ones(3, np.int64)), 3) == class_risks([1, 1, 1])
+    assert class_risks(Sizes.from_counts(np.ones(3, np.int64)), 3) == class_risks([1, 1, 1])
 
 
 @given(pairs=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=25),
@@ -150,8 +150,8 @@ def test_to_dict_is_json():
         ({2: 1.5}, {}, ["class_sizes[2]", "1.5"]),
         ({2: -1}, {}, ["class_sizes[2]", "-1"]),
         ([1, 2], {"rows": 4}, ["rows", "3 rows", "got 4", "Leave it out"]),
-        (Sizes.of(np.array([2, 3])), {}, ["rows", "got None"]),
-        (Sizes.of(np.array([2, 3])), {"rows": 4}, ["rows", "at least the 5", "got 4"]),
+        (Sizes.from_counts(np.array([2, 3])), {}, ["rows", "got None"]),
+        (Sizes.from_counts(np.array([2, 3])), {"rows": 4}, ["rows", "at least the 5", "got 4"]),
         ([1, 2], {"k": 0}, ["k: ", "got 0"]),
         ([1, 2], {"k": 10**400}, ["k: expected a whole number of rows, 1 or more, at most 4.61e+18; got 1000"]),
         ([1, 2], {"threshold": np.complex128(1)}, ["threshold: expected a number above 0", "1+0j"]),

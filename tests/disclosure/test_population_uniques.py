@@ -302,7 +302,7 @@ def test_no_estimate_is_nan_with_a_reason():
 def test_all_forms_of_the_sample_give_one_result():
     expected = population_uniques([1, 1, 1, 2, 2, 5], population=500)
     assert population_uniques({5: 1, 1: 3, 2: 2}, population=500) == expected
-    assert population_uniques(Sizes.of(np.array([5, 2, 2])), 12, population=500) == expected
+    assert population_uniques(Sizes.from_counts(np.array([5, 2, 2])), 12, population=500) == expected
     assert population_uniques(np.array([5, 2, 1, 1, 2, 1]), sampling_fraction=12 / 500) == expected
 
 

@@ -322,8 +322,8 @@ def test_weights_of_columns_are_rounded_once():
     counts = np.array([3, 5, 7, 1, 1, 9])
     logs = dict(zip(counts.tolist(), log2_counts(counts).tolist(), strict=True))
     total = sum(count * logs[count] for count in counts.tolist())
-    distinct = gpupif.utils.information.Sizes.of(counts).log_sum()
-    whole = gpupif.utils.information.Sizes.of(np.array([26])).log_sum()
+    distinct = gpupif.utils.information.Sizes.from_counts(counts).log_sum()
+    whole = gpupif.utils.information.Sizes.from_counts(np.array([26])).log_sum()
     exact = Fraction(26 * int(log2_counts(np.array([26]))[0]) - total, 26 << LOG_BITS)
     assert conditional_entropy(whole, distinct, 26) == float(exact)
     assert column_weight(conditional_entropy(whole, distinct, 26), float(exact)) == 1.0

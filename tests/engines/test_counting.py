@@ -71,7 +71,7 @@ def test_counts_of_every_subset_are_right(counting_engine, table, dense, threads
             expected = counted(codes, subset, times)
             assert as_pairs(counter.combinations(place)) == expected
             assert sorted(counter.counts(place).tolist()) == sorted(count for _, count in expected)
-            sizes = Sizes.of(np.array([count for _, count in expected]))
+            sizes = Sizes.from_counts(np.array([count for _, count in expected]))
             assert [part.tolist() for part in counter.sizes(place)] == [part.tolist() for part in sizes]
             found = counter.combinations(place)
             assert as_pairs(found) == expected

@@ -1,4 +1,4 @@
-"""Every kind of frame and type of column: the same scores, in a frame of the kind that came in."""
+"""Every kind of frame and type of column has equal scores, in a frame of the kind of the table."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_changing_the_table_later_does_not_reach_the_scores(kind):
 
 
 def test_columns_of_70_000_distinct_values_are_scored():
-    """Such a column has codes beyond 16 bits; it is scored beside a column of two values, and alone."""
+    """A column has 70,000 distinct values (codes beyond 16 bits), beside a column of two values, and alone."""
     size = 70_000
     frame = pd.DataFrame(
         {"id": np.arange(size)[::-1], "half": np.arange(size) % 2, "text": np.arange(size).astype(str)}

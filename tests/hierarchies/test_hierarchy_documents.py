@@ -88,7 +88,7 @@ BAD = {
     "H.toml": ("age = { widths = [5] }\n", r"H.toml: expected a table \[hierarchies\]"),
     "more.toml": ("more = 1\n[hierarchies]\n", r"expected nothing beside \[hierarchies\], got 'more'"),
     "h.toml": ("[hierarchies\n", "expected TOML, got what is none"),
-    "h.json": ('{"hierarchies": 1, "hierarchies": 2}', "'hierarchies' stands there twice"),
+    "h.json": ('{"hierarchies": 1, "hierarchies": 2}', "'hierarchies' occurs twice"),
     "h.yaml": ("a: [", "expected YAML, got what is none"),
     "list.yaml": ("- a\n", "expected keys and their values"),
     "h.txt": ("", "expected a name ending in .toml, .json, .yaml, .yml"),

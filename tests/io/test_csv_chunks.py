@@ -1,4 +1,4 @@
-"""Large CSV files, read chunk by chunk, hold what Arrow finds in them, whatever stands in them."""
+"""Large CSV files that are read chunk by chunk have the rows that Arrow reads, whatever text they have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpupif.io.read import open_source, read_table
 
 @pytest.fixture(autouse=True, scope="module")
 def small_chunks():
-    """Pieces of a few lines, and few texts at a time."""
+    """Make chunks of a few lines, with few distinct texts."""
     with pytest.MonkeyPatch.context() as patched:
         for name, size in {
             "SMALLEST": 0,
@@ -31,7 +31,7 @@ def small_chunks():
 
 
 def read_by(read_chunks, path, pick):
-    """The table, or what the error says."""
+    """Return the table, or the message of the error."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(csv_files, "read_chunks", read_chunks)
         try:
@@ -41,7 +41,7 @@ def read_by(read_chunks, path, pick):
 
 
 def stream(stream_chunks, path, names):
-    """The rows, and what the error says after them."""
+    """Return the rows, and the message of the error after them."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(csv_files, "stream_chunks", stream_chunks)
         rows, said = [], ""
@@ -55,7 +55,7 @@ def stream(stream_chunks, path, names):
 
 
 def assert_as_arrow_reads_it(path, content, pick=every_column):
-    """Returns in how many batches the file was read chunk by chunk, 0 where it was not."""
+    """Return the number of batches that were read chunk by chunk; 0 if Arrow read the file."""
     path.write_bytes(content)
     batches = []
 
@@ -68,14 +68,14 @@ def assert_as_arrow_reads_it(path, content, pick=every_column):
     if isinstance(expected, str):
         assert found == expected
     else:
-        # Numbers of values too are the same: these are numbered in order of first appearance.
+        # Dictionaries are equal too: values are numbered in order of first appearance.
         assert found.schema == expected.schema
         for one, other in zip(found.columns, expected.columns, strict=True):
             assert one.combine_chunks().equals(other.combine_chunks())
     (rows, said), (all_rows, error) = (
         stream(chunks, path, pick([])) for chunks in (csv_chunks.stream_chunks, lambda *_: iter(()))
     )
-    # Where a file is no CSV at all, some of its rows may have come before.
+    # If a file is no CSV, the chunks may have more rows before the error.
     assert (rows, said) == (all_rows, error) or (error and said == error and rows[: len(all_rows)] == all_rows)
     return sum(batches)
 
@@ -84,12 +84,12 @@ def quoted(text):
     return '"' + text.replace('"', '""') + '"'
 
 
-# A field as it stands in a file.
+# The text of a field in a file.
 NUMBERS = st.integers(-5, 500).map(str)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='",\r\n'), max_size=20)
 QUOTED = st.text(st.sampled_from('abcdefgh é,"\n\r '), max_size=24).map(quoted)
 FIELDS = st.one_of(NUMBERS, NUMBERS, PLAIN, QUOTED)
-# Lines that few files have, or none that is whole.
+# Fields and lines that few files have, or only damaged files.
 ODD_FIELDS = st.sampled_from(['a"b', '"a"b', '"', "a\rb", '""""', '""', "\t", "x" * 50, "\0", '"\r\n"'])
 ODD = st.one_of(ODD_FIELDS.map("1,{},2".format), PLAIN, st.just(""))
 

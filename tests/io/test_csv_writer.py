@@ -1,4 +1,4 @@
-"""CSV put together of texts: the bytes that Arrow writes, which read back as the numbers that they are of."""
+"""CSV that is joined from texts has the bytes that Arrow writes, and its numbers read back with all their bits."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def by_arrow(table):
 
 
 def numbers_of(text, kind):
-    """The numbers of a column of CSV, read one by one; of integers nothing but digits is any."""
+    """Return the numbers of a column of CSV, read one by one; an integer must consist of digits."""
     return np.array([kind.type(line) for line in text.decode().splitlines()[1:]], kind)
 
 
 @st.composite
 def numbers(draw):
-    """Numbers of any type and any bits, of which few or many differ."""
+    """Draw numbers of any type and any bits, with few or many distinct numbers."""
     kind = np.dtype(draw(st.sampled_from(["float64", "float64", "float32", "int64", "uint64", "int32", "uint32"])))
     patterns = st.integers(0, 2 ** (8 * kind.itemsize) - 1)
     few = draw(st.lists(patterns, min_size=1, max_size=draw(st.sampled_from([1, 3, 50]))))
@@ -62,7 +62,7 @@ EDGES = [0.0, -0.0, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, np
 @example(values=np.array([0.1, -0.0, 1e-45, 3.4e38, np.inf, np.nan] * 9, "float32"), block=7)
 def test_numbers_read_back_to_the_last_bit(values, block):
     table = pa.table({"a": values})
-    text = written(RowGroup.of(table), block=block)
+    text = written(RowGroup.from_table(table), block=block)
     assert text == by_arrow(table)
     back = numbers_of(text, values.dtype)
     known = values == values
@@ -71,7 +71,7 @@ def test_numbers_read_back_to_the_last_bit(values, block):
 
 
 def every_type(rows):
-    """Columns of all types that CSV has, some with missing values, of which some repeat."""
+    """Return columns of all types that CSV has, some with missing values, some with repeating values."""
     half = rows // 2
     generator = np.random.default_rng(0)
     return pa.table(
@@ -101,11 +101,13 @@ def every_type(rows):
 @pytest.mark.parametrize("size", [1, 30, 100])
 def test_any_grouping_of_rows_gives_the_bytes_of_arrow(threads, size):
     table = every_type(100)
-    groups = [RowGroup.of(table.slice(start, size)) for start in range(0, 100, size)]
+    groups = [RowGroup.from_table(table.slice(start, size)) for start in range(0, 100, size)]
     for block in (1, 17 * 5, 1 << 18):
         assert written(*groups, threads=threads, block=block) == by_arrow(table)
     for name in table.column_names:
-        assert written(RowGroup.of(table.select([name])), threads=threads) == by_arrow(table.select([name])), name
+        assert written(RowGroup.from_table(table.select([name])), threads=threads) == by_arrow(table.select([name])), (
+            name
+        )
 
 
 def test_numbers_known_to_repeat_are_written_as_by_arrow():
@@ -136,7 +138,7 @@ def test_multiples_of_a_column_are_written_as_by_arrow():
 
 def test_a_table_without_rows_is_written_as_by_arrow():
     table = every_type(4).slice(0, 0)
-    assert written(RowGroup.of(table)) == by_arrow(table)
+    assert written(RowGroup.from_table(table)) == by_arrow(table)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -152,4 +154,4 @@ def test_a_full_disk_is_an_error(threads):
         patched.setattr(csv_writer, "BLOCK_CELLS", 10)
         writer = CsvWriter(Full(), table.schema, threads)
         with pytest.raises(OSError, match="No space left"):
-            writer.write([RowGroup.of(table)])
+            writer.write([RowGroup.from_table(table)])

@@ -20,7 +20,7 @@ from tests.helpers.configured import configured
 pytestmark = pytest.mark.subprocess
 
 ROWS = 3000
-# Memory may be read where it is not: each trial of many in a process of its own would take minutes, so all share one.
+# A trial may read memory that does not exist, and crash. All trials share one process: a process each takes minutes.
 TRIALS = """
 import random, sys
 import pandas as pd, pyarrow as pa, pyarrow.parquet as pq
@@ -40,7 +40,7 @@ for trial in range(16):
     try:
         table = pq.read_table(path) if ending == "parquet" else pa.ipc.open_file(path).read_all()
         table.validate(full=True)
-        # What pandas noted of its index may be damaged too, and does not matter here.
+        # The note of pandas about its index may be damaged too, which does not matter here.
         right = table.to_pandas(ignore_metadata=True)
     except Exception:
         right = None
@@ -93,7 +93,7 @@ def test_damaged_bytes_never_crash_the_process(tmp_path, ending):
 
 
 def beyond(values=("f", "m")):
-    """A column with dictionary values that there are not."""
+    """Return a column with indices of dictionary values that do not exist."""
     return pa.DictionaryArray.from_arrays(
         pa.array([0, 1, 9, -1, None, 100_000_000], pa.int32()), pa.array(values), safe=False
     )
@@ -120,7 +120,7 @@ def test_codes_without_a_dictionary_value_are_refused(tmp_path, limit, where):
     assert str(caught.value).startswith(f"{bad}: could not be read as Feather; it may be truncated")
     assert "column 'sex'" in str(caught.value)
     assert "out of bounds" in str(caught.value)
-    # Of a column that is not asked for nothing is read.
+    # A column that is not scored is not read.
     assert configured(read, path, columns=["fine"], memory_limit=limit).columns == ["fine"]
 
 

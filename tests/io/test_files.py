@@ -1,4 +1,4 @@
-"""Tables from files score as from memory; what is written reads back, and appears whole or not at all."""
+"""Tables in files have the scores of tables in memory. Written scores read back, and appear whole or not at all."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ CASES = {
 
 @pytest.fixture(params=CASES.values(), ids=CASES)
 def written(request, tmp_path):
-    """A folder, and the table that it is."""
+    """Write a folder of files. Return it, and the table that it holds."""
     names, values = request.param
     tables = {}
     for number, (name, value) in enumerate(zip(names, values, strict=True)):
@@ -53,7 +53,7 @@ def test_columns_of_folder_names_are_scored_and_kept(written, tmp_path, pattern)
     expected = gpupif.score(table, ["cig"]).cig
     scores = gpupif.score(path, ["cig"])
     assert pa.Table.from_pandas(scores.cig[table.column_names]).replace_schema_metadata(None) == expected
-    # Of pandas 3 text in files is large_string.
+    # pandas 3 writes text as large_string.
     text = pq.read_schema(next(Path(folder).rglob("*.parquet"))).field("sex").type
     beside = scores.to_arrow(keep_input=True).select(table.column_names).replace_schema_metadata(None)
     assert beside == table.cast(pa.schema([("sex", text), *list(table.schema)[1:]]))

@@ -57,7 +57,7 @@ def test_too_many_open_files_are_not_reported_as_damage(tmp_path):
     most, limit = resource.getrlimit(resource.RLIMIT_NOFILE), resource.setrlimit
     for use in (BatchReader, lambda file: BatchWriter(file, {"a": "int64"})):
         try:
-            # Of standard input, output and errors.
+            # Leave room only for standard input, output and errors.
             limit(resource.RLIMIT_NOFILE, (3, most[1]))
             with pytest.raises(OutputError, match=r"x\.arrow: could not be .*Too many open files.*ulimit -n"):
                 use(file)

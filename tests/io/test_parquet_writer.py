@@ -28,7 +28,7 @@ NUMBERS = ["float64", "float32", "int64", "uint64", "int32", "uint32"]
 
 
 def written(*tables, codec="zstd", threads=2, said=None):
-    return written_groups(*map(RowGroup.of, tables), codec=codec, threads=threads, said=said)
+    return written_groups(*map(RowGroup.from_table, tables), codec=codec, threads=threads, said=said)
 
 
 def written_groups(*groups, codec="zstd", threads=2, said=None):
@@ -45,7 +45,7 @@ def read(file):
 
 
 def bits(table):
-    """What the numbers of a table are, to the last bit."""
+    """Return the bytes of each column of a table."""
     return [column.to_numpy().tobytes() for column in table.columns]
 
 
@@ -56,7 +56,7 @@ def small_groups(monkeypatch):
 
 @st.composite
 def columns(draw):
-    """Numbers of any type and any bits, of which few or many differ; row groups may be of any size."""
+    """Draw numbers of any type and any bits, with few or many distinct numbers, for row groups of any size."""
     kind = np.dtype(draw(st.sampled_from(NUMBERS)))
     patterns = st.integers(0, 2 ** (8 * kind.itemsize) - 1)
     few = draw(st.lists(patterns, min_size=1, max_size=draw(st.sampled_from([1, 2, 3, 9, 300]))))
@@ -134,7 +134,7 @@ def test_other_readers_read_the_same_values(codec, tmp_path, small_groups):
 
 @pytest.mark.parametrize("width", [0, 1, 2, 7, 8, 9, 12])
 def test_dictionaries_of_any_size_are_written_and_read_back(width):
-    """The dictionary has as many values as the bits can number, and one more."""
+    """The column has as many distinct values as `width` bits number, or one more."""
     for distinct in (2**width, 2**width + 1):
         values = np.tile(np.arange(distinct) / 3, max(4, 2**16 // distinct))
         file = written(pa.table({"a": values}))
@@ -143,7 +143,7 @@ def test_dictionaries_of_any_size_are_written_and_read_back(width):
 
 
 def test_values_that_begin_to_differ_late_come_back():
-    """The column has more values than a dictionary holds, which its sample does not show."""
+    """A column has more distinct values than a dictionary holds, and its sample does not show it."""
     rows = 20 * repeated_module.SAMPLE
     values = np.zeros(rows)
     values[np.arange(rows) % 20 != 0] = np.random.default_rng(0).random(rows - rows // 20)
@@ -169,9 +169,9 @@ def test_files_are_no_larger_than_those_of_arrow(different):
 def test_a_dictionary_is_used_if_it_is_smaller(kind, rows):
     size = np.dtype(kind).itemsize
 
-    def room(different):
-        """Bytes of the different values and of the numbers of rows."""
-        return different * size + rows * (different - 1).bit_length() / 8
+    def room(distinct):
+        """Return the bytes of the distinct values and of the numbers of all rows."""
+        return distinct * size + rows * (distinct - 1).bit_length() / 8
 
     most = repeated_module.most_distinct(rows, size)
     assert most == max((one for one in range(1, rows + 1) if room(one) < rows * size), default=0)
@@ -181,7 +181,7 @@ def test_a_dictionary_is_used_if_it_is_smaller(kind, rows):
 
 
 def test_no_dictionary_is_used_if_plain_values_compress_better():
-    """Equal values are adjacent; without compression a dictionary would save room."""
+    """Equal values are neighbours: a dictionary would save room only if nothing were compressed."""
     values = np.repeat(np.random.default_rng(5).random(60_000), 5)
     table = pa.table({"a": values})
     plain = io.BytesIO()
@@ -208,7 +208,7 @@ def test_statistics_have_no_bounds_beside_a_nan():
     found = {name: group.column(place).statistics for place, name in enumerate(columns | more)}
     bounds = {name: (one.min, one.max) for name, one in found.items() if one.has_min_max}
     assert bounds == {"a": (0.0, 2.0), "c": (-3, 5), "d": (-1.0, 0.0), "g": (1.0, 2.0), "k": ("a", "c")}
-    # The sign of zeros is not known of statistics: they bound both.
+    # Statistics do not tell the sign of a zero: their bounds include both zeros.
     assert math.copysign(1, found["a"].min) == -1
     assert math.copysign(1, found["d"].max) == 1
     assert [one.null_count for one in found.values()] == [0, 0, 0, 0, 0, 1, 2, 0, 0, 1, 1]
@@ -232,9 +232,9 @@ def test_readers_that_prune_find_every_nan(tmp_path, small_groups, nullable):
     assert pl.scan_parquet(file).filter(pl.col("a").is_nan()).collect()["row"].to_list() == [3, 25]
     dataset = ds.dataset(file)
     assert dataset.to_table(filter=pc.is_nan(ds.field("a")))["row"].to_pylist() == [3, 25]
-    # To Arrow no comparison holds of NaN but that it differs.
+    # For Arrow, NaN differs from every number, and no other comparison with it is true.
     assert dataset.to_table(filter=ds.field("a") > 36)["row"].to_pylist() == [37, 38, 39]
-    # What differs from the only number of a row group is its NaN.
+    # The row group has a single number and NaN: only NaN differs from the number.
     other = tmp_path / "other.parquet"
     other.write_bytes(written(pa.table({"a": [5.0, math.nan, 5.0, 5.0]})))
     assert ds.dataset(other).to_table(filter=ds.field("a") != 5).num_rows == 1

@@ -1,4 +1,4 @@
-"""What cannot be read among the files that a path names is refused, by its name; nothing is left out in silence."""
+"""Files of a path that cannot be read are refused, by their names; no file is left out in silence."""
 
 from __future__ import annotations
 

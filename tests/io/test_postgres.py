@@ -19,14 +19,14 @@ from tests.helpers.postgres import PASSWORD
 pytestmark = [pytest.mark.subprocess, pytest.mark.xdist_group("postgres")]
 TABLE = varied_table(60)
 ALL = "SELECT * FROM people ORDER BY row"
-# What SQLAlchemy reads it by.
+# The library by which SQLAlchemy reads PostgreSQL.
 ADAPTER = next((name for name in ("psycopg", "psycopg2", "pg8000") if find_spec(name)), None)
 MANY = "SELECT i, 'person number ' || i AS name FROM generate_series(1, {}) t(i)"
 
 
 @pytest.fixture(scope="session")
 def people(postgres):
-    """The server, with a table in it; and the URL without a password, which it does not accept."""
+    """Yield the server with a table, and its URL without a password, which the server refuses."""
     with connected(postgres.url()) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest("people", TABLE)
         cursor.execute('ALTER TABLE people ALTER "paid" TYPE numeric(10, 2)')
@@ -45,7 +45,7 @@ def connected(url):
 
 @pytest.fixture(params=["adbc", "sqlalchemy"])
 def url(people, request):
-    """Of the database, as each library takes it."""
+    """Return the URL of the database in the form of each library."""
     if request.param == "sqlalchemy":
         if ADAPTER is None:
             pytest.skip("no library by which SQLAlchemy reads PostgreSQL: pip install 'psycopg[binary]'")
@@ -90,7 +90,7 @@ def test_types_that_only_postgres_has_are_read(url):
 
 
 def test_columns_may_begin_with_many_missing_values(url, monkeypatch):
-    # Of which the first rows say nothing.
+    # The first rows have only missing values, which do not tell the type.
     monkeypatch.setattr("gpupif.io.databases.sqlalchemy_database.MOST_CELLS", 4)
     query = "SELECT CASE WHEN i > 9 THEN 'late' END AS a, nullif(i, i) AS b FROM generate_series(1, 10) t(i)"
     with open_query(url, query) as table:

@@ -1,4 +1,4 @@
-"""Temporary folders: what is in them goes with the run, and where that is killed, with the next one."""
+"""Temporary folders are deleted by the run that made them, or, if it is killed, by the next run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_folders_of_a_killed_run_are_removed_by_the_next(tmp_path):
     with temporary_folder(tmp_path) as alive:
         (alive / "mine").write_text("kept")
         assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
-        # Of each the folder and its lock.
+        # Two folders with their locks, and one more file.
         assert len(list(tmp_path.iterdir())) == 5
         with temporary_folder(tmp_path):
             assert len(list(tmp_path.iterdir())) == 5
@@ -111,7 +111,7 @@ def test_links_and_folders_of_another_machine_are_not_removed(tmp_path, monkeypa
 
 @pytest.mark.parametrize("ask", ["summary", "pairs"])
 def test_runs_remove_the_temporary_folder_they_use(tmp_path, monkeypatch, ask):
-    """Runs write nowhere else, and the folder is gone afterwards."""
+    """A run writes only to its temporary folder, and the folder is deleted afterwards."""
     written, real = [], os.open
 
     def noted(path, flags, *given, **named):

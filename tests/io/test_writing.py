@@ -1,4 +1,4 @@
-"""What is written reads back, and appears whole or not at all."""
+"""Written tables read back, and appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ READ = {
 
 
 def read_back(path):
-    """A written table, read with other code than the package's own."""
+    """Return a written table, read with other code than the package's own."""
     return READ[path.suffix[1:]](path).to_pandas()
 
 
@@ -150,7 +150,7 @@ BIG = pa.table({"score": list(range(10))})
 
 @pytest.fixture(params=["unnamed", "named"])
 def folder(request, tmp_path, monkeypatch):
-    """An empty folder, on a file system with unnamed files and on one without."""
+    """Return an empty folder, on a file system with unnamed files and on a file system without."""
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 4)
     if request.param == "named":
         real = os.open
@@ -226,7 +226,7 @@ gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpi
 @pytest.mark.parametrize("way", ["unnamed", "named"])
 @pytest.mark.parametrize("before", [None, b"what stood here before"])
 def test_a_killed_process_leaves_the_old_file(tmp_path, way, before):
-    """On a file system without unnamed files a hidden file stays, since no process is left to remove it."""
+    """If the file system lacks unnamed files, a hidden file stays: the killed process cannot delete it."""
     path = tmp_path / "scores.parquet"
     if before:
         path.write_bytes(before)

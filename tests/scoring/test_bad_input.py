@@ -1,4 +1,4 @@
-"""What cannot be scored is refused: by the right class, with a message that says what, where, and how to mend it."""
+"""Tables and arguments that cannot be scored are refused by the right class, with advice on how to mend them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.every_engine
 
 
 class Stream:
-    """Only what the Arrow C stream protocol asks for."""
+    """An object with nothing but the method of the Arrow C stream protocol."""
 
     def __init__(self, table):
         self.__arrow_c_stream__ = table.__arrow_c_stream__

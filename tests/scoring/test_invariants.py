@@ -1,4 +1,4 @@
-"""What must hold whatever the table, the order of its rows and columns, and the engine's settings."""
+"""Scores do not depend on the order of rows and columns, nor on the engine's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every measure against the oracle, on every engine."""
+"""Every measure has the scores of the oracle, on every engine."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_column_that_fills_its_field_to_the_last_bit_is_scored_right(engine):
 
 @pytest.mark.slow
 def test_oversized_blocks_are_cut_again(engine):
-    """One combination of the columns of either half covers most of the table."""
+    """A single combination of the columns of either half covers most of the table."""
     random = np.random.default_rng(5)
     rows = np.where(random.random((400, 6)) < 0.8, 0, random.integers(0, 5, (400, 6)))
     table = {f"c{j}": rows[:, j].tolist() for j in range(6)}
@@ -91,7 +91,7 @@ def test_each_measure_has_the_value_of_its_worked_example(engine):
 
 
 def bounds(text):
-    """The lowest and highest value of a stated range, whose last part is of weights or wildcards."""
+    """Return the lowest and highest value of a stated range, whose last part is for weights or wildcards."""
     low = min((float(number) for number in re.findall(r"-?\d+|-inf", text)), default=-math.inf)
     high = re.search(r"to (\d+)", text)
     return low, math.inf if high is None else float(high[1])
@@ -120,7 +120,7 @@ def test_scores_stay_in_the_stated_range_of_each_measure():
                 known = values[~np.isnan(values)]
                 assert ((known >= low) & (known <= high)).all(), (kind, name)
                 lowest[kind, name] = min(lowest.get((kind, name), math.inf), known.min(initial=math.inf))
-    # They are no wider than they have to be.
+    # The range is no wider than the scores need.
     assert (lowest["plain", "cohort_size"], lowest["plain", "distinct_values"]) == (1, 1)
     assert (lowest["weights", "cohort_size"], lowest["weights", "distinct_values"]) == (0, 0)
     assert lowest["plain", "unique"] == lowest["weights", "unique"] == lowest["weights", "reidentification_risk"] == 0

@@ -53,14 +53,14 @@ def test_measures_of_all_rows_add_up_to_the_risks_of_the_table(engine, table, da
 
 
 def naive_classes(table, known):
-    """For each row the first of its class."""
+    """Return for each row the first row of its class."""
     return [naive_attack.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
 
 
 def test_measures_of_rows_have_the_values_of_the_worked_example(engine):
     table = pd.DataFrame({"age": [30, 30, 30, 41], "sex": [*"ffmm"], "job": [*"aabc"]})
     scores = gpupif.score(table, OF_ROWS, columns=["age", "job"], known=["age", "sex"])
-    # Whoever knows age and sex cannot tell the first two apart, whatever is asked about them.
+    # An attacker who knows age and sex cannot tell the first two rows apart, whichever column is scored.
     for name in ("age", "job"):
         assert scores.class_size[name].tolist() == [2, 2, 1, 1]
         assert scores.reidentification_risk[name].tolist() == [0.5, 0.5, 1.0, 1.0]
@@ -82,7 +82,8 @@ def test_sampling_weights_count_people_in_place_of_rows(engine):
 def test_individual_risk_follows_from_rows_and_people_of_a_class(engine):
     table = pd.DataFrame({"sex": [*"ffmmxyyy"], "w": [10.0, 20.0, 0.0, 4.0, 1e6, 0.0, 0.25, 0.5]})
     scores = gpupif.score(table, ["individual_risk", "class_size"], columns=["sex"], known=["sex"], weights="w")
-    # Of two rows and 30 people, two and 4 (a row of weight 0 is one), one and a million, three and less than one.
+    # The classes have two rows and 30 people, two rows (one of weight 0) and 4 people, one row and a million people,
+    # and three rows and less than one person.
     two, half = 2 / 30, 2 / 4
     both, few = (p / (1 - p) * (1 - p / (1 - p) * math.log(1 / p)) for p in (two, half))
     alone = 1e-6 / (1 - 1e-6) * math.log(1e6)
@@ -90,7 +91,7 @@ def test_individual_risk_follows_from_rows_and_people_of_a_class(engine):
     assert scores.individual_risk["sex"].tolist() == pytest.approx(expected, rel=1e-14)
     narrow = gpupif.score(table, "individual_risk", columns=["sex"], known=["sex"], weights="w", dtype="float32")
     assert narrow.individual_risk["sex"].tolist() == scores.individual_risk["sex"].astype("float32").tolist()
-    # Where rows are people there is nobody else.
+    # If each row is a person, the population has nobody else.
     plain = gpupif.score(table, [*OF_ROWS, "individual_risk"], columns=["sex"], known=["sex"])
     assert plain.individual_risk.equals(plain.reidentification_risk)
 

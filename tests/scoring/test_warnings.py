@@ -1,4 +1,4 @@
-"""What is computed but warned of: nearly unique columns, attackers who know nothing."""
+"""Warnings of scores that are computed all the same: nearly unique columns, attackers who know nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources said once for all functions: blocks, the process, the environment; in threads too."""
+"""Settings of all functions are set by blocks, by the process and by the environment, in threads too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.helpers.public_names import public_functions
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    """No option of the process or the environment."""
+    """Remove the options of the process and of the environment."""
     monkeypatch.setattr(module, "_process", {})
     for name, _ in module.OPTIONS.values():
         monkeypatch.delenv(name, raising=False)
@@ -105,7 +105,7 @@ def test_unknown_options_and_contradictions_are_refused():
         gpupif.config(devise="cpu")
     with pytest.raises(gpupif.InputError, match="gpu_grouping: 'cudf' is a way of GPUs, and device='cpu'"):
         gpupif.config(device="cpu", gpu_grouping="cudf")
-    # Said apart it is no contradiction: the block runs on the CPU.
+    # Two blocks do not contradict each other: the inner block runs on the CPU.
     with gpupif.config(gpu_grouping="rotation"), gpupif.config(device="cpu"):
         assert gpupif.score(gpupif.datasets.census(9), "cig").device == "cpu"
 
@@ -120,7 +120,7 @@ def test_a_config_call_without_with_warns():
 
 
 def test_threads_do_not_see_each_others_blocks():
-    """Each sees its own block, those without one the process."""
+    """Each thread has the options of its own block; a thread without a block has the options of the process."""
     gpupif.set_config(threads=9)
     seen, together = {}, threading.Barrier(3)
 
@@ -143,7 +143,7 @@ def test_threads_of_gpupif_see_the_block_of_their_caller():
     here = threading.Barrier(3)
 
     def look():
-        # So that each of the three threads takes one.
+        # Wait, so that each of the three threads takes a task.
         here.wait()
         return resources().memory_limit, threading.get_ident()
 
@@ -168,7 +168,7 @@ def test_progress_is_shown_as_its_option_says(capsys, monkeypatch):
 
 
 def test_every_function_heeds_the_configuration(tmp_path, monkeypatch):
-    """Files are read in streams if there is a limit, with temporary files in the configured folder."""
+    """Files are read in streams if there is a memory limit, with temporary files in the folder that is set."""
     frame = gpupif.datasets.census(200, columns=4)
     frame.to_parquet(tmp_path / "in.parquet")
     (tmp_path / "temp").mkdir()

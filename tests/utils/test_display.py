@@ -80,7 +80,7 @@ def test_texts_of_progress_are_escaped(capsys):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A result of every kind that prints itself."""
+    """Return a result of every class that prints itself."""
     name = f"n{HOSTILE}"[:12]
     table = pd.DataFrame({name: [HOSTILE[:12], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]})
     nights = Nights(tmp_path_factory.mktemp("nights"))
@@ -110,7 +110,7 @@ def results(tmp_path_factory):
 
 
 def kinds(base=Displayable):
-    """All classes of results that print themselves."""
+    """Return all classes of results that print themselves."""
     return {kind for one in base.__subclasses__() for kind in ({one} | kinds(one))}
 
 

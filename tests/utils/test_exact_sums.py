@@ -1,4 +1,4 @@
-"""Sums of floats are exact: beside fractions, of any floats, in any order, from any parts, on host and device."""
+"""Sums of floats are exact, as sums of fractions are: in any order, from any parts, on host and device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {"float64": NUMBERS, "float32": st.floats(width=32), "int64": st.integer
 
 
 def by_definition(numbers, number):
-    """The sum of the known ones divided by a whole number, rounded once."""
+    """Return the sum of the numbers without NaN, divided by a whole number, rounded once."""
     infinite = sum(one for one in numbers if math.isinf(one))
     if infinite != 0:
         return infinite
@@ -39,12 +39,12 @@ def on_device(numbers):
 @pytest.mark.parametrize("device", [np.array, on_device])
 def test_sums_beyond_the_largest_float_are_infinite(device):
     largest = float(np.finfo("float64").max)
-    assert ExactSum.of(device([1.7e308, 1.7e308])).over(1) == math.inf
-    assert ExactSum.of(device([-1.7e308] * 3)).over(1) == -math.inf
-    assert ExactSum.of(device([1.7e308, 1.7e308])).mean == 1.7e308
-    # Half a unit in the last place more than the largest float is rounded away from it.
-    assert ExactSum.of(device([largest, 2.0**970])).over(1) == math.inf
-    assert ExactSum.of(device([largest, 2.0**969])).over(1) == largest
+    assert ExactSum.from_numbers(device([1.7e308, 1.7e308])).over(1) == math.inf
+    assert ExactSum.from_numbers(device([-1.7e308] * 3)).over(1) == -math.inf
+    assert ExactSum.from_numbers(device([1.7e308, 1.7e308])).mean == 1.7e308
+    # A number half a unit in the last place above the largest float is rounded to infinity.
+    assert ExactSum.from_numbers(device([largest, 2.0**970])).over(1) == math.inf
+    assert ExactSum.from_numbers(device([largest, 2.0**969])).over(1) == largest
 
 
 @settings(deadline=None)
@@ -63,13 +63,13 @@ def test_sums_are_exact_in_any_order_and_any_parts(drawn, cuts, number, random):
     shuffled = numbers[random.sample(range(len(numbers)), len(numbers))]
     parts = np.split(shuffled, sorted(min(cut, len(numbers)) for cut in cuts))
     found = [
-        ExactSum.of(numbers),
-        ExactSum.total(map(ExactSum.of, parts)),
-        ExactSum.of(on_device(numbers)),
-        ExactSum.total(ExactSum.of(on_device(part)) for part in parts),
-        ExactSum.of(np.repeat(shuffled, 2)[::2]),
+        ExactSum.from_numbers(numbers),
+        ExactSum.total(map(ExactSum.from_numbers, parts)),
+        ExactSum.from_numbers(on_device(numbers)),
+        ExactSum.total(ExactSum.from_numbers(on_device(part)) for part in parts),
+        ExactSum.from_numbers(np.repeat(shuffled, 2)[::2]),
     ]
-    # NaN, which is the sum where both are infinite, is no equal of itself.
+    # Compare texts: the sum of inf and -inf is NaN, which is not equal to itself.
     assert len({repr(one) for one in found}) == 1
     known = [one for one in plain if one == one]
     assert found[0].terms == len(known)
@@ -82,19 +82,21 @@ def test_sums_are_exact_in_any_order_and_any_parts(drawn, cuts, number, random):
 @given(st.lists(st.tuples(NUMBERS, st.integers(1, 5)), min_size=1, max_size=20))
 def test_a_number_with_a_multiplicity_counts_as_repeated(several):
     numbers, times = np.array([one for one, _ in several]), np.array([often for _, often in several], np.int64)
-    assert repr(ExactSum.of(numbers, times)) == repr(ExactSum.of(np.repeat(numbers, times)))
+    assert repr(ExactSum.from_numbers(numbers, times)) == repr(ExactSum.from_numbers(np.repeat(numbers, times)))
 
 
 @pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
 def test_the_highest_multiplicity_is_summed_exactly(number):
-    """The halves of mantissas have room for such a multiplicity."""
+    """The sums of the halves of mantissas do not overflow for the highest total multiplicity."""
     often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
-    assert ExactSum.of(np.full(3, number), often).units == ExactSum.of(np.array([number])).units << 36
+    assert (
+        ExactSum.from_numbers(np.full(3, number), often).units == ExactSum.from_numbers(np.array([number])).units << 36
+    )
 
 
 def test_the_sum_of_no_numbers_is_empty():
     for nothing in (np.empty(0), on_device(np.empty(0)), np.array([math.nan]), on_device([math.nan])):
-        assert ExactSum.of(nothing) == ExactSum.total([]) == ExactSum()
+        assert ExactSum.from_numbers(nothing) == ExactSum.total([]) == ExactSum()
     assert math.isnan(ExactSum().mean)
     assert ExactSum().over(1) == 0.0
 
@@ -102,7 +104,7 @@ def test_the_sum_of_no_numbers_is_empty():
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(SPECIAL[:3]) | st.floats(0, 40), min_size=1, max_size=30), st.integers(0, 30))
 def test_figures_of_parts_add_up_to_those_of_the_whole(numbers, cut):
-    """The figures are the same after they were stored."""
+    """Figures of parts make the figures of the whole, also after they were stored."""
     scores = np.array(numbers)
     values, times = np.unique(scores, return_counts=True)
     parts = [ColumnFigures.of("class_size", part) for part in (scores[:cut], scores[cut:])]

@@ -1,4 +1,4 @@
-"""Sums of c log2 c: whole numbers of units of 2^-56 bits, the same whatever the parts, and rounded once."""
+"""Sums of c log2 c are whole numbers of units of 2^-56 bits. They are equal from any parts, and rounded once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GROUPS = st.lists(st.integers(1, 2**61) | st.integers(1, 9), max_size=30)
 
 @given(parts=st.lists(GROUPS, min_size=1, max_size=4))
 def test_parts_add_up_to_the_whole(parts):
-    sizes = [Sizes.of(np.array(part, np.int64)) for part in parts]
-    whole = Sizes.of(np.array(list(chain(*parts)), np.int64))
+    sizes = [Sizes.from_counts(np.array(part, np.int64)) for part in parts]
+    whole = Sizes.from_counts(np.array(list(chain(*parts)), np.int64))
     assert LogSum.total(sizes) == LogSum.total([whole]) == Sizes.total(sizes).log_sum()
     assert whole.log_sum().units == sum(c * int(log2_counts(np.array([c]))[0]) for part in parts for c in part)
     assert whole.sum_log() == float(Fraction(whole.log_sum().units, 1 << 56))
@@ -31,7 +31,7 @@ def test_parts_add_up_to_the_whole(parts):
 
 
 def test_multiplicities_count():
-    sizes = Sizes.of(np.array([3, 5, 3]), np.array([2, 1 << 33, 4]))
+    sizes = Sizes.from_counts(np.array([3, 5, 3]), np.array([2, 1 << 33, 4]))
     three, five = log2_counts(np.array([3, 5])).tolist()
     assert sizes.log_sum() == LogSum(6 * 3 * three + (1 << 33) * 5 * five)
     assert sizes.sum_log() == pytest.approx(18 * math.log2(3) + (1 << 33) * 5 * math.log2(5), rel=1e-15)
@@ -43,7 +43,7 @@ def test_multiplicities_count():
     large=st.lists(st.integers(SMALL_COHORTS, 2**40), max_size=5),
 )
 def test_a_tally_has_the_log_sum_of_its_sizes(small, large):
-    tally = CohortSizes.of(2, 2**30, 5)
+    tally = CohortSizes.from_counts(2, 2**30, 5)
     for size, times in small:
         tally.small[1, size] += times
     tally.large[1, : len(large)], tally.listed[1] = large, len(large)
@@ -54,6 +54,8 @@ def test_a_tally_has_the_log_sum_of_its_sizes(small, large):
 
 
 def test_a_result_of_a_part_comes_back_from_json():
-    found = PartitionFacts(WeightSums({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}), rows=3)
+    found = PartitionFacts(
+        WeightSums({1: Sizes.from_counts(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}), rows=3
+    )
     again = PartitionFacts.from_json(json.loads(json.dumps(found.to_json())))
     assert (again.sums, again.rows) == (found.sums, found.rows)

@@ -1,4 +1,4 @@
-"""Private folders: their owner's alone, whatever the umask, whatever was planted, and whatever is done meanwhile."""
+"""Private folders belong to their owner alone, whatever the umask, planted files, and changes by other users."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_new_folders_and_files_are_their_owners_alone(tmp_path, mask):
 
 
 def test_the_group_of_a_shared_folder_is_kept(tmp_path):
-    """Outputs in an office's shared folder belong to its group: those in a work folder must get it, too."""
+    """Outputs in an office's shared folder belong to its group, so files in a work folder must belong to it, too."""
     tmp_path.chmod(0o2775)
     with umask(0o277):
         folder = private_folder(tmp_path / "folder")
@@ -109,7 +109,7 @@ def test_files_are_opened_through_no_link(tmp_path, make):
 
 
 def test_a_held_folder_stays_the_same_if_its_path_is_swapped(tmp_path):
-    """Another user renames the folder and puts another in its place, while ours is filled, read and deleted."""
+    """A user who may rename folders puts another folder in the place of ours while it is filled, read and deleted."""
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
     (victim / "diary").write_text("dear diary")
@@ -181,14 +181,14 @@ def test_published_files_get_the_usual_rights_of_new_files(tmp_path, mask):
 
 
 def test_only_files_pass_on_their_rights(tmp_path):
-    """A link has all rights; a link in place of an output would open the output to all users."""
+    """A link has all rights: if it handed them on, a link in the place of an output would open it to everybody."""
     (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
 
 
 def test_only_own_files_pass_on_their_rights(tmp_path, monkeypatch):
-    """A planted file that all users may write to would open the output that replaces it."""
+    """If another user's file handed its rights on, a planted file that is open to everybody would open the output."""
     (tmp_path / "scores.csv").touch()
     (tmp_path / "scores.csv").chmod(0o666)
     give_away(tmp_path / "scores.csv", monkeypatch)

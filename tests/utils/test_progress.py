@@ -1,4 +1,4 @@
-"""The word that kernels are being compiled: once, where it is kept, and not where nothing is to be said."""
+"""The message that kernels are being compiled comes once, says where they are kept, and can be turned off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpupif.utils import progress
 
 @pytest.fixture
 def compile_twice(monkeypatch, capsys):
-    """What is said while two things are compiled and kept in a folder."""
+    """Return a function that compiles two things, keeps them in a folder, and returns the messages."""
 
     def compiled(folder):
         monkeypatch.setattr(progress, "_said", False)

@@ -1,4 +1,4 @@
-"""What measures are not defined for is refused in the words of the table of it."""
+"""Combinations for which measures are not defined are refused, in the words of their table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKED = {
     ],
     refused_combinations.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
     refused_combinations.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
-    # Of the command line, where one option does not go with the other; the function has no weights.
+    # Two options of the command line that do not go together; the function has no weights.
     refused_combinations.WEIGHTS_RATIOS: [
         lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())
     ],

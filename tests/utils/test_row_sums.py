@@ -1,4 +1,4 @@
-"""Sums of rows over columns: those of fractions, in any order and from any parts."""
+"""Sums of rows over columns are the sums of fractions, in any order and from any parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpupif.utils.exact_sums import RowSums, sum_rows
 
-# Gains, in bits: of a prior of 2^-64 they are 64.
+# Gains in bits: a prior of 2^-64 gives a gain of 64.
 GAINS = st.floats(0, 64).map(lambda gain: gain if gain > 2**-45 else 0.0)
 ROWS = st.integers(1, 3).flatmap(lambda rows: st.lists(st.lists(GAINS, min_size=rows, max_size=rows), min_size=1))
 
@@ -35,7 +35,7 @@ def test_sums_of_parts_are_those_of_the_whole(columns, others):
     sums = RowSums.zeros(rows + 1)
     places = np.arange(rows)[::-1] + 1
     for several in (one, other):
-        sums.add_at(places, RowSums.of(several))
+        sums.add_at(places, RowSums.from_columns(several))
     assert sums.rounded()[places].tolist() == rounded([*one, *other])
     assert sums.rounded()[0] == 0
 

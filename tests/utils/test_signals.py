@@ -1,4 +1,4 @@
-"""Signals to end: raised where no lock stays taken, held back, and let pass."""
+"""Signals to end raise when no lock stays taken, are held back, and are ignored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def send(*numbers):
 
 @pytest.fixture
 def came():
-    """The signals that came, in order; none of them raises."""
+    """Return the list of signals that came, in order; no signal raises."""
     numbers = []
     before = {number: signal.signal(number, lambda number, _: numbers.append(number)) for number in SIGNALS}
     yield numbers
@@ -57,7 +57,7 @@ def test_held_signals_come_after_an_error_too(came):
 
 def test_the_exception_of_a_signal_is_raised_when_the_block_is_left():
     done = []
-    # In the background of a shell it is ignored.
+    # A process in the background of a shell ignores SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def work():
@@ -80,7 +80,7 @@ def test_handlers_that_are_no_functions_are_restored(came, ignored):
 
 
 def test_an_exception_while_restoring_handlers_loses_no_handler(monkeypatch):
-    """Each signal in turn comes right before a handler is restored."""
+    """Each signal in turn comes right before its handler, or the handler of another signal, is put back."""
     real = signal.signal
     for number in SIGNALS:
         for turn in range(len(SIGNALS)):
@@ -154,7 +154,7 @@ def test_a_process_that_hangs_in_its_clean_up_is_ended(where):
 
 @pytest.fixture
 def raising():
-    """Signals to end raise `Interrupted`, as on the command line; called, it has them raise it once more."""
+    """Make signals to end raise `Interrupted`, as on the command line. A call of the result sets the handlers again."""
     before, hook = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}, sys.unraisablehook
     yield raise_interruptions
     sys.unraisablehook = hook

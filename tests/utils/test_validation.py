@@ -1,4 +1,4 @@
-"""Values in messages."""
+"""Messages show values in few characters, and alike for the types of all libraries."""
 
 from __future__ import annotations
 

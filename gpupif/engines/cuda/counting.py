@@ -163,7 +163,7 @@ class CudaCounter:
 
     def _sizes(self, found: DeviceCombinations) -> Sizes:
         sizes, times = self._library.xp.unique(found.counts[found.counts > 1], return_counts=True)
-        return Sizes.of(self._library.to_host(sizes), self._library.to_host(times))
+        return Sizes.from_counts(self._library.to_host(sizes), self._library.to_host(times))
 
     def _answer(
         self, place: int, on_device: Callable[[DeviceCombinations], Answer], on_host: Callable[[SubsetCounter], Answer]

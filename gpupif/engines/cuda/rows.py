@@ -143,7 +143,7 @@ def sizes_of(library: CupyLibrary, counts: Any, total: int) -> Sizes:
     several = counts[counts > 1]
     narrow = several.astype("uint32") if total < 1 << 32 else several
     sizes, times = library.xp.unique(narrow, return_counts=True)
-    return Sizes.of(library.to_host(sizes), library.to_host(times))
+    return Sizes.from_counts(library.to_host(sizes), library.to_host(times))
 
 
 def lowest_bit(layout: KeyLayout, word: int) -> int:

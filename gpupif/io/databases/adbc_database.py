@@ -1,4 +1,4 @@
-"""Databases that a driver of ADBC reaches, which gives Arrow batches as the database sends rows."""
+"""Databases that are read by a driver of ADBC, which returns Arrow batches as the database sends rows."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from .address import Address, read_only_uri
 from .base import Answer, Database, connecting
 
 ERRORS = (adbc_driver_manager.Error, pa.ArrowException, OSError)
-# How a transaction becomes one that reads, and sees one state of the database; others read without one.
+# The statement that begins a transaction that only reads, in one state of the database. Other drivers read without a
+# transaction.
 BEGIN = {"postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "sqlite": ""}
-# What comes before the database's own words.
+# The text that drivers put before the database's own message.
 PREAMBLE = re.compile(r"^(?:[A-Z_]+: )?(?:\[[\w ]+\] )?(?:Failed to connect: )?")
 PRIMARY = b"PG_DIAG_MESSAGE_PRIMARY"
 
 
 class AdbcDatabase(Database):
-    """A connection by ADBC: with the package of the driver, or one that its manager knows by name."""
+    """A connection by ADBC: by the Python package of the driver, or by a driver that ADBC's manager knows by name."""
 
     errors = ERRORS
 
     def __init__(self, address: Address, folder: Path, driver: str) -> None:
         uri = read_only_uri(address, folder) if driver == "sqlite" else address.url
         with connecting(address, type(self), ERRORS):
-            # With autocommit there is no transaction.
+            # In autocommit mode there is no transaction.
             autocommit = driver not in BEGIN
             if find_spec(f"adbc_driver_{driver}") is None:
                 self._connection = dbapi.connect(driver, uri, autocommit=autocommit)
@@ -77,6 +78,6 @@ class AdbcDatabase(Database):
 
 
 def _batches(cursor: Any, query: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a query that starts when the first is asked for."""
+    """Yield the rows of a query, which starts when the first batch is taken."""
     cursor.execute(query)
     yield from cursor.fetch_record_batch()

@@ -1,4 +1,4 @@
-"""Where a database is, as a URL says it, and what of that URL nobody is to read."""
+"""The address of a database, read from a URL, and the secrets in the URL, which no message may show."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from ...errors import InputError, TableReadError
 
 IN_MEMORY = ("", ":memory:")
 HIDDEN = "***"
-# A secret shorter than this is looked for as a word of its own.
+# A secret of fewer characters is hidden only as a whole word: parts of other words may be equal to it.
 SHORT = 4
 EXPECTED = "expected a URL such as 'duckdb:///people.db' or 'postgresql://user@host/database'"
 QUOTE_IT = "Write other than letters and digits of a user and a password in percent-encoding, such as %40 for @."
 SCHEME = re.compile(r"[A-Za-z][\w.-]*(\+[\w.+-]+)?")
-# One host or several, each with a port perhaps; a folder of a socket in percent-encoding.
+# Hosts with commas between them, each perhaps with a port; a host may be the folder of a socket in percent-encoding.
 HOSTS = re.compile(r"(?:(?:\[[\w:.%]+\]|[\w.%-]*)(?::\d*)?(?:,|$))*")
-# Names of options whose values are secrets, and such options within values, as of ODBC.
+# The names of options whose values are secrets, and secret options within the value of an option, as ODBC has them.
 SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key|credential|auth", re.IGNORECASE)
 WITHIN = re.compile(r"(?:password|passwd|pwd|secret|token|key)\s*=\s*(\{[^}]*\}|[^;&\s]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Address:
-    """A database.
+    """The address of a database.
 
-    scheme: of its URL, "postgresql". adapter: what SQLAlchemy is to reach it by, "psycopg" of "postgresql+psycopg";
-    empty: none is named. url: with user and password in percent-encoding, whatever they were written in. user: as it
-    is. path: of the database, without the slash that begins it. name: of it in messages, without secrets. secrets: what
-    is shown to nobody.
+    scheme: the scheme of the URL, such as "postgresql".
+    adapter: the library that SQLAlchemy uses, "psycopg" in "postgresql+psycopg"; empty if the URL names none.
+    url: the URL, with user and password in percent-encoding.
+    user: the user, without percent-encoding.
+    path: the path of the database, without its first slash.
+    name: the name of the database in messages, without secrets.
+    secrets: the texts that no message may show.
     """
 
     scheme: str
@@ -42,16 +45,17 @@ class Address:
     secrets: tuple[str, ...] = field(repr=False)
 
     def redact(self, text: str) -> str:
-        """The text with *** in place of what is secret, and of the user where one is named in quotes."""
+        """Return a text with *** in place of each secret, and of the user's name in quotes."""
         for secret in self.secrets:
             pattern = re.escape(secret)
             text = re.sub(pattern if len(secret) >= SHORT else rf"(?<!\w){pattern}(?!\w)", HIDDEN, text)
         return re.sub(rf"(['\"]){re.escape(self.user)}\1", rf"\1{HIDDEN}\1", text) if self.user else text
 
     def file(self, folder: Path) -> Path | None:
-        """The file that the path names, from a folder on where it is relative; None for a database in memory.
+        """Return the absolute path of the file of a database; None for a database in memory.
 
-        Raises TableReadError where it is not there: some databases would make it.
+        folder: the folder for a relative path. Raises TableReadError if there is no such file: some databases would
+        make it.
         """
         if self.path in IN_MEMORY:
             return None
@@ -62,14 +66,14 @@ class Address:
 
 
 def parse_address(connection: str) -> Address:
-    """The database that a URL names. Raises InputError, without the URL, for one that cannot be understood."""
+    """Return the address of the database that a URL names; raises InputError, without the URL, if it is malformed."""
     scheme, colon, rest = connection.strip().partition("://")
     if not colon or not SCHEME.fullmatch(scheme):
         raise InputError(f"connection: {EXPECTED}, got something that does not begin with a scheme and '://'.")
     place, question, options = rest.partition("?")
     if question and any(not re.fullmatch(r"[\w.-]+=.*", option) for option in options.split("&")):
-        raise InputError(f"connection: expected key=value, with & between two, behind its question mark. {QUOTE_IT}")
-    # The last @ ends the login: a password may have one that is not encoded; a path alone may have any.
+        raise InputError(f"connection: expected key=value, with & between two, after its question mark. {QUOTE_IT}")
+    # The last @ ends the login, since a password may have an @ that is not encoded. A path without a host has no login.
     login, at, place = ("", "", place) if place.startswith("/") else place.rpartition("@")
     host, slash, path = place.partition("/")
     if not HOSTS.fullmatch(host):
@@ -100,19 +104,22 @@ def _name(scheme: str, host: str, path: str) -> str:
 
 
 def _secrets(password: str, options: str) -> tuple[str, ...]:
-    """What is secret as it is written, and as it is meant; the longest first, which may hold others."""
-    found = {password}
+    """Return the secrets, each as it is written, decoded, and in percent-encoding.
+
+    The longest comes first: a shorter secret may be a part of it, and would leave the rest visible.
+    """
+    secrets = {password}
     for option in options.split("&"):
         name, _, value = option.partition("=")
         meant = unquote(value.replace("+", " "))
-        found |= {value} if SECRET_OPTION.search(name) else set()
-        found |= {part.strip("{}") for part in WITHIN.findall(meant)}
-    found |= {unquote(one) for one in found}
-    found |= {quote(one, safe="") for one in found}
-    return tuple(sorted(found - {""}, key=lambda one: (-len(one), one)))
+        secrets |= {value} if SECRET_OPTION.search(name) else set()
+        secrets |= {part.strip("{}") for part in WITHIN.findall(meant)}
+    secrets |= {unquote(secret) for secret in secrets}
+    secrets |= {quote(secret, safe="") for secret in secrets}
+    return tuple(sorted(secrets - {""}, key=lambda secret: (-len(secret), secret)))
 
 
 def read_only_uri(address: Address, folder: Path) -> str:
-    """The name that SQLite opens a file by to read it. Raises TableReadError where it is not there."""
+    """Return the URI by which SQLite opens a file for reading; raises TableReadError if there is no such file."""
     file = address.file(folder)
     return ":memory:" if file is None else f"file:{quote(str(file))}?mode=ro"

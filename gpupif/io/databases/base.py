@@ -1,4 +1,4 @@
-"""What is asked of a database, and the table that a query on it gives."""
+"""The interface of a connection to a database, and the table that is the result of a query."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import pyarrow as pa
 
 from ...errors import DatabaseUnavailableError, GpupifError, InputError, TableReadError
 from ...utils.validation import check_unique, whole_number
-from ..base import PIECE_ROWS
+from ..base import CHUNK_ROWS
 from .address import Address
 from .plain_types import plain_batch, plain_schema
 
-# What a message of a value, not of a name, quotes: all from the first quotation mark on a line to the last.
+# The values that a message quotes: all text from the first quotation mark of a line to the last.
 QUOTED = re.compile(r"'.*'|\".*\"|(?<=\bvalue )\S+")
-# What comes before PostgreSQL's own words.
+# The text that libraries put before PostgreSQL's own message.
 POSTGRESQL_PREAMBLE = re.compile(r"^.*?\b(?:ERROR|FATAL|PANIC):\s+")
+# The first words of statements that read.
 READING = ("SELECT", "WITH", "VALUES", "TABLE", "FROM")
-# What may hold a semicolon that ends nothing.
+# Comments, texts and names, in which a semicolon ends no statement.
 NO_CODE = re.compile(
     r"""
     --[^\n]*            # a comment to the end of the line
@@ -38,7 +39,10 @@ NO_CODE = re.compile(
 
 
 class Answer(NamedTuple):
-    """The result of a query: its schema; its rows, which come as they are asked for; and what ends the query."""
+    """The result of a query.
+
+    schema: the columns. batches: the rows; each batch is fetched when it is taken. close: ends the query.
+    """
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
@@ -48,42 +52,42 @@ class Answer(NamedTuple):
 class Database(ABC):
     """A connection to a database, in a transaction that only reads.
 
-    errors: what goes wrong with it, as its library raises it.
+    errors: the exceptions that the library of the connection raises.
     """
 
     errors: tuple[type[Exception], ...]
 
     @abstractmethod
     def run(self, query: str, rows: int) -> Answer:
-        """Start a query whose rows come in batches of about so many; at most one goes on at a time."""
+        """Start a query. At most one query runs at a time. rows: the rows of a batch, about."""
 
     @abstractmethod
     def value(self, query: str) -> Any:
-        """The one value that a query gives."""
+        """Return the only value of the result of a query."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the transaction and the connection; may be said again."""
+        """End the transaction and the connection. It may be called again."""
 
     def quote(self, name: str) -> str:
-        """A column's name as a query has it."""
+        """Return a column's name as it is written in a query."""
         return standard_quote(name)
 
     @staticmethod
     def reason(error: Exception) -> str:
-        """What an error says, as the database worded it."""
+        """Return the message of an error in the words of the database."""
         return str(error)
 
 
 class QueryTable:
     """The result of a query on a database, read in batches of rows and never held whole; a context manager.
 
-    All that is read of it is of one transaction, which does not write. Errors of the database are TableReadError,
-    without what is secret of the connection; after one the connection is closed.
+    All rows are read in one transaction, which does not write. Errors of the database become TableReadError, without
+    secrets of the connection. The connection is closed after an error.
 
-    name: of the database, "database postgresql at localhost/people", without secrets. identity: a hash of the database,
-    the user, its options and the query, whatever the password: results of the same are of the same rows while these do
-    not change.
+    name: text. The database in messages, such as "database postgresql at localhost/people", without secrets.
+    identity: text. A hash of the database, the user, the options and the query, not of the password. Results with equal
+        identities have the same rows, unless the database changes.
     """
 
     def __init__(self, database: Database, address: Address, query: str) -> None:
@@ -98,49 +102,50 @@ class QueryTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns and their types, of plain values, the same in all batches.
+        """The columns with their types, which are plain types and the same in all batches.
 
-        Raises TableReadError for a query that fails, InputError for columns that are none or have the same name, and
-        ColumnTypeError for lists and the like.
+        Raises TableReadError for a query that fails. Raises InputError for no columns, and for names that repeat.
+        Raises ColumnTypeError for lists, structs and other types without plain values.
         """
         if self._schema is None:
-            answer = self._started(PIECE_ROWS)
-            with self._told("the query failed"):
+            answer = self._started(CHUNK_ROWS)
+            with self._wrap("the query failed"):
                 self._schema = _checked(answer.schema)
         return self._schema
 
     @property
     def names(self) -> list[str]:
-        """The columns."""
+        """The names of the columns."""
         return list(self.schema.names)
 
-    def batches(self, rows: int = PIECE_ROWS) -> Iterator[pa.RecordBatch]:
-        """All rows, in batches of at most so many, none of them empty; anew with each call, one after the other.
+    def batches(self, rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
+        """Return an iterator over all rows in batches, none of them empty. Each call runs the query again.
 
-        Raises what `schema` does, TableReadError where the connection is lost, and InputError while other batches of
-        this table are read.
+        rows: whole number. Rows of a batch, at most. Default: 65,536. Raises the errors of `schema`, TableReadError if
+        the connection is lost, and InputError while another iterator of this table is in use.
         """
         rows = whole_number("rows", rows, "")
         return self._batches(rows)
 
     def watermark(self, column: str) -> str | None:
-        """The highest value of a column as text, as of the rows that `batches` gives; None where there is none.
+        """Return the highest value of a column as text; None if there is no value, or if the highest is NaN.
 
-        Raises TableReadError, also for a column that the result does not have.
+        It is the highest value of the rows that `batches` yields. Raises TableReadError, also for a column that the
+        result lacks, and InputError while an iterator of `batches` is in use.
         """
         self._check_idle()
         self._drop_answer()
-        with self._told(f"the highest value of column {column!r} could not be read"):
+        with self._wrap(f"the highest value of column {column!r} could not be read"):
             value = self._database.value(highest(self._query, self._database.quote(column)))
         # NaN is a missing value; some databases have it as the highest.
         return None if value is None or value != value else _text(value)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows as a stream of Arrow, for what takes one."""
+        """Return the rows as a stream of Arrow, for libraries that take such a stream."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested_schema)
 
     def close(self) -> None:
-        """End the connection; may be said again."""
+        """End the connection. It may be called again."""
         self._drop_answer()
         with contextlib.suppress(*self._database.errors):
             self._database.close()
@@ -160,9 +165,9 @@ class QueryTable:
         self._answer = None
         try:
             while True:
-                what = f"reading broke off after {done:,} rows" if done else "the query failed"
+                event = f"reading broke off after {done:,} rows" if done else "the query failed"
                 kind = DatabaseUnavailableError if done else TableReadError
-                with self._told(what, of_values=True, kind=kind):
+                with self._wrap(event, quotes=True, kind=kind):
                     batch = next(answer.batches, None)
                     if batch is None:
                         return
@@ -175,9 +180,9 @@ class QueryTable:
             self._close(answer)
 
     def _started(self, rows: int) -> Answer:
-        """The query's answer, of which nothing has been read."""
+        """Return the result of the query, of which nothing has been read; start the query if it is not running."""
         if self._answer is None:
-            with self._told("the query failed"):
+            with self._wrap("the query failed"):
                 self._answer = self._database.run(self._query, rows)
         return self._answer
 
@@ -191,24 +196,26 @@ class QueryTable:
             self._answer = None
 
     def _close(self, answer: Answer) -> None:
-        # With a connection that is lost there is nothing to be ended.
+        # If the connection is lost, there is no query to end.
         with contextlib.suppress(*self._database.errors):
             answer.close()
 
     @contextlib.contextmanager
-    def _told(self, what: str, of_values: bool = False, kind: type[TableReadError] = TableReadError) -> Iterator[None]:
-        """Words for what goes wrong with the database, which is closed then; of_values: it may be a value's fault.
+    def _wrap(self, event: str, quotes: bool = False, kind: type[TableReadError] = TableReadError) -> Iterator[None]:
+        """Raise TableReadError for an error of the database while the block runs, and close the connection.
 
-        kind: of the error, unless it is a value's fault for certain.
+        event: the failure in words, as the message begins. quotes: whether the database's words may quote values,
+        which are then left out. kind: the type of the error. An error that is certainly due to a value is a plain
+        TableReadError.
         """
         try:
             yield
         except self._database.errors as error:
             self.close()
-            # Not raised from it: that would show what the library says, secrets and all.
-            reason, of_data = self._database.reason(error), _is_of_data(error)
-            given = TableReadError if of_data else kind
-            raise _failure(self._address, what, reason, of_values or of_data, given) from None
+            # Do not chain the library's error: its message may have secrets.
+            reason, is_data_error = self._database.reason(error), _is_data_error(error)
+            given = TableReadError if is_data_error else kind
+            raise _failure(self._address, event, reason, quotes or is_data_error, given) from None
         except GpupifError:
             self.close()
             raise
@@ -216,7 +223,7 @@ class QueryTable:
 
 @contextlib.contextmanager
 def connecting(address: Address, library: type[Database], errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Words for what goes wrong where there is no connection yet."""
+    """Raise DatabaseUnavailableError if connecting fails while the block runs."""
     try:
         yield
     except errors as error:
@@ -226,32 +233,32 @@ def connecting(address: Address, library: type[Database], errors: tuple[type[Exc
 
 def _failure(
     address: Address,
-    what: str,
+    event: str,
     reason: str,
-    of_values: bool = False,
+    quotes: bool = False,
     kind: type[TableReadError] = TableReadError,
 ) -> TableReadError:
-    """What to raise where something fails for a reason that a database words: its first line, without secrets.
+    """Return the error for a failure with the first line of the database's own words, without secrets.
 
-    of_values: what it quotes may be values of the table, and is left out.
+    quotes: whether quoted texts may be values of the table; they are left out then. kind: the type of the error.
     """
     first = next((line for line in reason.splitlines() if line.strip()), "no reason given")
     first = POSTGRESQL_PREAMBLE.sub("", first)
-    if of_values:
+    if quotes:
         first = QUOTED.sub("(not shown)", first)
-    return kind(f"{address.name}: {what}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
+    return kind(f"{address.name}: {event}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
 
 
 def _checked(schema: pa.Schema) -> pa.Schema:
-    """The schema of a result with plain types; raises InputError for no columns, or for names that repeat."""
+    """Return the schema of a result with plain types; raises InputError for no columns, or for names that repeat."""
     if not schema.names:
         raise InputError("query: expected at least one column in its result, got none.")
     check_unique(schema.names, "query")
     return plain_schema(schema)
 
 
-def _is_of_data(error: Exception) -> bool:
-    """Whether it is of values, by the name that Python's interface of databases has for such errors."""
+def _is_data_error(error: Exception) -> bool:
+    """Return whether a value is the reason for an error: Python's database interface names its class DataError."""
     return any(kind.__name__ == "DataError" for kind in type(error).__mro__)
 
 
@@ -262,8 +269,11 @@ def _text(value: Any) -> str:
 
 
 def one_query(query: str) -> str:
-    """The query without the semicolon that ends it. Raises InputError for none, several, or one that does not read."""
-    code = NO_CODE.sub(lambda found: " " * len(found.group()), query)
+    """Return a query without the semicolon at its end.
+
+    Raises InputError for no statement, for several, or for a statement that does not read.
+    """
+    code = NO_CODE.sub(lambda match: " " * len(match.group()), query)
     first = re.match(r"[\s(]*(\w*)", code)
     word = first.group(1).upper() if first else ""
     if word not in READING:
@@ -276,18 +286,18 @@ def one_query(query: str) -> str:
 
 
 def relation(query: str) -> str:
-    """The result of a query as a table, gpupif_rows, of another. The last line of it may be a comment.
+    """Return a query as a table of another query, named gpupif_rows. A comment may end the query: a line break follows.
 
-    Columns are to be named by it: alone a name in quotes that no column has is a text for SQLite.
+    Write gpupif_rows before the names of its columns: SQLite takes a quoted name alone for a text if no column has it.
     """
     return f"(\n{query}\n) gpupif_rows"
 
 
 def highest(query: str, column: str) -> str:
-    """The query for the highest value of a column, its name quoted, of the result of another query."""
+    """Return the query for the highest value of a column of the result of a query. column: its name in quotes."""
     return f"SELECT max(gpupif_rows.{column}) FROM {relation(query)}"
 
 
 def standard_quote(name: str) -> str:
-    """A column's name as standard SQL quotes it."""
+    """Return a column's name in the quotes of standard SQL."""
     return '"' + name.replace('"', '""') + '"'

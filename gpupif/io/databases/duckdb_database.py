@@ -1,4 +1,4 @@
-"""DuckDB: its files, opened to be read, or none, for queries on files of other kinds."""
+"""Databases of DuckDB: a file of DuckDB, opened for reading, or no file, for queries on files of other formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .base import Answer, Database, connecting
 from .plain_types import EXPECTED, MEND
 
 ERRORS = (duckdb.Error, pa.ArrowException, OSError)
-# Arrow has it without its zone.
+# The type that Arrow would return without its zone.
 ZONED_TIME = "TIME WITH TIME ZONE"
 
 
@@ -50,13 +50,13 @@ class DuckDbDatabase(Database):
         for name, kind in zip(relation.columns, relation.types, strict=True):
             if str(kind) == ZONED_TIME:
                 raise ColumnTypeError(name, f"DuckDB's {ZONED_TIME}", EXPECTED, MEND)
-        # Where names repeat, those of the rows are others.
+        # Take the names from the relation: if names repeat, the reader has changed names.
         fields = zip(relation.columns, _reader(relation.limit(0), rows).schema.types, strict=True)
         batches = _batches(relation, rows)
         return Answer(pa.schema(list(fields)), batches, batches.close)
 
     def value(self, query: str) -> Any:
-        # Times of a zone are Python objects with a further package only.
+        # Read by Arrow: DuckDB needs a further package to make Python objects of times with a zone.
         return _reader(self._connection.sql(query), 1).read_all().column(0)[0].as_py()
 
     def close(self) -> None:
@@ -72,6 +72,7 @@ def _batches(relation: Any, rows: int) -> Generator[pa.RecordBatch, None, None]:
 
 
 def _reader(relation: Any, rows: int) -> pa.RecordBatchReader:
-    """The rows of a relation as they are made: `fetch_arrow_reader` was its name before DuckDB 2."""
+    """Return a reader of the rows of a relation, `rows` rows at a time, as DuckDB makes them."""
+    # Before DuckDB 2 the method was named fetch_arrow_reader.
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return read(rows)

@@ -1,4 +1,4 @@
-"""The way to a database: by which library it is read."""
+"""The opening of a query on a database, and the choice of the library that reads it."""
 
 from __future__ import annotations
 
@@ -11,39 +11,47 @@ from .address import Address, parse_address
 from .base import Database, QueryTable, one_query
 
 AUTO, DUCKDB, ADBC, SQLALCHEMY = "auto", "duckdb", "adbc", "sqlalchemy"
-# What each needs, beside the driver of ADBC.
+# The Python package that each driver needs. ADBC also needs the driver of the database.
 PACKAGES = {DUCKDB: "duckdb", ADBC: "adbc_driver_manager", SQLALCHEMY: "sqlalchemy"}
-# The driver of ADBC for a scheme, where it has another name.
+# The driver of ADBC for a scheme, if it has another name than the scheme.
 ADBC_DRIVERS = {"postgres": "postgresql", "grpc": "flightsql"}
-# ADBC's driver tells types of columns by the first rows alone.
+# Schemes that "auto" does not read by ADBC: the driver takes the type of a column from the first rows alone.
 NOT_BY_ADBC = ("sqlite",)
 
 
 def open_query(connection: str, query: str, driver: str = AUTO, folder: str | os.PathLike[str] = ".") -> QueryTable:
-    """Connect to a database for a query, whose result is a table; to be closed, or used as a context manager.
+    """Connect to a database for a query, whose result is a table.
+
+    Close the table after use, or use it as a context manager.
 
     Parameters
     ----------
     connection:
-        The database as a URL. ``duckdb:///people.db`` (a file below `folder`; ``duckdb:////data/people.db``: of any
-        place) or ``duckdb://`` (none: for queries such as ``SELECT * FROM read_parquet('people/*.parquet')``);
-        ``postgresql://user:password@host:5432/people``; any URL of SQLAlchemy, ``sqlite:///people.db``; any scheme
-        that there is a driver of ADBC for.
+        The database as a URL. ``duckdb:///people.db`` is a file in `folder`, ``duckdb:////data/people.db`` a file
+        anywhere. ``duckdb://`` is no file, for queries such as ``SELECT * FROM read_parquet('people/*.parquet')``.
+        Others are ``postgresql://user:password@host:5432/people``, any URL of SQLAlchemy such as
+        ``sqlite:///people.db``, and any scheme that has a driver of ADBC.
     query:
-        One SELECT, or WITH ... SELECT, VALUES, TABLE; it is not run before something is asked of it.
+        One SELECT, or WITH ... SELECT, VALUES or TABLE. It runs when the columns or rows are first read.
     driver:
-        "duckdb", "adbc", "sqlalchemy", or "auto": DuckDB for its own, ADBC for what a driver of it is installed for,
-        as PostgreSQL, else SQLAlchemy.
+        "duckdb", "adbc", "sqlalchemy", or "auto": DuckDB for its own databases, ADBC if a driver for the database is
+        installed, as for PostgreSQL, else SQLAlchemy. Default: "auto".
     folder:
-        Where relative paths begin: that of a database's file, and those of files that a query on DuckDB reads.
+        The folder for relative paths: of the file of a database, and of files that a query on DuckDB reads. Default:
+        the working directory.
+
+    Returns
+    -------
+    QueryTable
+        The result of the query.
 
     Raises
     ------
     InputError
-        A URL that is none, a driver that is not installed or not for this database, a query that is none, several, or
-        does not begin as one that reads.
+        A text that is no URL; a driver that is not installed, or not for this database; a query that is empty, has
+        several statements, or does not read.
     TableReadError
-        A database that cannot be reached, or does not let us in.
+        A database that cannot be reached, or that refuses the login.
 
     Examples
     --------
@@ -64,7 +72,7 @@ def open_query(connection: str, query: str, driver: str = AUTO, folder: str | os
 
 
 def choose_driver(driver: str, address: Address) -> str:
-    """What reads a database. Raises InputError for a driver that there is not, or that is not for it."""
+    """Return the driver that reads a database; raises InputError for an unknown driver, or one of other databases."""
     if driver not in (AUTO, *PACKAGES):
         raise InputError(f"driver: expected one of {', '.join((AUTO, *PACKAGES))}, got {driver!r}.")
     if driver == AUTO:
@@ -82,7 +90,7 @@ def _adbc_package(address: Address) -> str:
 
 
 def _connect(driver: str, address: Address, folder: Path) -> Database:
-    # What a library is not asked for need not be installed.
+    # Import only the module of the chosen driver: the libraries of the others need not be installed.
     if driver == DUCKDB:
         from .duckdb_database import DuckDbDatabase
 

@@ -1,4 +1,4 @@
-"""Arrow types of databases as plain ones, so that a value is the same whichever library fetched it."""
+"""The conversion of Arrow types of databases to plain types, so that each library returns the same values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ MEND = (
     "Convert it to text in the query, CAST(... AS text), make columns of its own of it, or leave it out of the query."
 )
 EXPECTED = "plain values (text, numbers, dates, ...)"
-# How numbers that are none are written, which are missing values.
+# The texts of NaN, which is a missing value.
 NOT_A_NUMBER = r"(?i)^-?s?nan$"
-# Of numbers in decimal notation: zeros at the end behind a point, a point there, and what is beyond all numbers.
+# Replacements by which equal numbers get equal texts: no zeros at the end after a point, no point at the end, and one
+# word for infinity.
 PLAIN = ((r"(\.\d*?)0+$", r"\1"), (r"\.$", ""), (r"(?i)inf(inity)?$", "Infinity"))
 DAYS_PER_MONTH = 30
 MICROSECONDS_PER_DAY = 86_400_000_000
@@ -33,15 +34,16 @@ UUID_LETTERS = 36
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with plain types. Raises ColumnTypeError for a column that has none."""
+    """Return a schema with the plain type of each column; raises ColumnTypeError for a column without a plain type."""
     return pa.schema([pa.field(field.name, plain_type(field)) for field in schema])
 
 
 def plain_type(field: pa.Field) -> pa.DataType:
-    """What a column is read as; raises ColumnTypeError for lists, structs, and types that Arrow does not have.
+    """Return the type that a column is read as.
 
-    Times of any zone are in UTC; UUIDs are text; intervals are spans of time, a month of 30 days as databases compare
-    them; decimals of a declared scale are decimals, others exact text without zeros at their end.
+    Times of any zone become times in UTC. UUIDs become text. Intervals become spans of time, with months of 30 days as
+    databases compare them. Decimals of a declared scale stay decimals; other decimals become exact text without zeros
+    at the end. Raises ColumnTypeError for lists, structs, and types that Arrow lacks.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):
@@ -64,7 +66,10 @@ def plain_type(field: pa.Field) -> pa.DataType:
 
 
 def declared_digits(metadata: Mapping[bytes, bytes]) -> tuple[int | None, int | None]:
-    """Precision and scale of a numeric of PostgreSQL, as ADBC's driver says them; None: not declared."""
+    """Return precision and scale of a numeric column of PostgreSQL, from the metadata of ADBC's driver.
+
+    Both are None if they are not declared.
+    """
     declared = int(metadata.get(b"POSTGRESQL:typmod", b"-1"))
     if declared < 0:
         return None, None
@@ -74,20 +79,23 @@ def declared_digits(metadata: Mapping[bytes, bytes]) -> tuple[int | None, int | 
 
 
 def decimal_type(precision: int | None, scale: int | None) -> pa.DataType:
-    """That of decimals with so many digits, so many of them behind the point; text where that is not known."""
+    """Return the Arrow type of decimals; text if precision or scale is unknown, or too large for Arrow.
+
+    precision: the number of digits. scale: the number of digits after the point.
+    """
     if precision is None or scale is None or not 0 <= scale <= precision <= MOST_DIGITS or precision == 0:
         return pa.string()
     return pa.decimal128(precision, scale) if precision <= FEW_DIGITS else pa.decimal256(precision, scale)
 
 
 def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with the types of `plain_schema`."""
+    """Return the rows with the types of `plain_schema`."""
     columns = [plain_column(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def plain_column(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values of a column with the plain type of it."""
+    """Return the values of a column in its plain type, `kind`."""
     given = column.type
     if given == kind:
         return column
@@ -103,7 +111,10 @@ def plain_column(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Numbers in decimal notation as decimals, or as texts of which equal numbers have the same."""
+    """Return numbers in decimal notation as decimals, or as texts that are equal if the numbers are equal.
+
+    NaN becomes a missing value.
+    """
     texts = pc.if_else(pc.match_substring_regex(texts, NOT_A_NUMBER), None, texts)
     if not pa.types.is_string(kind):
         return texts.cast(kind)
@@ -113,7 +124,7 @@ def decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def decimal_text(number: object) -> str | None:
-    """As `decimals`, of one number."""
+    """Return a number as the text that `decimals` makes of it; None for NaN."""
     text = format(number, "f")
     for pattern, instead in PLAIN:
         text = re.sub(pattern, instead, text)
@@ -121,7 +132,7 @@ def decimal_text(number: object) -> str | None:
 
 
 def time_spans(intervals: pa.Array) -> pa.Array:
-    """Months, days and nanoseconds as spans of microseconds."""
+    """Return intervals of months, days and nanoseconds as spans of microseconds."""
     parts = _fixed_bytes(intervals, INTERVAL.itemsize).view(INTERVAL).ravel()
     days = parts["months"].astype(np.int64) * DAYS_PER_MONTH + parts["days"]
     spans = days * MICROSECONDS_PER_DAY + parts["nanoseconds"] // 1_000
@@ -129,7 +140,7 @@ def time_spans(intervals: pa.Array) -> pa.Array:
 
 
 def uuid_text(storage: pa.Array) -> pa.Array:
-    """UUIDs of 16 bytes as text, in lower case and with hyphens."""
+    """Return UUIDs of 16 bytes as text, in lower case and with hyphens."""
     given = _fixed_bytes(storage, 16)
     digits = HEX_DIGITS[np.stack([given >> 4, given & 15], axis=2).reshape(len(storage), 32)]
     letters = np.full((len(storage), UUID_LETTERS), ord("-"), np.uint8)
@@ -141,7 +152,7 @@ def uuid_text(storage: pa.Array) -> pa.Array:
 
 
 def _fixed_bytes(array: pa.Array, size: int) -> npt.NDArray[np.uint8]:
-    """The bytes of values that all have as many, one row each; of missing ones whatever is there."""
+    """Return the bytes of values of a fixed size: an array (values, size). Bytes of missing values are undefined."""
     values = np.frombuffer(array.buffers()[1] or b"", np.uint8)
     return values[array.offset * size : (array.offset + len(array)) * size].reshape(len(array), size)
 

@@ -1,4 +1,4 @@
-"""Databases that SQLAlchemy reaches, whose rows of Python objects become Arrow batches here."""
+"""Databases that are read by SQLAlchemy. Its rows of Python objects become Arrow batches here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from .address import Address, read_only_uri
 from .base import Answer, Database, connecting, relation, standard_quote
 from .plain_types import EXPECTED, MEND, decimal_text, decimal_type
 
-# What begins a transaction that only reads and sees one state of the database; others keep to their defaults.
+# The statement that begins a transaction that only reads, in one state of the database. Other databases keep their
+# default.
 BEGIN = {
     "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
     "sqlite": "BEGIN",
@@ -29,19 +30,23 @@ BEGIN = {
     "mariadb": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
     "oracle": "SET TRANSACTION READ ONLY",
 }
-# What dialects of SQLAlchemy are called where URLs say something else.
+# The dialect of SQLAlchemy for a scheme, if it has another name than the scheme.
 DIALECTS = {"postgres": "postgresql"}
-# A file is named by a URI; one thread after the other may read it.
+# The file is named by a URI, and several threads may read it, one after the other.
 SQLITE_OPTIONS = {"uri": "true", "check_same_thread": "false"}
-# Values that are Python objects at once.
+# Cells that are Python objects at the same time, at most.
 MOST_CELLS = 1 << 20
-# Stands for % where names are quoted, which libraries that take parameters by it would see twice.
+# The replacement of % while a name is quoted: dialects with % before parameters would double it.
 PERCENT = "\ufffc"
 CAST = "Give it one type in the query: CAST(... AS ...)."
 
 
 class ColumnKind(NamedTuple):
-    """What a column holds. type: in Arrow; classes: of its values in Python; convert: makes them what Arrow takes."""
+    """The kind of values of a column.
+
+    type: the Arrow type. classes: the Python classes of the values; empty if only missing values have been seen.
+    convert: makes of a value an object that Arrow takes; None if Arrow takes the value as it is.
+    """
 
     type: pa.DataType
     classes: frozenset[type]
@@ -49,7 +54,7 @@ class ColumnKind(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether only missing values have been seen."""
+        """True if only missing values have been seen."""
         return not self.classes
 
 
@@ -77,7 +82,7 @@ KINDS = (
     _kind(pa.string(), uuid.UUID, *ADDRESSES, *NETWORKS, convert=str),
 )
 ZONED = _kind(pa.timestamp("us", "UTC"), datetime.datetime)
-# What SQLite's typeof says; "null" of what is missing.
+# The kind of a column by all results of SQLite's typeof, without "null", the result for a missing value.
 SQLITE_KINDS = {
     frozenset(): UNKNOWN,
     frozenset({"integer"}): WHOLE,
@@ -89,17 +94,21 @@ SQLITE_KINDS = {
 
 
 def sqlite_kind(name: str, types: Iterable[str]) -> ColumnKind:
-    """The kind of a column of SQLite whose values have these types; raises TableReadError for several."""
-    found = frozenset(types) - {"null", ""}
-    if found not in SQLITE_KINDS:
-        raise TableReadError(f"column {name!r}: expected values of one type, got {' and '.join(sorted(found))}. {CAST}")
-    return SQLITE_KINDS[found]
+    """Return the kind of a column of SQLite; raises TableReadError for types that do not go together.
+
+    types: the results of typeof for all values of the column.
+    """
+    given = frozenset(types) - {"null", ""}
+    if given not in SQLITE_KINDS:
+        raise TableReadError(f"column {name!r}: expected values of one type, got {' and '.join(sorted(given))}. {CAST}")
+    return SQLITE_KINDS[given]
 
 
 def find_kind(name: str, values: Iterable[Any], declared: tuple[int | None, int | None]) -> ColumnKind:
-    """The kind of a column by some of its values; declared: digits of decimals, and how many behind the point.
+    """Return the kind of a column by some of its values.
 
-    Raises ColumnTypeError for values that have no kind, and TableReadError for those of several.
+    declared: precision and scale of decimals, see `decimal_type`. Raises ColumnTypeError for values without a kind, and
+    TableReadError for values of several kinds.
     """
     values = [value for value in values if value is not None]
     classes = frozenset(map(type, values))
@@ -115,20 +124,21 @@ def find_kind(name: str, values: Iterable[Any], declared: tuple[int | None, int 
     kind = next((kind for kind in KINDS if classes <= kind.classes), None)
     if kind is not None:
         return kind
-    came = " and ".join(sorted(one.__name__ for one in classes))
+    came = " and ".join(sorted(kind.__name__ for kind in classes))
     if len(classes) == 1:
         raise ColumnTypeError(name, came, EXPECTED, MEND)
     raise TableReadError(f"column {name!r}: expected values of one type, got {came}. {CAST}")
 
 
 def arrow_column(name: str, values: Sequence[Any], kind: ColumnKind, row: int) -> pa.Array:
-    """Values of a column as Arrow data. row: of the result, from 0, that the first is of.
+    """Return values of a column as Arrow data.
 
-    Raises TableReadError, without the value, for one that is not of the column's kind.
+    row: the number, from 0, of the row of the first value. Raises TableReadError, without the value, for a value that
+    is not of the column's kind.
     """
-    others = set(map(type, values)) - kind.classes - {type(None)}
-    if others:
-        place = next(place for place, value in enumerate(values) if type(value) in others)
+    odd_classes = set(map(type, values)) - kind.classes - {type(None)}
+    if odd_classes:
+        place = next(place for place, value in enumerate(values) if type(value) in odd_classes)
         expected = "nothing" if kind.is_unknown else kind.type
         raise TableReadError(
             f"column {name!r}: expected {expected}, as in the rows before, got {type(values[place]).__name__} in row "
@@ -149,7 +159,7 @@ def _number(value: Decimal) -> Decimal | None:
 
 
 class SqlAlchemyDatabase(Database):
-    """A connection by SQLAlchemy, of any dialect whose library is installed."""
+    """A connection by SQLAlchemy, for any dialect whose library is installed."""
 
     def __init__(self, address: Address, folder: Path) -> None:
         engine = _engine(address, folder)
@@ -171,7 +181,7 @@ class SqlAlchemyDatabase(Database):
             check_unique(begun.names, "query")
             kinds = self._kinds(query, begun)
             if UNKNOWN in kinds and not begun.is_whole and self._dialect.name != "sqlite":
-                # Some libraries have one result at a time.
+                # Some libraries can have only one open result.
                 begun.close()
                 known = zip(begun.names, begun.digits, kinds, strict=True)
                 kinds = [
@@ -197,18 +207,21 @@ class SqlAlchemyDatabase(Database):
 
     @staticmethod
     def reason(error: Exception) -> str:
-        # What SQLAlchemy says itself has the statement in it.
+        # SQLAlchemy's own message has the statement in it.
         error = getattr(error, "orig", None) or error
         last = error.args[-1] if error.args else ""
         return last if isinstance(last, str) and last else str(error)
 
     def _execute(self, query: str, rows: int | None = None) -> Any:
-        """The result of a statement as it is, a % in it too; rows: to be fetched at once, as they are found."""
+        """Return the result of a statement, in which % is no parameter.
+
+        rows: the rows to fetch at a time while the database finds them. Default: all at once.
+        """
         options = {"no_parameters": True} if rows is None else {"no_parameters": True, "yield_per": rows}
         return self._connection.exec_driver_sql(query, execution_options=options)
 
     def _begin(self, query: str, rows: int) -> Begun:
-        """A result of which the first rows have been fetched."""
+        """Run a query, and fetch the first rows of its result."""
         result = self._execute(query, rows)
         names = [column[0] for column in result.cursor.description]
         digits = [(column[4], column[5]) for column in result.cursor.description]
@@ -216,17 +229,20 @@ class SqlAlchemyDatabase(Database):
         return Begun(result, names, digits, few, result.fetchmany(few))
 
     def _kinds(self, query: str, begun: Begun) -> list[ColumnKind]:
-        """The kinds of columns by their first values; those of SQLite by all, each of which may be of another type."""
+        """Return the kind of each column by its first values.
+
+        In SQLite each value may have its own type, so all values of a column are looked at.
+        """
         if self._dialect.name != "sqlite":
             columns = list(zip(*begun.first, strict=True)) or [()] * len(begun.names)
             return [find_kind(*column) for column in zip(begun.names, columns, begun.digits, strict=True)]
         types = ", ".join(f"group_concat(DISTINCT typeof(gpupif_rows.{standard_quote(name)}))" for name in begun.names)
         with contextlib.closing(self._execute(f"SELECT {types} FROM {relation(query)}")) as result:
-            found = zip(begun.names, result.fetchone(), strict=True)
-            return [sqlite_kind(name, (several or "").split(",")) for name, several in found]
+            types_by_name = zip(begun.names, result.fetchone(), strict=True)
+            return [sqlite_kind(name, (types or "").split(",")) for name, types in types_by_name]
 
     def _some_value(self, query: str, name: str) -> Any:
-        """A value of a column of a query's result, None where all are missing."""
+        """Return a value of a column of a query's result; None if all values are missing."""
         column = f"gpupif_rows.{self.quote(name)}"
         statement = f"SELECT {column} FROM {relation(query)} WHERE {column} IS NOT NULL"
         with contextlib.closing(self._execute(statement, 1)) as result:
@@ -235,10 +251,13 @@ class SqlAlchemyDatabase(Database):
 
 
 class Begun(NamedTuple):
-    """A result of which the first rows have been fetched.
+    """A result whose first rows have been fetched.
 
-    digits: of each column's decimals, and how many are behind the point, where the library says it. few: rows that are
-    fetched at once.
+    result: the result of SQLAlchemy.
+    names: the columns.
+    digits: precision and scale of each column, None if the library does not say.
+    few: the rows that are fetched at a time.
+    first: the first rows, `few` at most.
     """
 
     result: Any
@@ -249,11 +268,11 @@ class Begun(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether there are no further rows."""
+        """True if there are no further rows."""
         return len(self.first) < self.few
 
     def batches(self, kinds: Sequence[ColumnKind], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """All rows, in columns of these kinds."""
+        """Yield all rows. kinds: the kind of each column."""
         rows, done = self.first, 0
         while rows:
             columns = zip(self.names, zip(*rows, strict=True), kinds, strict=True)
@@ -263,14 +282,15 @@ class Begun(NamedTuple):
             rows = self.result.fetchmany(self.few)
 
     def close(self) -> None:
-        """End it; may be said again."""
+        """End the result. It may be called again."""
         self.result.close()
 
 
 def _engine(address: Address, folder: Path) -> sa.Engine:
-    """What connects to the database. Raises InputError where a library for it is not installed, or its URL is wrong.
+    """Return SQLAlchemy's engine, which connects to the database.
 
-    Raises TableReadError for a file of SQLite that is not there.
+    Raises InputError if a library for the database is not installed, or if the URL is wrong. Raises TableReadError for
+    a file of SQLite that does not exist.
     """
     names = (DIALECTS.get(address.scheme, address.scheme), address.adapter)
     file = read_only_uri(address, folder) if address.scheme == "sqlite" else None
